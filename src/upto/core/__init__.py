@@ -1,0 +1,61 @@
+"""The nouns of the package: embeddings, groups, results, findings, errors, seeds, progress."""
+
+from upto.core.comparison import (
+    Agreement,
+    Comparison,
+    ComparisonMatrix,
+    Defect,
+    Diameter,
+    Errors,
+    Fit,
+    Histogram,
+    Matrix,
+    RunSummary,
+    Scatter,
+)
+from upto.core.embeddings import Embeddings, Rows, SelectedRows
+from upto.core.errors import InputError, MissingExtraError, NotConvergedError, UptoError
+from upto.core.estimate import Estimate
+from upto.core.finding import RULES, Finding, Rule, unique_findings
+from upto.core.group import Group
+from upto.core.progress import Progress, SilentProgress
+from upto.core.result import Provenance, Result, library_versions, result_from_json
+from upto.core.seeds import random_stream
+from upto.core.table import Cell, Column, Table
+
+__all__ = [
+    "RULES",
+    "Agreement",
+    "Cell",
+    "Column",
+    "Comparison",
+    "ComparisonMatrix",
+    "Defect",
+    "Diameter",
+    "Embeddings",
+    "Errors",
+    "Estimate",
+    "Finding",
+    "Fit",
+    "Group",
+    "Histogram",
+    "InputError",
+    "Matrix",
+    "MissingExtraError",
+    "NotConvergedError",
+    "Progress",
+    "Provenance",
+    "Result",
+    "Rows",
+    "Rule",
+    "RunSummary",
+    "Scatter",
+    "SelectedRows",
+    "SilentProgress",
+    "Table",
+    "UptoError",
+    "library_versions",
+    "random_stream",
+    "result_from_json",
+    "unique_findings",
+]

@@ -1,0 +1,321 @@
+"""The answer to the main question: are these runs the same representation, up to what?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from upto.core.estimate import Estimate
+from upto.core.finding import Finding
+from upto.core.group import Group
+from upto.core.result import Provenance, Result
+from upto.core.table import Cell, Column, Table
+
+Agreement = Literal["identical", "same", "close", "partial", "weak", "chance", "undecided"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diameter:
+    """The largest distance between two rows, or a certified bracket of it.
+
+    `value` is the exact diameter or the lower end of the bracket, so that an error over it is
+    never understated; `quantile` is the 99.9 % quantile of the distances.
+    """
+
+    value: float
+    upper: float
+    exact: bool
+    quantile: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """What was learned of one run before it met the others."""
+
+    name: str
+    n_samples: int
+    n_features: int
+    rank: int
+    n_dead: int
+    diameter: Diameter
+    spread: float
+    layer: str | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errors:
+    """Per-example errors over the diameter of the target, summarised."""
+
+    mean: Estimate
+    rms: float
+    q99: float
+    worst: float
+    r2: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """Counts of per-example errors in bins of equal width from `low` to `high`."""
+
+    low: float
+    high: float
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """How well the first run predicts the second up to one group.
+
+    `unmixed` marks the row in which both runs were first turned by ICA, without supervision, and
+    then matched by a signed permutation. `supremum` is the smallest worst in-sample error found
+    over the group, the ε of Definition 1; `chance` is what shuffled rows give.
+    """
+
+    up_to: Group
+    unmixed: bool
+    in_sample: Errors
+    held_out: Errors | None
+    chance_in_sample: Errors | None
+    chance: Errors | None
+    p_value: float | None
+    supremum: float | None
+    histogram: Histogram | None
+    chance_histogram: Histogram | None
+
+    @property
+    def name(self) -> str:
+        """The row's name: the group, or ``"ica"``."""
+        return "ica" if self.unmixed else str(self.up_to)
+
+    @property
+    def error(self) -> Estimate:
+        """The headline: the mean held-out error, in sample where nothing could be held out."""
+        return (self.held_out or self.in_sample).mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defect:
+    """How far the pair is from an isometry: half of it bounds ε from below for rigid maps."""
+
+    value: float
+    lower_bound: float
+    n_rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scatter:
+    """Rows of the target and of the aligned source in the target's two widest directions."""
+
+    up_to: Group
+    target: tuple[tuple[float, float], ...]
+    aligned: tuple[tuple[float, float], ...]
+    label: str | None
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(Result):
+    """Two runs compared: the first is mapped onto the second."""
+
+    kind: ClassVar[str] = "comparison"
+    schema: ClassVar[int] = 1
+
+    first: RunSummary
+    second: RunSummary
+    n_samples: int
+    n_held_out: int
+    fits: tuple[Fit, ...]
+    defect: Defect
+    efficiency: float | None
+    efficiency_in_sample: float | None
+    up_to: Group | None
+    agreement: Agreement
+    verdict: str
+    findings: tuple[Finding, ...]
+    scatter: Scatter | None
+    provenance: Provenance
+
+    def fit(self, name: str) -> Fit:
+        """Return the row of a group, or of ``"ica"``."""
+        for fit in self.fits:
+            if fit.name == name:
+                return fit
+        names = ", ".join(fit.name for fit in self.fits)
+        message = f"this comparison has no row {name!r}; it has {names}."
+        raise KeyError(message)
+
+    @property
+    def identity(self) -> Fit:
+        """The row of the identity."""
+        return self.fit("identity")
+
+    @property
+    def signed_permutation(self) -> Fit:
+        """The row of signed permutations."""
+        return self.fit("signed-permutation")
+
+    @property
+    def scaled_permutation(self) -> Fit:
+        """The row of scaled permutations."""
+        return self.fit("scaled-permutation")
+
+    @property
+    def rigid(self) -> Fit:
+        """The row of rigid motions."""
+        return self.fit("rigid")
+
+    @property
+    def similarity(self) -> Fit:
+        """The row of rigid motions with one scale."""
+        return self.fit("similarity")
+
+    @property
+    def affine(self) -> Fit:
+        """The row of affine maps."""
+        return self.fit("affine")
+
+    @property
+    def ica(self) -> Fit:
+        """The row of ICA followed by a signed permutation."""
+        return self.fit("ica")
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the errors per group: the headline table, then the details."""
+        return self._headline(), self._details()
+
+    def _headline(self) -> Table:
+        rows: list[tuple[Cell, ...]] = []
+        for fit in self.fits:
+            mark = " ←" if fit.up_to is self.up_to and not fit.unmixed else ""
+            rows.append(
+                (
+                    fit.name + mark,
+                    fit.held_out.mean if fit.held_out else None,
+                    fit.in_sample.mean.value,
+                    fit.chance.mean.value if fit.chance else None,
+                    fit.p_value,
+                    fit.held_out.r2 if fit.held_out else None,
+                    fit.in_sample.r2,
+                )
+            )
+        rows_text = f"{self.n_held_out} of {self.n_samples} rows held out"
+        return Table(
+            title=f"{self.first.name} → {self.second.name}: mean error over the diameter",
+            columns=(
+                Column(name="up to"),
+                Column(name="held out", spec=".4f"),
+                Column(name="in sample"),
+                Column(name="chance"),
+                Column(name="p", spec=".2g"),
+                Column(name="R² held out", spec=".3f"),
+                Column(name="R² in sample", spec=".3f"),
+            ),
+            rows=tuple(rows),
+            caption=rows_text + self._efficiency_text(),
+        )
+
+    def _efficiency_text(self) -> str:
+        if self.efficiency is None:
+            return ""
+        return f"; ICA removes {self.efficiency:.0%} of what a rotation can"
+
+    def _details(self) -> Table:
+        rows: list[tuple[Cell, ...]] = []
+        for fit in self.fits:
+            columns = [("held out", fit.held_out), ("in sample", fit.in_sample)]
+            columns += [("chance", fit.chance), ("chance in sample", fit.chance_in_sample)]
+            for kind, errors in columns:
+                if errors is not None:
+                    sup = fit.supremum if kind == "in sample" else None
+                    rows.append(
+                        (
+                            fit.name,
+                            kind,
+                            errors.mean.value,
+                            errors.rms,
+                            errors.q99,
+                            errors.worst,
+                            sup,
+                        )
+                    )
+        bound = self.defect
+        return Table(
+            title="Every error over the diameter",
+            columns=(
+                Column(name="up to"),
+                Column(name="rows"),
+                Column(name="mean"),
+                Column(name="RMS"),
+                Column(name="99 %"),
+                Column(name="worst"),
+                Column(name="smallest worst"),
+            ),
+            rows=tuple(rows),
+            caption=f"near-isometry defect {bound.value:.4f} over {bound.n_rows} rows: "
+            f"no rigid map has a worst error below {bound.lower_bound:.4f}",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """Errors between every ordered pair of runs up to one group; rows map onto columns."""
+
+    up_to: Group
+    unmixed: bool
+    error: tuple[tuple[float | None, ...], ...]
+    r2: tuple[tuple[float | None, ...], ...]
+    p_value: tuple[tuple[float | None, ...], ...]
+
+    @property
+    def name(self) -> str:
+        """The group, or ``"ica"``."""
+        return "ica" if self.unmixed else str(self.up_to)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonMatrix(Result):
+    """Three or more runs compared, every ordered pair of them."""
+
+    kind: ClassVar[str] = "comparison-matrix"
+    schema: ClassVar[int] = 1
+
+    runs: tuple[RunSummary, ...]
+    n_samples: int
+    n_held_out: int
+    matrices: tuple[Matrix, ...]
+    up_to: tuple[tuple[Group | None, ...], ...]
+    agreement: tuple[tuple[Agreement | None, ...], ...]
+    verdict: str
+    findings: tuple[Finding, ...]
+    provenance: Provenance
+
+    def matrix(self, name: str) -> Matrix:
+        """Return the matrix of a group, or of ``"ica"``."""
+        for matrix in self.matrices:
+            if matrix.name == name:
+                return matrix
+        names = ", ".join(matrix.name for matrix in self.matrices)
+        message = f"this comparison has no matrix {name!r}; it has {names}."
+        raise KeyError(message)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return one table a group: the mean held-out error of mapping row onto column."""
+        names = [run.name for run in self.runs]
+        verdicts = Table(
+            title="The strictest group that loses little, row mapped onto column",
+            columns=(Column(name="up to"), *(Column(name=name) for name in names)),
+            rows=tuple(
+                (name, *(str(group) if group else None for group in row))
+                for name, row in zip(names, self.up_to, strict=True)
+            ),
+        )
+        errors = tuple(
+            Table(
+                title=f"{matrix.name}: mean error over the diameter",
+                columns=(Column(name="onto"), *(Column(name=name) for name in names)),
+                rows=tuple((name, *row) for name, row in zip(names, matrix.error, strict=True)),
+            )
+            for matrix in self.matrices
+        )
+        return (verdicts, *errors)

@@ -1,0 +1,137 @@
+"""Embeddings: rows, their ids and their columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from upto.core.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """Anything two-dimensional that gives a block of rows when sliced.
+
+    NumPy arrays, memory maps, HDF5 datasets, zarr arrays and the block readers of `upto.load`
+    are rows as they are.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...  # noqa: D102 - the protocol's docstring says it
+
+    @property
+    def dtype(self) -> Any: ...  # noqa: D102
+
+    def __getitem__(self, key: slice, /) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Embeddings:
+    """One run: a representation of samples, with what is known about them.
+
+    Parameters
+    ----------
+    rows
+        One row for each sample; an array or a block reader over a file.
+    name
+        What the run is called in tables and pages.
+    ids
+        One id for each row, to match rows across runs.
+    columns
+        Labels, batches, factors: one value for each row, by name.
+    layer, seed
+        What a manifest says about the run.
+    """
+
+    rows: Rows
+    name: str = "run"
+    ids: NDArray[Any] | None = None
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    layer: str | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.rows.shape) != 2:
+            message = (
+                f"{self.name} has {len(self.rows.shape)} dimensions: embeddings have two, one row "
+                "for each sample. Flatten or pool the others first."
+            )
+            raise InputError(message)
+        if 0 in self.rows.shape:
+            message = f"{self.name} is empty: its shape is {tuple(self.rows.shape)}."
+            raise InputError(message)
+        kind = np.dtype(self.rows.dtype).kind
+        if kind not in "fiub":
+            message = (
+                f"{self.name} holds {self.rows.dtype} values, not real numbers: choose the numeric "
+                "array or columns, or convert them first."
+            )
+            raise InputError(message)
+        for name, column in {"ids": self.ids, **self.columns}.items():
+            if column is not None and len(column) != self.n_samples:
+                message = (
+                    f"{name!r} has {len(column)} values but {self.name} has {self.n_samples} rows: "
+                    "give one value for each row."
+                )
+                raise InputError(message)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return int(self.rows.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of coordinates."""
+        return int(self.rows.shape[1])
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+    def __repr__(self) -> str:
+        ids = ", ids" if self.ids is not None else ""
+        columns = f", columns {', '.join(self.columns)}" if self.columns else ""
+        return f"Embeddings({self.name}: {self.n_samples} × {self.n_features}{ids}{columns})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelectedRows:
+    """The rows of another source in another order, gathered block by block."""
+
+    source: Rows
+    index: NDArray[np.intp]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of selected rows and of coordinates."""
+        return len(self.index), int(self.source.shape[1])
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the source."""
+        return self.source.dtype
+
+    def __getitem__(self, key: slice) -> Any:
+        wanted = self.index[key]
+        if isinstance(self.source, np.ndarray):
+            return self.source[wanted]
+        # Readers over files know slices only: read runs of neighbouring rows in file order.
+        order = np.argsort(wanted, kind="stable")
+        ordered = wanted[order]
+        breaks = np.flatnonzero(np.diff(ordered) > _GAP) + 1
+        out = np.empty((len(wanted), self.shape[1]), dtype=self.dtype)
+        for part in np.split(np.arange(len(ordered)), breaks):
+            if len(part):
+                first, last = int(ordered[part[0]]), int(ordered[part[-1]])
+                out[order[part]] = self.source[first : last + 1][ordered[part] - first]
+        return out
+
+
+_GAP = 64

@@ -1,0 +1,186 @@
+"""Findings: coded remarks on a result, each with a meaning, a reason to care and a remedy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["note", "warning"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What a finding's code means; the text of `upto explain`."""
+
+    code: str
+    title: str
+    severity: Severity
+    meaning: str
+    matters: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One remark on one result: a code and the numbers that raised it."""
+
+    code: str
+    message: str
+
+    @property
+    def rule(self) -> Rule:
+        """The entry of the catalogue this finding belongs to."""
+        return RULES[self.code]
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.rule.title}: {self.message}"
+
+
+def unique_findings(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Keep the first of equal findings, sorted by code."""
+    return tuple(sorted(dict.fromkeys(findings), key=lambda finding: finding.code))
+
+
+RULES: dict[str, Rule] = {
+    rule.code: rule
+    for rule in (
+        Rule(
+            code="UP001",
+            title="too few samples for the covariance",
+            severity="warning",
+            meaning="There are fewer than five rows for each dimension.",
+            matters="The covariance, and every map fitted from it, is dominated by sampling noise: "
+            "in-sample errors look far better than they are.",
+            remedy="Read the held-out column, embed more samples, or reduce the dimension.",
+        ),
+        Rule(
+            code="UP002",
+            title="rank-deficient",
+            severity="note",
+            meaning="The rows span fewer dimensions than the embedding has.",
+            matters="Maps are not unique on the missing directions and ICA has fewer components "
+            "than coordinates. The errors stay well defined.",
+            remedy="Nothing is needed; drop dead or duplicated coordinates if you want full rank.",
+        ),
+        Rule(
+            code="UP003",
+            title="near-Gaussian components",
+            severity="warning",
+            meaning="Two or more independent components cannot be told from Gaussian ones.",
+            matters="The rotation between them is not identifiable: ICA returns an arbitrary one, "
+            "and two runs will not agree on it.",
+            remedy="Compare up to a rigid motion, or keep only the non-Gaussian components.",
+        ),
+        Rule(
+            code="UP004",
+            title="ICA not converged",
+            severity="warning",
+            meaning="The ICA iteration reached its limit before its fixed point.",
+            matters="The ICA row depends on where the iteration stopped.",
+            remedy="Raise the number of iterations, or treat the ICA row as an upper bound.",
+        ),
+        Rule(
+            code="UP005",
+            title="ambiguous matching",
+            severity="note",
+            meaning="Some coordinates match two coordinates of the other run almost equally well.",
+            matters="The permutation is not settled by the data: another sample may give another "
+            "one at the same error.",
+            remedy="Trust the error, not the identity of the matched coordinates.",
+        ),
+        Rule(
+            code="UP006",
+            title="runs do not share all samples",
+            severity="warning",
+            meaning="Rows were matched by id and some ids occur in one run only.",
+            matters="Only the shared rows were compared.",
+            remedy="Embed the same samples with every run.",
+        ),
+        Rule(
+            code="UP007",
+            title="duplicate rows",
+            severity="note",
+            meaning="Some samples occur more than once with the same embedding in every run.",
+            matters="Duplicates carry no new evidence. They never straddle the held-out split, but "
+            "they do narrow intervals and p-values.",
+            remedy="Remove the duplicates before comparing.",
+        ),
+        Rule(
+            code="UP009",
+            title="error not better than chance",
+            severity="warning",
+            meaning="Held-out rows paired at random have errors as small as the true pairing.",
+            matters="The data give no evidence that the runs are related up to this group.",
+            remedy="Check that rows describe the same samples in the same order; pass ids to match "
+            "them.",
+        ),
+        Rule(
+            code="UP010",
+            title="group too large for the sample size",
+            severity="warning",
+            meaning="The group has at least as many free parameters as the fitted rows can settle.",
+            matters="The in-sample error is then zero or close to it whatever the data are.",
+            remedy="Use the held-out error, a stricter group, or more rows.",
+        ),
+        Rule(
+            code="UP011",
+            title="diameter driven by outliers",
+            severity="warning",
+            meaning="The largest distance between two rows is far above the 99.9 % quantile of "
+            "distances.",
+            matters="Errors are reported over the diameter: a few outliers make all of them small.",
+            remedy="Compare errors over the quantile diameter shown beside it, or remove the "
+            "outliers.",
+        ),
+        Rule(
+            code="UP013",
+            title="dead coordinates",
+            severity="note",
+            meaning="Some coordinates have the same value in every row.",
+            matters="They carry nothing and are matched last; the others are unaffected.",
+            remedy="Nothing is needed; drop them if you report dimensions.",
+        ),
+        Rule(
+            code="UP014",
+            title="identical runs",
+            severity="warning",
+            meaning="Two runs hold exactly the same numbers.",
+            matters="This is usually one file given twice, not two trainings that agree.",
+            remedy="Check the paths.",
+        ),
+        Rule(
+            code="UP015",
+            title="too few held-out rows",
+            severity="warning",
+            meaning="There are too few rows to hold some out, or too few held out for an interval.",
+            matters="What cannot be measured is left empty rather than guessed.",
+            remedy="Use more rows, or read the in-sample column as the lower bound it is.",
+        ),
+        Rule(
+            code="UP016",
+            title="efficiency of ICA undefined",
+            severity="note",
+            meaning="The rigid map is no better than the signed permutation, so there is no "
+            "rotation for ICA to remove.",
+            matters="The efficiency divides by that difference.",
+            remedy="Nothing is needed: the coordinates already agree, or nothing does.",
+        ),
+        Rule(
+            code="UP017",
+            title="in-sample fit does not hold out",
+            severity="warning",
+            meaning="The freest map explains the rows it was fitted on but not the held-out ones.",
+            matters="The in-sample agreement is over-fitting.",
+            remedy="Believe the held-out column; embed more samples before claiming agreement.",
+        ),
+        Rule(
+            code="UP018",
+            title="runs of different width",
+            severity="note",
+            meaning="The runs have different numbers of coordinates.",
+            matters="The identity is not defined; permutations and rigid maps are taken in the "
+            "wider space and the error in the target's own coordinates.",
+            remedy="Nothing is needed.",
+        ),
+    )
+}

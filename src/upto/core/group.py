@@ -1,0 +1,64 @@
+"""The groups a representation can be identified up to."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Group(StrEnum):
+    """A group of maps, from the strictest to the freest.
+
+    Every group but the identity is taken with translation, and reflections are allowed.
+    """
+
+    IDENTITY = "identity"
+    SIGNED_PERMUTATION = "signed-permutation"
+    SCALED_PERMUTATION = "scaled-permutation"
+    RIGID = "rigid"
+    SIMILARITY = "similarity"
+    AFFINE = "affine"
+
+    @property
+    def phrase(self) -> str:
+        """The group as it reads after "up to"."""
+        return _PHRASES[self]
+
+    @property
+    def is_isometric(self) -> bool:
+        """Whether every element keeps all distances."""
+        return self in (Group.IDENTITY, Group.SIGNED_PERMUTATION, Group.RIGID)
+
+    def contains(self, other: Group) -> bool:
+        """Whether every element of `other` is an element of this group."""
+        return other is self or other in _SUBGROUPS[self]
+
+    def free_parameters(self, n_features: int) -> int:
+        """Count the continuous parameters of an element in `n_features` dimensions."""
+        d = n_features
+        return {
+            Group.IDENTITY: 0,
+            Group.SIGNED_PERMUTATION: d,
+            Group.SCALED_PERMUTATION: 2 * d,
+            Group.RIGID: d * (d - 1) // 2 + d,
+            Group.SIMILARITY: d * (d - 1) // 2 + d + 1,
+            Group.AFFINE: d * d + d,
+        }[self]
+
+
+_PHRASES = {
+    Group.IDENTITY: "nothing: the numbers themselves agree",
+    Group.SIGNED_PERMUTATION: "a signed permutation of the coordinates",
+    Group.SCALED_PERMUTATION: "a permutation and scaling of the coordinates",
+    Group.RIGID: "a rigid motion",
+    Group.SIMILARITY: "a rigid motion and one scale",
+    Group.AFFINE: "an affine map",
+}
+
+_SUBGROUPS: dict[Group, frozenset[Group]] = {
+    Group.IDENTITY: frozenset(),
+    Group.SIGNED_PERMUTATION: frozenset({Group.IDENTITY}),
+    Group.SCALED_PERMUTATION: frozenset({Group.IDENTITY, Group.SIGNED_PERMUTATION}),
+    Group.RIGID: frozenset({Group.IDENTITY, Group.SIGNED_PERMUTATION}),
+    Group.SIMILARITY: frozenset({Group.IDENTITY, Group.SIGNED_PERMUTATION, Group.RIGID}),
+    Group.AFFINE: frozenset(Group) - {Group.AFFINE},
+}

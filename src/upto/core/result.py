@@ -1,0 +1,133 @@
+"""What every assessment returns: a frozen record that renders and survives JSON."""
+
+from __future__ import annotations
+
+import html
+import platform
+from dataclasses import dataclass, fields
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import msgspec
+
+from upto.core.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Group as RichGroup
+
+    from upto.core.finding import Finding
+    from upto.core.table import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """What it takes to make a result again."""
+
+    call: str
+    seed: int
+    engine: str
+    seconds: float
+    versions: dict[str, str]
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions that decide the numbers."""
+    names = ("upto", "numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version()} | {name: _version(name) for name in names}
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+class Result:
+    """Base of results: subclasses are frozen dataclasses and say their `kind` and `schema`.
+
+    Subclasses have `verdict`, `findings`, `provenance` and `tables()`.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    schema: ClassVar[int]
+    verdict: str
+    findings: tuple[Finding, ...]
+    provenance: Provenance
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the tables of this result, the most important first."""
+        raise NotImplementedError
+
+    def plot(self) -> Figure:
+        """Draw the result as a matplotlib figure."""
+        from upto.report.figures import draw
+
+        return draw(self)
+
+    def to_json(self) -> str:
+        """Write the result as JSON; `from_json` reads it back."""
+        record = {"kind": self.kind, "schema": self.schema}
+        record |= {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return msgspec.json.format(msgspec.json.encode(record), indent=1).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read a result that `to_json` wrote.
+
+        Raises
+        ------
+        InputError
+            If the text is not JSON, or is a result of another kind or schema.
+        """
+        try:
+            record = msgspec.json.decode(text)
+            kind, schema = record.pop("kind"), record.pop("schema")
+        except (msgspec.DecodeError, AttributeError, KeyError, TypeError, UnicodeError):
+            message = "this is not a result of upto: it has no kind and schema."
+            raise InputError(message) from None
+        if (kind, schema) != (cls.kind, cls.schema):
+            message = (
+                f"this is a result of kind {kind!r}, schema {schema}, and not of kind "
+                f"{cls.kind!r}, schema {cls.schema}: make it again with this version of upto."
+            )
+            raise InputError(message)
+        try:
+            return msgspec.convert(record, cls)
+        except msgspec.ValidationError as error:
+            message = f"this {kind} result is damaged: {error}."
+            raise InputError(message) from None
+
+    def _repr_html_(self) -> str:
+        findings = "".join(f"<li>{html.escape(str(finding))}</li>" for finding in self.findings)
+        tables = "".join(table.to_html() for table in self.tables())
+        return f"<p><b>{html.escape(self.verdict)}</b></p>{tables}<ul>{findings}</ul>"
+
+    def __rich__(self) -> RichGroup:
+        from rich.console import Group as RichGroup
+        from rich.text import Text
+
+        return RichGroup(Text(self.verdict, style="bold"), *self.tables())
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        console = Console(width=120, no_color=True)
+        with console.capture() as capture:
+            console.print(self)
+        return capture.get()
+
+
+def result_from_json(text: str | bytes, kinds: dict[str, type[Result]]) -> Any:
+    """Read a result of any of the given kinds."""
+    try:
+        record = msgspec.json.decode(text)
+        kind = record.get("kind") if isinstance(record, dict) else None
+    except (msgspec.DecodeError, UnicodeError):
+        kind = None
+    if kind not in kinds:
+        message = f"this is not a result of upto: expected one of {', '.join(sorted(kinds))}."
+        raise InputError(message)
+    return kinds[kind].from_json(text)
