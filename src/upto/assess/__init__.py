@@ -1,1 +1,5 @@
-"""assess."""
+"""One question, one function, one result."""
+
+from upto.assess.compare import compare
+
+__all__ = ["compare"]

@@ -1,4 +1,4 @@
-"""The answer to the main question: are these runs the same representation, up to what?"""
+"""The answer to the main question: whether runs are the same representation, and up to what."""
 
 from __future__ import annotations
 
@@ -154,6 +154,11 @@ class Comparison(Result):
     def signed_permutation(self) -> Fit:
         """The row of signed permutations."""
         return self.fit("signed-permutation")
+
+    @property
+    def signed_similarity(self) -> Fit:
+        """The row of signed permutations with one scale."""
+        return self.fit("signed-similarity")
 
     @property
     def scaled_permutation(self) -> Fit:

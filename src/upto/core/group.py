@@ -13,6 +13,7 @@ class Group(StrEnum):
 
     IDENTITY = "identity"
     SIGNED_PERMUTATION = "signed-permutation"
+    SIGNED_SIMILARITY = "signed-similarity"
     SCALED_PERMUTATION = "scaled-permutation"
     RIGID = "rigid"
     SIMILARITY = "similarity"
@@ -38,6 +39,7 @@ class Group(StrEnum):
         return {
             Group.IDENTITY: 0,
             Group.SIGNED_PERMUTATION: d,
+            Group.SIGNED_SIMILARITY: d + 1,
             Group.SCALED_PERMUTATION: 2 * d,
             Group.RIGID: d * (d - 1) // 2 + d,
             Group.SIMILARITY: d * (d - 1) // 2 + d + 1,
@@ -48,17 +50,21 @@ class Group(StrEnum):
 _PHRASES = {
     Group.IDENTITY: "nothing: the numbers themselves agree",
     Group.SIGNED_PERMUTATION: "a signed permutation of the coordinates",
+    Group.SIGNED_SIMILARITY: "a signed permutation of the coordinates and one scale",
     Group.SCALED_PERMUTATION: "a permutation and scaling of the coordinates",
     Group.RIGID: "a rigid motion",
     Group.SIMILARITY: "a rigid motion and one scale",
     Group.AFFINE: "an affine map",
 }
 
+_SIGNED = frozenset({Group.IDENTITY, Group.SIGNED_PERMUTATION})
+
 _SUBGROUPS: dict[Group, frozenset[Group]] = {
     Group.IDENTITY: frozenset(),
     Group.SIGNED_PERMUTATION: frozenset({Group.IDENTITY}),
-    Group.SCALED_PERMUTATION: frozenset({Group.IDENTITY, Group.SIGNED_PERMUTATION}),
-    Group.RIGID: frozenset({Group.IDENTITY, Group.SIGNED_PERMUTATION}),
-    Group.SIMILARITY: frozenset({Group.IDENTITY, Group.SIGNED_PERMUTATION, Group.RIGID}),
+    Group.SIGNED_SIMILARITY: _SIGNED,
+    Group.SCALED_PERMUTATION: _SIGNED | {Group.SIGNED_SIMILARITY},
+    Group.RIGID: _SIGNED,
+    Group.SIMILARITY: _SIGNED | {Group.SIGNED_SIMILARITY, Group.RIGID},
     Group.AFFINE: frozenset(Group) - {Group.AFFINE},
 }

@@ -1,0 +1,297 @@
+"""The best map of each group, in closed form from centred moments.
+
+Maps act on the right: ``prediction = scale * ((source - source_mean) @ matrix) + target_mean``,
+where the matrix of a permutation is kept as an index. For runs of different width the isometry
+groups are taken in the wider space, the narrower run padded with zeros, and the error is measured
+in the target's own coordinates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+from numpy.typing import NDArray
+
+from upto.core import Group, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.engines import CrossMoments
+    from upto.engines.base import Arrays, Engine
+
+Float = NDArray[np.float64]
+
+RANK_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class AffineMap:
+    """One fitted map. Exactly one of `matrix` and `index` is set.
+
+    With `index`, target coordinate j is predicted by source coordinate ``index[j]`` times
+    ``scale[j]``; a scale of zero leaves it at its mean.
+    """
+
+    source_mean: Float
+    target_mean: Float
+    scale: Float
+    matrix: Float | None = None
+    index: NDArray[np.intp] | None = None
+
+    def linear(self) -> Float:
+        """Return the linear part as a matrix, source coordinates by target coordinates."""
+        if self.matrix is not None:
+            return self.matrix * self.scale
+        linear = np.zeros((len(self.source_mean), len(self.target_mean)))
+        linear[self.index, np.arange(len(self.target_mean))] = self.scale
+        return linear
+
+    def predict(self, rows: Any) -> Any:
+        """Map rows that fit in memory."""
+        centred = np.asarray(rows, dtype=np.float64) - self.source_mean
+        if self.matrix is None:
+            return centred[:, self.index] * self.scale + self.target_mean
+        return (centred @ self.matrix) * self.scale + self.target_mean
+
+    def inverse(self, rank_tolerance: float = RANK_TOLERANCE) -> AffineMap:
+        """Return the inverse map; the pseudo-inverse where directions were lost."""
+        inverse = np.asarray(np.linalg.pinv(self.linear(), rcond=rank_tolerance), dtype=np.float64)
+        return AffineMap(
+            source_mean=self.target_mean,
+            target_mean=self.source_mean,
+            scale=np.ones(len(self.source_mean)),
+            matrix=inverse,
+        )
+
+
+def fit_map(
+    group: Group, moments: CrossMoments, *, rank_tolerance: float = RANK_TOLERANCE
+) -> AffineMap:
+    """Return the element of a group with the least squared error.
+
+    Parameters
+    ----------
+    group
+        The group to choose from.
+    moments
+        Moments of source and target.
+    rank_tolerance
+        Directions whose variance is below this fraction of the largest are taken as absent.
+    """
+    if group is Group.IDENTITY:
+        return _identity(moments)
+    if group is Group.SIGNED_PERMUTATION:
+        return _signed_permutation(moments)
+    if group is Group.SIGNED_SIMILARITY:
+        return _rescaled(_signed_permutation(moments), moments)
+    if group is Group.SCALED_PERMUTATION:
+        return _scaled_permutation(moments, rank_tolerance)
+    if group is Group.AFFINE:
+        return _affine(moments, rank_tolerance)
+    return _rigid(moments, scaled=group is Group.SIMILARITY)
+
+
+def fit_maps(
+    groups: Sequence[Group], moments: CrossMoments, *, rank_tolerance: float = RANK_TOLERANCE
+) -> dict[Group, AffineMap]:
+    """Fit several groups; a group and its scaled version share one rotation or matching."""
+    maps: dict[Group, AffineMap] = {}
+    for group in groups:
+        unscaled = _UNSCALED.get(group)
+        if unscaled in maps:
+            maps[group] = _rescaled(maps[unscaled], moments)
+        else:
+            maps[group] = fit_map(group, moments, rank_tolerance=rank_tolerance)
+    return maps
+
+
+_UNSCALED = {
+    Group.SIGNED_SIMILARITY: Group.SIGNED_PERMUTATION,
+    Group.SIMILARITY: Group.RIGID,
+}
+
+
+def row_errors(
+    engine: Engine,
+    source: Any,
+    target: Any,
+    maps: Sequence[AffineMap],
+    keep: NDArray[np.bool_] | None = None,
+) -> Float:
+    """Return the L2 error of every row (or every kept row) under each map, in one pass."""
+    params: list[Any] = []
+    for affine_map in maps:
+        params += [affine_map.source_mean, affine_map.target_mean, affine_map.scale]
+        params.append(affine_map.matrix if affine_map.index is None else affine_map.index)
+    dense = tuple(affine_map.index is None for affine_map in maps)
+    # A group and its scaled version share one product.
+    shared = tuple(
+        next(j for j, other in enumerate(maps) if _same_product(other, affine_map))
+        for affine_map in maps
+    )
+    function = partial(_errors_of_block, dense=dense, shared=shared, selecting=keep is not None)
+    vectors = () if keep is None else (keep,)
+    errors: Float = engine.map_blocks(function, source, target, *vectors, params=params)
+    return errors
+
+
+def _same_product(first: AffineMap, second: AffineMap) -> bool:
+    if first.source_mean is not second.source_mean:
+        return False
+    if first.matrix is not None:
+        return first.matrix is second.matrix
+    return first.index is second.index
+
+
+def _errors_of_block(
+    xp: Any,
+    x: Any,
+    y: Any,
+    *rest: Any,
+    dense: tuple[bool, ...],
+    shared: tuple[int, ...],
+    selecting: bool,
+) -> Arrays:
+    params = rest
+    if selecting:
+        keep, *params = rest  # type: ignore[assignment]
+        x, y = x[keep, :], y[keep, :]
+    products: dict[int, Any] = {}
+    columns = []
+    for number, is_dense in enumerate(dense):
+        source_mean, target_mean, scale, operand = params[4 * number : 4 * number + 4]
+        first = shared[number]
+        if first not in products:
+            centred = x - source_mean
+            products[first] = (
+                xp.matmul(centred, operand) if is_dense else xp.take(centred, operand, axis=1)
+            )
+        residual = y - target_mean - products[first] * scale
+        columns.append(xp.sqrt(xp.linalg.vecdot(residual, residual)))
+    return (xp.stack(columns, axis=1),)
+
+
+def _identity(moments: CrossMoments) -> AffineMap:
+    mean = moments.source.mean
+    if len(mean) != len(moments.target.mean):
+        message = (
+            f"the identity needs runs of one width, not {len(mean)} and "
+            f"{len(moments.target.mean)} coordinates: compare up to another group."
+        )
+        raise InputError(message)
+    return AffineMap(
+        source_mean=mean,
+        target_mean=mean,
+        scale=np.ones(len(mean)),
+        index=np.arange(len(mean)),
+    )
+
+
+def _signed_permutation(moments: CrossMoments) -> AffineMap:
+    signs = np.where(moments.cross < 0, -1.0, 1.0)
+    return _matched(moments, gain=np.abs(moments.cross), coefficient=signs)
+
+
+def _scaled_permutation(moments: CrossMoments, rank_tolerance: float) -> AffineMap:
+    variance = np.diag(moments.source.scatter)
+    alive = variance > rank_tolerance * max(variance.max(initial=0.0), np.finfo(float).tiny)
+    inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=alive)[:, None]
+    slope = moments.cross * inverse
+    return _matched(moments, gain=moments.cross * slope, coefficient=slope)
+
+
+def _matched(moments: CrossMoments, *, gain: Float, coefficient: Float) -> AffineMap:
+    """Match coordinates one to one so that the total gain is largest."""
+    sources, targets = scipy.optimize.linear_sum_assignment(gain, maximize=True)
+    width = len(moments.target.mean)
+    index, scale = np.zeros(width, dtype=np.intp), np.zeros(width)
+    index[targets] = sources
+    scale[targets] = coefficient[sources, targets]
+    return AffineMap(
+        source_mean=moments.source.mean, target_mean=moments.target.mean, scale=scale, index=index
+    )
+
+
+def _rigid(moments: CrossMoments, *, scaled: bool) -> AffineMap:
+    rotation = AffineMap(
+        source_mean=moments.source.mean,
+        target_mean=moments.target.mean,
+        scale=np.ones(len(moments.target.mean)),
+        matrix=nearest_rotation(moments.cross),
+    )
+    return _rescaled(rotation, moments) if scaled else rotation
+
+
+def _rescaled(isometry: AffineMap, moments: CrossMoments) -> AffineMap:
+    """Add the one scale with the least squared error."""
+    total = float(np.trace(moments.source.scatter))
+    gain = float(np.vdot(isometry.linear(), moments.cross))
+    return replace(isometry, scale=isometry.scale * (gain / total if total > 0 else 0.0))
+
+
+def nearest_rotation(cross: Float, *, rank_tolerance: float = RANK_TOLERANCE) -> Float:
+    """Return the (semi-)orthogonal matrix Q that maximises ``trace(Qᵀ cross)``.
+
+    On directions the cross-covariance does not reach, every rotation is as good; the one closest
+    to the identity is taken, so that the answer is unique and does not depend on rounding.
+    """
+    rows, columns = cross.shape
+    size = max(rows, columns)
+    padded = np.zeros((size, size))
+    padded[:rows, :columns] = cross
+    left, values, right = _svd(padded)
+    reached = values > rank_tolerance * max(values[0], np.finfo(float).tiny)
+    rank = int(reached.sum())
+    if rank == size:
+        return (left @ right)[:rows, :columns]
+    rest_left, rest_right = left[:, rank:], right[rank:]
+    inner_left, _, inner_right = _svd(rest_left.T @ rest_right.T)
+    rotation = left[:, :rank] @ right[:rank]
+    rotation += (rest_left @ (inner_left @ inner_right)) @ rest_right
+    return np.ascontiguousarray(rotation[:rows, :columns])
+
+
+def _svd(matrix: Float) -> tuple[Float, Float, Float]:
+    try:
+        return scipy.linalg.svd(matrix, check_finite=False)  # type: ignore[no-any-return]
+    except np.linalg.LinAlgError:
+        # Divide and conquer fails on rare matrices; the QR iteration does not.
+        return scipy.linalg.svd(matrix, lapack_driver="gesvd")  # type: ignore[no-any-return]
+
+
+def _affine(moments: CrossMoments, rank_tolerance: float) -> AffineMap:
+    matrix = pseudo_inverse(moments.source.scatter, rank_tolerance) @ moments.cross
+    return AffineMap(
+        source_mean=moments.source.mean,
+        target_mean=moments.target.mean,
+        scale=np.ones(len(moments.target.mean)),
+        matrix=matrix,
+    )
+
+
+def pseudo_inverse(scatter: Float, rank_tolerance: float = RANK_TOLERANCE) -> Float:
+    """Return the Moore-Penrose inverse of a scatter matrix.
+
+    The rank is decided after every coordinate was brought to unit variance, so that one large
+    coordinate does not hide the small ones.
+    """
+    deviation = np.sqrt(np.diag(scatter))
+    alive = deviation > 0
+    inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=alive)
+    values, vectors = np.linalg.eigh(scatter * np.outer(inverse, inverse))
+    kept = values > rank_tolerance * max(values[-1], np.finfo(float).tiny)
+    scaled = vectors[:, kept] * inverse[:, None]
+    result: Float = (scaled / values[kept]) @ scaled.T
+    if kept.all():
+        return result
+    lost = vectors[:, ~kept] * np.where(alive, inverse, 1.0)[:, None]
+    basis, _ = np.linalg.qr(lost)
+    result -= basis @ (basis.T @ result)
+    result -= (result @ basis) @ basis.T
+    return result

@@ -1,0 +1,78 @@
+"""The chance level: everything fitted again on shuffled rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.align import row_errors
+from upto.assess.intervals import average, summarise
+from upto.assess.nulls import shuffles
+from upto.assess.pair import candidate_maps
+from upto.core import Errors
+from upto.engines import CrossMoments, Moments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from upto.assess.options import Options
+    from upto.assess.pair import Pair
+
+Float = NDArray[np.float64]
+
+CHANCE_ROWS = 5000
+"""Rows the chance level is taken from, or ten for each dimension where that is more."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Chance:
+    """What shuffled rows give, by map."""
+
+    in_sample: dict[str, Errors]
+    held_out: dict[str, Errors]
+    errors: dict[str, Float]
+
+
+def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -> Chance:
+    """Fit every map to rows shuffled within the fitted and within the held-out part."""
+    source, target = pair.source, pair.target
+    index = pair.split.first_rows(max(CHANCE_ROWS, 10 * pair.width))
+    x, y = pair.take(index)
+    held_out = pair.split.parts[index] == 1
+    everyone = np.ones(len(index), dtype=bool)
+    inside: dict[str, list[Errors]] = {}
+    outside: dict[str, list[Errors]] = {}
+    pooled: dict[str, list[Float]] = {}
+    for order in shuffles(pair.split, index, options.refits, options.seed):
+        shuffled = y[order]
+        for judged, fitted, unmixings, kept in (
+            (everyone, everyone, (source.unmixing_in_sample, target.unmixing_in_sample), inside),
+            (held_out, ~held_out, (source.unmixing, target.unmixing), outside),
+        ):
+            if not (judged.any() and fitted.sum() >= 2):
+                continue
+            maps = candidate_maps(options.groups, _moments(x[fitted], shuffled[fitted]), unmixings)
+            found = row_errors(pair.engine, x[judged], shuffled[judged], list(maps.values()))
+            found /= pair.extent
+            centred = y[judged] - y[judged].mean(axis=0)
+            total = float(np.vdot(centred, centred)) / pair.extent**2
+            for column, name in enumerate(maps):
+                kept.setdefault(name, []).append(summarise(found[:, column], total))
+                if kept is outside:
+                    pooled.setdefault(name, []).append(found[:, column])
+        advance(1)
+    return Chance(
+        in_sample={name: average(each) for name, each in inside.items()},
+        held_out={name: average(each) for name, each in outside.items()},
+        errors={name: np.concatenate(each) for name, each in pooled.items()},
+    )
+
+
+def _moments(x: Float, y: Float) -> CrossMoments:
+    x_mean, y_mean = x.mean(axis=0), y.mean(axis=0)
+    x, y = x - x_mean, y - y_mean
+    n = float(len(x))
+    return CrossMoments(Moments(n, x_mean, x.T @ x), Moments(n, y_mean, y.T @ y), x.T @ y)

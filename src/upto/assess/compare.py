@@ -1,0 +1,208 @@
+"""Are these runs the same representation, up to what, with what error, and beyond chance."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.assess.details import compare_in_detail
+from upto.assess.matrix import compare_all
+from upto.assess.options import Options
+from upto.assess.pair import Pair
+from upto.assess.prepare import prepare_run, survey_runs
+from upto.assess.split import split_rows
+from upto.core import (
+    Comparison,
+    ComparisonMatrix,
+    Embeddings,
+    Finding,
+    Group,
+    InputError,
+    Provenance,
+    Rows,
+    SilentProgress,
+    library_versions,
+    unique_findings,
+)
+from upto.engines import choose_engine
+from upto.load import match_rows, read_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from upto.core import Progress
+    from upto.engines.base import Engine
+
+    Run = Embeddings | ArrayLike | str | Path
+
+
+def compare(
+    *runs: Run,
+    up_to: Group | str = Group.AFFINE,
+    held_out: float = 0.3,
+    labels: str | ArrayLike | None = None,
+    tolerance: float = 0.05,
+    permutations: int = 199,
+    refits: int = 5,
+    ica: bool = True,
+    seed: int = 0,
+    engine: Engine | str | None = None,
+    progress: Progress | None = None,
+) -> Any:
+    """Compare two or more runs: up to which group they agree, and with what error.
+
+    The first run is mapped onto the second by the best element of each group. Errors are L2
+    distances over the diameter of the target.
+
+    Parameters
+    ----------
+    *runs
+        Arrays, paths (also ``"file.npz::key"`` and TOML manifests) or `Embeddings`. Rows are
+        matched by ids where all runs have them, else by position.
+    up_to
+        The freest group to consider; its subgroups are compared too.
+    held_out
+        Fraction of the rows the maps are judged on and not fitted to. Which rows depends on their
+        content and the seed only. With 0, errors are in sample and nothing is decided.
+    labels
+        Labels of the rows, or the name of a column of the first run, to colour the pictures by.
+    tolerance
+        The verdict is the strictest group whose held-out error exceeds the best group's by at
+        most this fraction of the error of predicting the mean.
+    permutations
+        Random pairings of the held-out rows behind the p-values.
+    refits
+        How often everything is fitted again on shuffled rows, for the chance level.
+    ica
+        Whether to add the row of ICA and signed permutation.
+    seed
+        Seed of every random choice.
+    engine
+        Engine of the passes, as an object or by name.
+    progress
+        What long work reports to.
+
+    Returns
+    -------
+    Comparison or ComparisonMatrix
+        A comparison of two runs in detail, or a matrix over three or more.
+
+    Raises
+    ------
+    InputError
+        If the runs cannot be compared as given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> first = rng.laplace(size=(400, 3))
+    >>> rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    >>> compare(first, first @ rotation + 1).up_to
+    <Group.RIGID: 'rigid'>
+    """
+    started = time.perf_counter()
+    options = Options(
+        up_to=up_to,
+        held_out=held_out,
+        tolerance=tolerance,
+        permutations=permutations,
+        refits=refits,
+        ica=ica,
+        seed=seed,
+    )
+    engine, progress = choose_engine(engine), progress or SilentProgress()
+    embeddings, findings = match_rows(_as_embeddings(runs))
+    if len(embeddings) < 2:
+        message = f"a comparison needs two runs or more, not {len(embeddings)}."
+        raise InputError(message)
+    label, values = _labels(labels, embeddings)
+    found = list(findings)
+    with progress.task("prepare runs", len(embeddings) + 1) as advance:
+        surveys = survey_runs(engine, embeddings)
+        split = split_rows(engine, [run.rows for run in embeddings], held_out, seed)
+        advance(1)
+        prepared = []
+        for run, surveyed in zip(embeddings, surveys, strict=True):
+            prepared.append(
+                prepare_run(
+                    engine, run, surveyed, split, ica=ica, in_sample=len(embeddings) == 2, seed=seed
+                )
+            )
+            found += prepared[-1].findings
+            advance(1)
+    if split.n_duplicates:
+        message = f"{split.n_duplicates} of {len(embeddings[0])} rows repeat another in every run."
+        found.append(Finding(code="UP007", message=message))
+    result: Comparison | ComparisonMatrix
+    if len(prepared) == 2:
+        pair = Pair(engine=engine, source=prepared[0], target=prepared[1], split=split)
+        result = compare_in_detail(pair, options, progress, label, values)
+    else:
+        result = compare_all(engine, prepared, split, options, progress)
+    names = ", ".join(run.name for run in embeddings)
+    settings = ", ".join(f"{name}={value!s}" for name, value in asdict(options).items())
+    return replace(
+        result,
+        findings=unique_findings([*found, *result.findings]),
+        provenance=Provenance(
+            call=f"upto.compare({names}, {settings})",
+            seed=seed,
+            engine=engine.name,
+            seconds=time.perf_counter() - started,
+            versions=library_versions(),
+        ),
+    )
+
+
+def _as_embeddings(runs: Sequence[Run]) -> tuple[Embeddings, ...]:
+    embeddings: list[Embeddings] = []
+    for position, run in enumerate(runs):
+        if isinstance(run, Embeddings):
+            embeddings.append(run)
+        elif isinstance(run, str | Path):
+            embeddings.extend(read_runs([run]))
+        else:
+            name = _ORDINALS[position] if position < len(_ORDINALS) else f"run {position + 1}"
+            rows: Any = run if isinstance(run, Rows) else np.asarray(run)
+            embeddings.append(Embeddings(rows=rows, name=name))
+    return _with_unique_names(embeddings)
+
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+def _with_unique_names(runs: Iterable[Embeddings]) -> tuple[Embeddings, ...]:
+    seen: dict[str, int] = {}
+    unique = []
+    for run in runs:
+        seen[run.name] = seen.get(run.name, 0) + 1
+        count = seen[run.name]
+        unique.append(run if count == 1 else replace(run, name=f"{run.name} ({count})"))
+    return tuple(unique)
+
+
+def _labels(labels: str | ArrayLike | None, runs: tuple[Embeddings, ...]) -> tuple[str | None, Any]:
+    if labels is None:
+        return None, None
+    if isinstance(labels, str):
+        columns = runs[0].columns
+        if labels not in columns:
+            known = ", ".join(columns) or "none"
+            message = f"{runs[0].name} has no column {labels!r}; its columns are: {known}."
+            raise InputError(message)
+        return labels, np.asarray(columns[labels])
+    values = np.asarray(labels)
+    if values.ndim != 1 or len(values) != len(runs[0]):
+        message = (
+            f"labels have shape {values.shape} but the runs share {len(runs[0])} rows: give one "
+            "label for each row."
+        )
+        raise InputError(message)
+    return "label", values

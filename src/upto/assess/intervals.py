@@ -1,0 +1,98 @@
+"""Intervals for mean errors, and the summary of a vector of errors."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.core import Errors, Estimate, Histogram, random_stream
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Float = NDArray[np.float64]
+
+RESAMPLES = 999
+MIN_ROWS = 10
+"""Fewer rows than this give no interval."""
+LARGE = 4096
+"""From this many rows on, the studentised bootstrap of a mean is its normal limit."""
+LEVEL = 0.95
+_NORMAL_QUANTILE = 1.959963984540054
+
+
+def mean_intervals(values: Float, seed: int) -> list[Estimate]:
+    """Return the mean of each column with a studentised bootstrap interval.
+
+    Columns are sorted first, so the interval does not depend on the order of the rows.
+    """
+    n_rows, _ = values.shape
+    means = values.mean(axis=0)
+    if n_rows < MIN_ROWS:
+        return [Estimate(value=float(mean)) for mean in means]
+    errors = values.std(axis=0, ddof=1) / math.sqrt(n_rows)
+    if n_rows >= LARGE:
+        half = _NORMAL_QUANTILE * errors
+        return [_estimate(*row) for row in zip(means, means - half, means + half, strict=True)]
+    ordered = np.sort(values, axis=0)
+    counts = random_stream(seed, "bootstrap").multinomial(
+        n_rows, np.full(n_rows, 1.0 / n_rows), size=RESAMPLES
+    )
+    resampled = counts @ ordered / n_rows
+    spread = np.maximum(counts @ ordered**2 / n_rows - resampled**2, 0.0)
+    resampled_errors = np.sqrt(spread / (n_rows - 1))
+    ratio = np.divide(
+        resampled - means,
+        resampled_errors,
+        out=np.zeros_like(resampled),
+        where=resampled_errors > 1e-9 * np.maximum(errors, np.finfo(float).tiny),
+    )
+    low, high = np.quantile(ratio, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return [
+        _estimate(*row)
+        for row in zip(means, means - high * errors, means - low * errors, strict=True)
+    ]
+
+
+def summarise(errors: Float, total_squares: float, mean: Estimate | None = None) -> Errors:
+    """Summarise the errors of rows whose squared distances to their centre sum to a total."""
+    return Errors(
+        mean=mean or Estimate(value=float(errors.mean())),
+        rms=float(np.sqrt(np.mean(errors**2))),
+        q99=float(np.quantile(errors, 0.99)),
+        worst=float(errors.max()),
+        r2=r_squared(errors, total_squares),
+    )
+
+
+def r_squared(errors: Float, total_squares: float) -> float:
+    """Return the share of the variance the errors leave explained."""
+    squares = float(np.sum(errors**2))
+    if total_squares > 0:
+        return 1.0 - squares / total_squares
+    return 1.0 if squares == 0 else 0.0
+
+
+def average(summaries: list[Errors]) -> Errors:
+    """Average summaries of repeated draws."""
+    mean = float(np.mean([summary.mean.value for summary in summaries]))
+    return Errors(
+        mean=Estimate(value=mean),
+        rms=float(np.mean([summary.rms for summary in summaries])),
+        q99=float(np.mean([summary.q99 for summary in summaries])),
+        worst=float(np.mean([summary.worst for summary in summaries])),
+        r2=float(np.mean([summary.r2 for summary in summaries])),
+    )
+
+
+def histogram(errors: Float, high: float, n_bins: int = 40) -> Histogram:
+    """Count errors in bins from zero to `high`; larger ones fall into the last bin."""
+    high = high if high > 0 else 1.0
+    counts, _ = np.histogram(np.minimum(errors, high), bins=n_bins, range=(0.0, high))
+    return Histogram(low=0.0, high=high, counts=tuple(int(count) for count in counts))
+
+
+def _estimate(value: float, low: float, high: float) -> Estimate:
+    return Estimate(value=float(value), low=max(0.0, float(low)), high=float(high), level=LEVEL)

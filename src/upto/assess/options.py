@@ -1,0 +1,41 @@
+"""How a comparison is made, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from upto.core import Group, InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of `compare`, as its docstring describes them."""
+
+    up_to: Group | str
+    held_out: float
+    tolerance: float
+    permutations: int
+    refits: int
+    ica: bool
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.up_to not in tuple(Group):
+            message = f"there is no group {self.up_to!r}: choose one of {', '.join(Group)}."
+            raise InputError(message)
+        if not 0 <= self.held_out < 1:
+            message = f"held_out is {self.held_out}, but it must be a fraction from 0 to below 1."
+            raise InputError(message)
+        for name in ("tolerance", "refits", "seed"):
+            if getattr(self, name) < 0:
+                message = f"{name} is {getattr(self, name)}, but it must not be negative."
+                raise InputError(message)
+        if self.permutations < 19:
+            message = f"permutations is {self.permutations}, but a 5 % level needs at least 19."
+            raise InputError(message)
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups to fit, the strictest first."""
+        freest = Group(self.up_to)
+        return tuple(group for group in Group if freest.contains(group))

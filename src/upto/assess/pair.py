@@ -1,0 +1,175 @@
+"""The maps between two prepared runs and their errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.optimize
+from numpy.typing import NDArray
+
+from upto.align import AffineMap, fit_maps, row_errors
+from upto.assess.nulls import pairing_p_values
+from upto.assess.prepare import PreparedRun
+from upto.assess.split import Split, take_rows
+from upto.core import Group
+from upto.engines import CrossMoments, Engine, cross_scatters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.unmix import Unmixing
+
+Float = NDArray[np.float64]
+
+ICA_ROW = "ica"
+CONSTANT = "constant"
+_ERROR_BYTES = 2**27
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Pair:
+    """Two prepared runs, the first to be mapped onto the second."""
+
+    engine: Engine
+    source: PreparedRun
+    target: PreparedRun
+    split: Split
+
+    @property
+    def extent(self) -> float:
+        """Diameter of the target: the unit of every error."""
+        return self.target.summary.diameter.value
+
+    @property
+    def width(self) -> int:
+        """The larger number of coordinates."""
+        return max(self.source.summary.n_features, self.target.summary.n_features)
+
+    def take(self, index: NDArray[np.intp]) -> tuple[Float, Float]:
+        """Bring chosen rows of both runs into memory."""
+        return (
+            take_rows(self.engine, self.source.rows, index),
+            take_rows(self.engine, self.target.rows, index),
+        )
+
+    def flipped(self) -> Pair:
+        """Exchange source and target."""
+        return replace(self, source=self.target, target=self.source)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PairMoments:
+    """Cross-moments of two runs on the fitted rows and on all rows."""
+
+    fitted: CrossMoments
+    everything: CrossMoments
+
+    def flipped(self) -> PairMoments:
+        """Exchange source and target."""
+        return PairMoments(fitted=self.fitted.flipped(), everything=self.everything.flipped())
+
+
+def pair_moments(pair: Pair) -> PairMoments:
+    """Form the cross-moments of a pair in one pass."""
+    source, target = pair.source, pair.target
+    means = [(x.mean, y.mean, x.weight) for x, y in zip(source.parts, target.parts, strict=True)]
+    fitted, held_out = cross_scatters(
+        pair.engine, source.rows, target.rows, pair.split.parts, (source.pilot, target.pilot), means
+    )
+    weights = [part.weight for part in source.parts]
+    between = np.outer(
+        source.held_out.mean - source.fitted.mean, target.held_out.mean - target.fitted.mean
+    )
+    total = fitted + held_out + between * (weights[0] * weights[1] / sum(weights))
+    return PairMoments(
+        fitted=CrossMoments(source.fitted, target.fitted, fitted),
+        everything=CrossMoments(source.everything, target.everything, total),
+    )
+
+
+def candidate_maps(
+    groups: Sequence[Group],
+    moments: CrossMoments,
+    unmixings: tuple[Unmixing | None, Unmixing | None],
+) -> dict[str, AffineMap]:
+    """Fit every group, the ICA row where both runs were unmixed, and the constant map."""
+    same_width = len(moments.source.mean) == len(moments.target.mean)
+    defined = [group for group in groups if same_width or group is not Group.IDENTITY]
+    maps = {str(group): fitted for group, fitted in fit_maps(defined, moments).items()}
+    if unmixings[0] is not None and unmixings[1] is not None:
+        maps[ICA_ROW] = ica_map(unmixings[0], unmixings[1], moments)
+    maps[CONSTANT] = _constant(moments)
+    return maps
+
+
+def ica_map(source: Unmixing, target: Unmixing, moments: CrossMoments) -> AffineMap:
+    """Unmix the source, match its components to the target's, and mix them as the target does."""
+    correlation = source_correlations(source, target, moments)
+    rows, columns = scipy.optimize.linear_sum_assignment(np.abs(correlation), maximize=True)
+    signs = np.where(correlation[rows, columns] < 0, -1.0, 1.0)
+    matrix = (source.components[rows] * signs[:, None]).T @ target.mixing[:, columns].T
+    return AffineMap(
+        source_mean=moments.source.mean,
+        target_mean=moments.target.mean,
+        scale=np.ones(len(moments.target.mean)),
+        matrix=matrix,
+    )
+
+
+def source_correlations(source: Unmixing, target: Unmixing, moments: CrossMoments) -> Float:
+    """Return the correlations between the components of two runs."""
+    correlation: Float = source.components @ (moments.cross / moments.weight) @ target.components.T
+    return correlation
+
+
+def ambiguous_matches(correlation: Float) -> int:
+    """Count matched components that another one matches almost as well, within five per cent."""
+    size = np.abs(correlation)
+    rows, columns = scipy.optimize.linear_sum_assignment(size, maximize=True)
+    matched = size[rows, columns]
+    others = size.copy()
+    others[rows, columns] = 0.0
+    rival = np.maximum(others[rows].max(axis=1), others[:, columns].max(axis=0))
+    return int((rival >= 0.95 * matched).sum())
+
+
+def errors_by_map(pair: Pair, maps: dict[str, AffineMap], *, held_out: bool) -> dict[str, Float]:
+    """Return the error of every row, or of every held-out row, over the target's diameter."""
+    keep = (pair.split.parts == 1) if held_out else None
+    n_rows = int(keep.sum()) if keep is not None else len(pair.split.parts)
+    # A vector of errors a map is kept until it is summarised; few at a time on long data.
+    batch = max(2, _ERROR_BYTES // (8 * n_rows))
+    names = list(maps)
+    errors: dict[str, Float] = {}
+    for start in range(0, len(names), batch):
+        chosen = names[start : start + batch]
+        found = row_errors(
+            pair.engine, pair.source.rows, pair.target.rows, [maps[name] for name in chosen], keep
+        )
+        found /= pair.extent
+        errors |= {name: found[:, column] for column, name in enumerate(chosen)}
+    return errors
+
+
+def held_out_p_values(
+    pair: Pair, maps: dict[str, AffineMap], *, n_rows: int, permutations: int, seed: int
+) -> dict[str, float]:
+    """Test every map but the constant one on held-out rows."""
+    source, target = pair.take(pair.split.first_rows(n_rows, 1))
+    names = [name for name in maps if name != CONSTANT]
+    values = pairing_p_values(
+        [maps[name] for name in names], source, target, permutations=permutations, seed=seed
+    )
+    return dict(zip(names, values, strict=True))
+
+
+def _constant(moments: CrossMoments) -> AffineMap:
+    width = len(moments.target.mean)
+    return AffineMap(
+        source_mean=moments.source.mean,
+        target_mean=moments.target.mean,
+        scale=np.zeros(width),
+        index=np.zeros(width, dtype=np.intp),
+    )

@@ -1,0 +1,196 @@
+"""What is learned of each run once, before it meets the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.assess.split import take_rows
+from upto.core import Embeddings, Finding, InputError, RunSummary
+from upto.engines import Moments, moments, survey
+from upto.measure import diameter
+from upto.unmix import Unmixing, fast_ica
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from upto.assess.split import Split
+    from upto.engines.base import Engine
+    from upto.engines.passes import Survey
+
+    Float = NDArray[np.float64]
+
+QUANTILE_ROWS = 2048
+NEAR_GAUSSIAN = 3.0
+"""Standard errors within which a component counts as Gaussian."""
+ICA_WORK = 5e11
+"""Floating-point operations one ICA may spend; the rows it sees are limited accordingly."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PreparedRun:
+    """A run with its moments, diameter and components."""
+
+    rows: Any
+    pilot: Float
+    fitted: Moments
+    held_out: Moments
+    everything: Moments
+    summary: RunSummary
+    unmixing: Unmixing | None
+    unmixing_in_sample: Unmixing | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+        return self.summary.name
+
+    @property
+    def parts(self) -> tuple[Moments, Moments]:
+        """Moments of the fitted and of the held-out rows."""
+        return self.fitted, self.held_out
+
+
+def survey_runs(engine: Engine, runs: Sequence[Embeddings]) -> list[Survey]:
+    """Pass over every run once and refuse what cannot be compared."""
+    surveys = []
+    for run in runs:
+        found = survey(engine, run.rows)
+        if found.n_not_finite:
+            message = (
+                f"{run.name} has {found.n_not_finite} values that are NaN or infinite: remove "
+                "those rows from every run, or impute them."
+            )
+            raise InputError(message)
+        if run.n_samples < 2:
+            message = f"{run.name} has 1 row: at least two are needed to compare anything."
+            raise InputError(message)
+        if bool(np.all(found.low == found.high)):
+            message = (
+                f"{run.name} has zero variance: all its {run.n_samples} rows are equal, so there "
+                "is nothing to compare."
+            )
+            raise InputError(message)
+        surveys.append(found)
+    return surveys
+
+
+def prepare_run(
+    engine: Engine,
+    run: Embeddings,
+    found: Survey,
+    split: Split,
+    *,
+    ica: bool,
+    in_sample: bool,
+    seed: int,
+) -> PreparedRun:
+    """Compute everything that depends on one run only."""
+    rows = engine.place(run.rows)
+    fitted, held_out = moments(engine, rows, found.mean, split.parts)
+    everything = fitted + held_out
+    sample = take_rows(engine, rows, split.first_rows(QUANTILE_ROWS))
+    n_dead = int((found.low == found.high).sum())
+    rank = _rank(everything)
+    extent = diameter(engine, rows, everything.mean, sample)
+    findings = _findings(run, rank, n_dead, extent.value, extent.quantile)
+    unmixing = unmixing_in_sample = None
+    if ica:
+        unmixing = _unmix(engine, rows, fitted, split.first_rows(run.n_samples, 0), seed)
+        if in_sample:
+            everyone = split.first_rows(run.n_samples)
+            unmixing_in_sample = _unmix(engine, rows, everything, everyone, seed, unmixing)
+        findings += _ica_findings(run, unmixing)
+    return PreparedRun(
+        rows=rows,
+        pilot=found.mean,
+        fitted=fitted,
+        held_out=held_out,
+        everything=everything,
+        summary=RunSummary(
+            name=run.name,
+            n_samples=run.n_samples,
+            n_features=run.n_features,
+            rank=rank,
+            n_dead=n_dead,
+            diameter=extent,
+            spread=float(np.sqrt(everything.total_variance)),
+            layer=run.layer,
+            seed=run.seed,
+        ),
+        unmixing=unmixing,
+        unmixing_in_sample=unmixing_in_sample,
+        findings=tuple(findings),
+    )
+
+
+def _unmix(
+    engine: Engine,
+    rows: Any,
+    part: Moments,
+    positions: NDArray[np.intp],
+    seed: int,
+    start: Unmixing | None = None,
+) -> Unmixing:
+    width = rows.shape[1]
+    iterations = 200
+    affordable = int(ICA_WORK / (4.0 * width**2 * iterations))
+    limit = max(affordable, 20 * width, 2048)
+    held = take_rows(engine, rows, positions[:limit])
+    return fast_ica(
+        engine,
+        held,
+        part.mean,
+        part.scatter / part.weight,
+        start=None if start is None else start.rotation,
+        seed=seed,
+        max_iterations=iterations,
+    )
+
+
+def _rank(part: Moments) -> int:
+    deviation = np.sqrt(np.diag(part.scatter))
+    inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    values = np.linalg.eigvalsh(part.scatter * np.outer(inverse, inverse))
+    return int((values > 1e-10 * values[-1]).sum())
+
+
+def _findings(
+    run: Embeddings, rank: int, n_dead: int, extent: float, quantile: float
+) -> list[Finding]:
+    n, d = run.n_samples, run.n_features
+    findings = []
+    if n < 5 * d:
+        message = f"{run.name} has {n} rows for {d} dimensions, {n / d:.1f} for each."
+        findings.append(Finding(code="UP001", message=message))
+    if rank < d:
+        message = f"the rows of {run.name} span {rank} of {d} dimensions."
+        findings.append(Finding(code="UP002", message=message))
+    if n_dead:
+        message = f"{n_dead} of {d} coordinates of {run.name} never change."
+        findings.append(Finding(code="UP013", message=message))
+    if n > 10 and quantile > 0 and extent > 3 * quantile:
+        message = (
+            f"the diameter of {run.name} is {extent:.4g}, {extent / quantile:.3g} times the "
+            f"99.9 % quantile of its distances ({quantile:.4g})."
+        )
+        findings.append(Finding(code="UP011", message=message))
+    return findings
+
+
+def _ica_findings(run: Embeddings, unmixing: Unmixing) -> list[Finding]:
+    findings = []
+    near = int((unmixing.nongaussianity < NEAR_GAUSSIAN).sum())
+    total = len(unmixing.nongaussianity)
+    if near >= 2:
+        message = f"{near} of {total} components of {run.name} cannot be told from Gaussian ones."
+        findings.append(Finding(code="UP003", message=message))
+    if not unmixing.converged:
+        message = f"ICA of {run.name} stopped after {unmixing.n_iterations} iterations."
+        findings.append(Finding(code="UP004", message=message))
+    return findings

@@ -1,0 +1,99 @@
+"""Which rows are held out: decided by what a row holds, never by where it stands.
+
+A row's key is a hash of its values in every run. Keys make the split, and every other random
+choice, independent of row order, and keep equal rows on one side of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.core import random_stream
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.engines.base import Arrays, Engine
+
+Float = NDArray[np.float64]
+
+MIN_HELD_OUT = 5
+"""Rows held out of a small sample: five can be permuted in enough ways for a 5 % level."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """Part 1 of the rows is held out; `order` lists all rows by key."""
+
+    parts: NDArray[np.int8]
+    order: NDArray[np.intp]
+    n_duplicates: int
+
+    @property
+    def n_held_out(self) -> int:
+        """Number of rows held out."""
+        return int(self.parts.sum())
+
+    def first_rows(self, count: int, part: int | None = None) -> NDArray[np.intp]:
+        """Return the positions of the first rows in key order, of one part or of all."""
+        order = self.order if part is None else self.order[self.parts[self.order] == part]
+        return order[:count]
+
+
+def split_rows(engine: Engine, runs: Sequence[Any], held_out: float, seed: int) -> Split:
+    """Hold out a fraction of the rows that all runs share."""
+    n_samples = int(runs[0].shape[0])
+    keys = np.zeros(n_samples, dtype=np.uint64)
+    for rows in runs:
+        keys += row_keys(engine, rows, seed)
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    n_duplicates = int((np.diff(ordered) == 0).sum())
+    wanted = 0
+    if held_out > 0:
+        wanted = max(round(held_out * n_samples), min(MIN_HELD_OUT, n_samples // 2))
+    parts = np.zeros(n_samples, dtype=np.int8)
+    if 0 < wanted < n_samples:
+        parts[keys <= ordered[wanted - 1]] = 1
+    if parts.sum() > n_samples - 2:
+        parts[:] = 0
+    return Split(parts, order, n_duplicates)
+
+
+def row_keys(engine: Engine, rows: Any, seed: int) -> NDArray[np.uint64]:
+    """Hash every row to 64 bits."""
+    draws = random_stream(seed, "row keys").integers(
+        2**63, size=rows.shape[1], dtype=np.uint64, endpoint=False
+    )
+    keys: NDArray[np.uint64] = engine.map_blocks(_hash_rows, rows, params=(draws * 2 + 1,))
+    return _mix(keys)
+
+
+def take_rows(engine: Engine, rows: Any, index: NDArray[np.intp]) -> Float:
+    """Bring chosen rows into memory, in the order of `index`, in one pass."""
+    keep = np.zeros(rows.shape[0], dtype=bool)
+    keep[index] = True
+    gathered: Float = engine.map_blocks(_select, rows, keep)
+    return gathered[np.searchsorted(np.sort(index), index)]
+
+
+def _select(xp: Any, x: Any, keep: Any) -> Arrays:
+    return (x[keep, :],)
+
+
+def _hash_rows(xp: Any, x: Any, multipliers: Any) -> Arrays:
+    # Bits have no array API, so this one function works on the host. Adding zero turns -0 into 0.
+    bits = np.ascontiguousarray(np.asarray(x) + 0.0).view(np.uint64)
+    # Low-precision floats leave the low bits empty: fold the high ones onto them.
+    folded = bits ^ (bits >> np.uint64(32))
+    return ((folded * np.asarray(multipliers)).sum(axis=1, dtype=np.uint64),)
+
+
+def _mix(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return keys ^ (keys >> np.uint64(31))

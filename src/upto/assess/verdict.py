@@ -1,0 +1,105 @@
+"""From errors per group to a group and a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from upto.core import Group
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from upto.core import Agreement, Fit
+
+LEVEL = 0.05
+"""A group's error must beat chance at this level to count."""
+SAME, CLOSE, PARTIAL = 0.99, 0.9, 0.5
+"""Held-out R² from which runs are called the same, close, or partly the same."""
+
+
+class Candidate:
+    """What the verdict needs to know of one group."""
+
+    __slots__ = ("error", "p_value", "r2")
+
+    def __init__(self, *, error: float, r2: float, p_value: float | None) -> None:
+        self.error = error
+        self.r2 = r2
+        self.p_value = p_value
+
+    @property
+    def counts(self) -> bool:
+        """Whether the error beats both chance and the constant map."""
+        return self.p_value is not None and self.p_value <= LEVEL and self.r2 > 0
+
+
+def strictest_group(
+    candidates: Mapping[Group, Candidate], baseline: float, tolerance: float
+) -> Group | None:
+    """Return the strictest group that loses little against the best one.
+
+    Parameters
+    ----------
+    candidates
+        Held-out errors per group.
+    baseline
+        Held-out error of the map that sends every row to the mean.
+    tolerance
+        Loss allowed, as a fraction of the baseline.
+    """
+    counting = {group: each for group, each in candidates.items() if each.counts}
+    if not counting:
+        return None
+    best = min(each.error for each in counting.values())
+    for group in Group:
+        if group in counting and counting[group].error <= best + tolerance * baseline:
+            return group
+    return None
+
+
+def agreement_of(candidates: Mapping[Group, Candidate], up_to: Group | None) -> Agreement:
+    """Say in a word how far the runs agree."""
+    if up_to is None:
+        related = any(
+            each.p_value is not None and each.p_value <= LEVEL for each in candidates.values()
+        )
+        return "weak" if related else "chance"
+    r2 = candidates[up_to].r2
+    if r2 >= SAME:
+        return "same"
+    if r2 >= CLOSE:
+        return "close"
+    return "partial" if r2 >= PARTIAL else "weak"
+
+
+_OPENINGS = {
+    "same": "The same representation up to {group}",
+    "close": "Close to the same representation up to {group}",
+    "partial": "Partly the same representation up to {group}",
+    "weak": "Weakly related up to {group}",
+}
+
+
+def sentence(
+    agreement: Agreement, up_to: Group | None, chosen: Fit | None, *, n_samples: int
+) -> str:
+    """Put the verdict into words."""
+    if agreement == "identical":
+        return "Identical: the two runs hold the same numbers."
+    if agreement == "undecided":
+        return (
+            f"Undecided: {n_samples} rows are too few to hold some out and tell agreement from "
+            "chance."
+        )
+    if agreement == "chance":
+        return "No better than chance: no group maps held-out rows closer than a random pairing."
+    if up_to is None or chosen is None or chosen.held_out is None:
+        return (
+            "Related, but not the same up to any group: on held-out rows every map does worse "
+            "than predicting the mean."
+        )
+    beside = f", where chance gives {chosen.chance.mean.value:.3f}" if chosen.chance else ""
+    return (
+        f"{_OPENINGS[agreement].format(group=up_to.phrase)}: held-out error {chosen.error:.3f} of "
+        f"the diameter{beside}; {chosen.held_out.r2:.0%} of the variance explained."
+    )

@@ -1,0 +1,177 @@
+"""The passes most algorithms share: sums, centred moments, cross-moments.
+
+Each statistic is written against the array API; each function runs it and returns host arrays in
+float64. Moments are taken about a pilot mean and then shifted, so data far from the origin lose
+nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from upto.engines.base import Arrays, Engine
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """Weight, mean and centred scatter matrix of some rows."""
+
+    weight: float
+    mean: Float
+    scatter: Float
+
+    @property
+    def total_variance(self) -> float:
+        """Mean squared distance to the centre."""
+        return float(np.trace(self.scatter)) / self.weight
+
+    def __add__(self, other: Moments) -> Moments:
+        weight = self.weight + other.weight
+        if weight == 0:
+            return self
+        shift = other.mean - self.mean
+        mean = self.mean + shift * (other.weight / weight)
+        between = np.outer(shift, shift) * (self.weight * other.weight / weight)
+        return Moments(weight, mean, self.scatter + other.scatter + between)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossMoments:
+    """Moments of a source and a target, and their centred cross-scatter."""
+
+    source: Moments
+    target: Moments
+    cross: Float
+
+    @property
+    def weight(self) -> float:
+        """Total weight of the rows."""
+        return self.source.weight
+
+    def flipped(self) -> CrossMoments:
+        """Exchange source and target."""
+        return CrossMoments(self.target, self.source, self.cross.T)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """What the first pass over some rows finds."""
+
+    mean: Float
+    n_not_finite: int
+    low: Float
+    high: Float
+
+
+def survey(engine: Engine, rows: Any) -> Survey:
+    """Find means, ranges and non-finite values in one pass."""
+    total, low, high, bad = engine.reduce_blocks(_survey, rows, combine=_combine_surveys)
+    return Survey(total / rows.shape[0], int(bad), low, high)
+
+
+def moments(engine: Engine, rows: Any, pilot: Float, parts: NDArray[np.int8]) -> list[Moments]:
+    """Return the moments of the rows of part 0 and of part 1, in one pass."""
+    return [
+        _shift(weight, sums, scatter, pilot)
+        for weight, sums, scatter in _by_part(
+            engine.reduce_blocks(_part_moments, rows, parts, params=(pilot,)), 3
+        )
+    ]
+
+
+def cross_scatters(
+    engine: Engine,
+    source: Any,
+    target: Any,
+    parts: NDArray[np.int8],
+    pilots: tuple[Float, Float],
+    means: list[tuple[Float, Float, float]],
+) -> list[Float]:
+    """Return the centred cross-scatter of part 0 and of part 1, in one pass.
+
+    `means` holds, for each part, the source mean, the target mean and the weight.
+    """
+    products = engine.reduce_blocks(_part_products, source, target, parts, params=pilots)
+    return [
+        product - weight * np.outer(source_mean - pilots[0], target_mean - pilots[1])
+        for product, (source_mean, target_mean, weight) in zip(products, means, strict=True)
+    ]
+
+
+def cross_moments(
+    engine: Engine, source: Any, target: Any, weights: Float | None = None
+) -> CrossMoments:
+    """Return the (weighted) moments of two row-aligned embeddings: two passes."""
+    if weights is None:
+        weights = np.ones(source.shape[0])
+    sums = engine.reduce_blocks(_weighted_sums, source, target, weights)
+    weight = float(sums[0])
+    means = (sums[1] / weight, sums[2] / weight)
+    scatters = engine.reduce_blocks(_weighted_scatters, source, target, weights, params=means)
+    return CrossMoments(
+        Moments(weight, means[0], scatters[0]), Moments(weight, means[1], scatters[1]), scatters[2]
+    )
+
+
+def _survey(xp: Any, x: Any) -> Arrays:
+    finite = xp.isfinite(x)
+    bad = xp.sum(xp.astype(~finite, xp.int64))
+    x = xp.where(finite, x, xp.zeros_like(x))
+    return xp.sum(x, axis=0), xp.min(x, axis=0), xp.max(x, axis=0), bad
+
+
+def _combine_surveys(first: Arrays, second: Arrays) -> Arrays:
+    low = -np.maximum(-np.asarray(first[1]), -np.asarray(second[1]))
+    high = np.maximum(np.asarray(first[2]), np.asarray(second[2]))
+    return first[0] + second[0], low, high, first[3] + second[3]
+
+
+def _part_moments(xp: Any, x: Any, parts: Any, pilot: Any) -> Arrays:
+    x = x - pilot
+    results: list[Any] = []
+    for part in (0, 1):
+        block = x[parts == part, :]
+        results += [
+            xp.asarray(block.shape[0], dtype=x.dtype),
+            xp.sum(block, axis=0),
+            xp.matmul(block.T, block),
+        ]
+    return tuple(results)
+
+
+def _part_products(xp: Any, x: Any, y: Any, parts: Any, x_pilot: Any, y_pilot: Any) -> Arrays:
+    x, y = x - x_pilot, y - y_pilot
+    return tuple(xp.matmul(x[parts == part, :].T, y[parts == part, :]) for part in (0, 1))
+
+
+def _weighted_sums(xp: Any, x: Any, y: Any, weights: Any) -> Arrays:
+    return xp.sum(weights), xp.matmul(weights, x), xp.matmul(weights, y)
+
+
+def _weighted_scatters(xp: Any, x: Any, y: Any, weights: Any, x_mean: Any, y_mean: Any) -> Arrays:
+    x, y = x - x_mean, y - y_mean
+    weighted = x * weights[:, None]
+    return (
+        xp.matmul(weighted.T, x),
+        xp.matmul((y * weights[:, None]).T, y),
+        xp.matmul(weighted.T, y),
+    )
+
+
+def _by_part(results: tuple[Float, ...], width: int) -> list[tuple[Float, ...]]:
+    return [results[start : start + width] for start in range(0, len(results), width)]
+
+
+def _shift(weight: Float, sums: Float, scatter: Float, pilot: Float) -> Moments:
+    n = float(weight)
+    if n == 0:
+        return Moments(0.0, pilot, np.zeros_like(scatter))
+    offset = sums / n
+    return Moments(n, pilot + offset, scatter - n * np.outer(offset, offset))

@@ -1,0 +1,192 @@
+"""The default engine: blocks of rows over a pool of threads."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import array_api_compat
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from upto.core import InputError
+from upto.engines.base import add, block_length
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from upto.engines.base import Arrays, Combine, Statistic
+
+T = TypeVar("T")
+
+_BLOCKS_PER_TASK = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadsEngine:
+    """Passes over arrays, memory maps and block readers on the threads of this machine.
+
+    Parameters
+    ----------
+    n_threads
+        Threads of the pool; all cores by default. BLAS is held to one thread in each.
+    block_rows
+        Rows of a block; by default as many as fit the cache.
+    namespace
+        Array namespace the blocks are converted to; NumPy by default.
+
+    Notes
+    -----
+    Sums are formed in an order that depends on the block length only, so the number of threads
+    never changes a result.
+    """
+
+    n_threads: int | None = None
+    block_rows: int | None = None
+    namespace: Any = None
+    name: str = "threads"
+
+    def place(self, rows: Any) -> Any:
+        """Leave rows where they are: blocks are read as the passes reach them."""
+        return rows
+
+    def reduce_blocks(
+        self,
+        statistic: Statistic,
+        *rows: Any,
+        params: Sequence[Any] = (),
+        combine: Combine | None = None,
+        dtype: str = "float64",
+    ) -> tuple[NDArray[Any], ...]:
+        """Combine the statistics of all blocks, in row order; they are added by default."""
+        in_place = combine is None and self._is_numpy
+        merge = _add_in_place if in_place else (combine or add)
+
+        def partial(blocks: list[slice]) -> Arrays:
+            total: Arrays | None = None
+            for block in blocks:
+                part = self._call(statistic, rows, block, params, dtype)
+                total = part if total is None else merge(total, part)
+            return total or ()
+
+        total: Arrays | None = None
+        for _, part in self._run(partial, rows):
+            total = part if total is None else merge(total, part)
+        if total is None:
+            message = "there are no rows to pass over."
+            raise InputError(message)
+        return tuple(_to_host(array) for array in total)
+
+    def map_blocks(
+        self,
+        function: Statistic,
+        *rows: Any,
+        params: Sequence[Any] = (),
+        out: Any = None,
+        dtype: str = "float64",
+    ) -> Any:
+        """Transform blocks of rows and join the results along the rows."""
+
+        def pieces(blocks: list[slice]) -> list[NDArray[Any]]:
+            return [
+                _to_host(self._call(function, rows, block, params, dtype)[0]) for block in blocks
+            ]
+
+        joined: list[NDArray[Any]] = []
+        for blocks, parts in self._run(pieces, rows):
+            if out is None:
+                joined.extend(parts)
+            else:
+                for block, part in zip(blocks, parts, strict=True):
+                    out[block] = part
+        return np.concatenate(joined) if out is None else out
+
+    @property
+    def _is_numpy(self) -> bool:
+        return self.namespace is None
+
+    def _call(
+        self,
+        function: Statistic,
+        rows: Sequence[Any],
+        block: slice,
+        params: Sequence[Any],
+        dtype: str,
+    ) -> Arrays:
+        arrays = [_read(source, block, dtype) for source in rows]
+        if self._is_numpy:
+            return function(_numpy_namespace(), *arrays, *params)
+        xp = self.namespace
+        placed = [xp.asarray(np.ascontiguousarray(array)) for array in arrays]
+        return function(xp, *placed, *(_place_param(xp, param) for param in params))
+
+    def _run(
+        self, work: Callable[[list[slice]], T], rows: Sequence[Any]
+    ) -> Iterator[tuple[list[slice], T]]:
+        """Yield the results of tasks in row order, with few of them in flight."""
+        n_samples = _common_length(rows)
+        widths = [source.shape[1] for source in rows if len(source.shape) == 2]
+        length = self.block_rows or block_length(n_samples, widths or [1])
+        blocks = [slice(i, min(i + length, n_samples)) for i in range(0, n_samples, length)]
+        tasks = [blocks[i : i + _BLOCKS_PER_TASK] for i in range(0, len(blocks), _BLOCKS_PER_TASK)]
+        n_threads = min(self.n_threads or os.cpu_count() or 1, len(tasks))
+        if n_threads <= 1:
+            limits = nullcontext() if len(tasks) == 1 else threadpool_limits(1, "blas")
+            with limits:
+                for task in tasks:
+                    yield task, work(task)
+            return
+        with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
+            waiting = deque((task, pool.submit(work, task)) for task in tasks[: n_threads + 1])
+            try:
+                for task in tasks[n_threads + 1 :]:
+                    done, future = waiting.popleft()
+                    yield done, future.result()
+                    waiting.append((task, pool.submit(work, task)))
+                while waiting:
+                    done, future = waiting.popleft()
+                    yield done, future.result()
+            finally:
+                for _, future in waiting:
+                    future.cancel()
+
+
+def _numpy_namespace() -> Any:
+    return array_api_compat.array_namespace(np.empty(0))
+
+
+def _read(source: Any, block: slice, dtype: str) -> NDArray[Any]:
+    array = source[block]
+    if len(source.shape) == 2:
+        return np.asarray(array, dtype=dtype)
+    return np.asarray(array)
+
+
+def _place_param(xp: Any, param: Any) -> Any:
+    return xp.asarray(param) if isinstance(param, np.ndarray) else param
+
+
+def _to_host(array: Any) -> NDArray[Any]:
+    return np.asarray(array)
+
+
+def _add_in_place(first: Arrays, second: Arrays) -> Arrays:
+    # A new d×d sum for every block would cost as much memory traffic as the product itself.
+    return tuple(
+        np.add(a, b, out=a) if isinstance(a, np.ndarray) and a.flags.writeable and a.ndim else a + b
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def _common_length(rows: Sequence[Any]) -> int:
+    lengths = {int(source.shape[0]) for source in rows}
+    if len(lengths) != 1:
+        message = f"rows of different lengths {sorted(lengths)} cannot be passed over together."
+        raise InputError(message)
+    return lengths.pop()
