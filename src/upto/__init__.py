@@ -1,4 +1,4 @@
-"""Are two trainings the same representation - up to what, and with what error?
+"""Tell whether trainings give the same representation, up to what, and with what error.
 
 Public names are resolved on first use, so that importing the package costs nothing.
 """

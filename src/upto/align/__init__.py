@@ -1,25 +1,31 @@
 """Maps from one run onto another: closed forms, their refinement, and the estimator."""
 
-from upto.align.aligner import Aligner
-from upto.align.maps import (
-    RANK_TOLERANCE,
-    AffineMap,
-    fit_map,
-    fit_maps,
-    nearest_rotation,
-    pseudo_inverse,
-    row_errors,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from upto.align.maps import AffineMap, fit_map, fit_maps, nearest_rotation, row_errors
 from upto.align.supremum import smallest_worst_error
 
+if TYPE_CHECKING:
+    from upto.align.aligner import Aligner
+
 __all__ = [
-    "RANK_TOLERANCE",
     "AffineMap",
     "Aligner",
     "fit_map",
     "fit_maps",
     "nearest_rotation",
-    "pseudo_inverse",
     "row_errors",
     "smallest_worst_error",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # The estimator brings scikit-learn, which takes a second to import and passes do not need.
+    if name == "Aligner":
+        from upto.align.aligner import Aligner
+
+        return Aligner
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from upto.align.maps import RANK_TOLERANCE, fit_map
+from upto.align.maps import fit_map
 from upto.align.supremum import smallest_worst_error
 from upto.core import Group, InputError
-from upto.engines import choose_engine, cross_moments
+from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
 
 if TYPE_CHECKING:
     from upto.engines.base import Engine

@@ -18,6 +18,7 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from upto.core import Group, InputError
+from upto.engines import RANK_TOLERANCE, pseudo_inverse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from upto.engines.base import Arrays, Engine
 
 Float = NDArray[np.float64]
-
-RANK_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -266,32 +265,14 @@ def _svd(matrix: Float) -> tuple[Float, Float, Float]:
 
 
 def _affine(moments: CrossMoments, rank_tolerance: float) -> AffineMap:
-    matrix = pseudo_inverse(moments.source.scatter, rank_tolerance) @ moments.cross
+    source = moments.source
+    if rank_tolerance == RANK_TOLERANCE:
+        inverse = source.inverse
+    else:
+        inverse = pseudo_inverse(source.scatter, rank_tolerance)
     return AffineMap(
         source_mean=moments.source.mean,
         target_mean=moments.target.mean,
         scale=np.ones(len(moments.target.mean)),
-        matrix=matrix,
+        matrix=inverse @ moments.cross,
     )
-
-
-def pseudo_inverse(scatter: Float, rank_tolerance: float = RANK_TOLERANCE) -> Float:
-    """Return the Moore-Penrose inverse of a scatter matrix.
-
-    The rank is decided after every coordinate was brought to unit variance, so that one large
-    coordinate does not hide the small ones.
-    """
-    deviation = np.sqrt(np.diag(scatter))
-    alive = deviation > 0
-    inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=alive)
-    values, vectors = np.linalg.eigh(scatter * np.outer(inverse, inverse))
-    kept = values > rank_tolerance * max(values[-1], np.finfo(float).tiny)
-    scaled = vectors[:, kept] * inverse[:, None]
-    result: Float = (scaled / values[kept]) @ scaled.T
-    if kept.all():
-        return result
-    lost = vectors[:, ~kept] * np.where(alive, inverse, 1.0)[:, None]
-    basis, _ = np.linalg.qr(lost)
-    result -= basis @ (basis.T @ result)
-    result -= (result @ basis) @ basis.T
-    return result

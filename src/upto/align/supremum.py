@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.align.maps import RANK_TOLERANCE, AffineMap, fit_map
-from upto.engines import CrossMoments, Moments
+from upto.align.maps import AffineMap, fit_map
+from upto.engines import RANK_TOLERANCE, CrossMoments, Moments
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

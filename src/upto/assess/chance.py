@@ -46,15 +46,19 @@ def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -
     inside: dict[str, list[Errors]] = {}
     outside: dict[str, list[Errors]] = {}
     pooled: dict[str, list[Float]] = {}
+    fits = [
+        (everyone, _marginals(x, y), (source.unmixing_in_sample, target.unmixing_in_sample), inside)
+    ]
+    if held_out.any():
+        marginals = _marginals(x[~held_out], y[~held_out])
+        fits.append((held_out, marginals, (source.unmixing, target.unmixing), outside))
     for order in shuffles(pair.split, index, options.refits, options.seed):
         shuffled = y[order]
-        for judged, fitted, unmixings, kept in (
-            (everyone, everyone, (source.unmixing_in_sample, target.unmixing_in_sample), inside),
-            (held_out, ~held_out, (source.unmixing, target.unmixing), outside),
-        ):
-            if not (judged.any() and fitted.sum() >= 2):
-                continue
-            maps = candidate_maps(options.groups, _moments(x[fitted], shuffled[fitted]), unmixings)
+        for judged, (own, other), unmixings, kept in fits:
+            fitted = everyone if judged is everyone else ~judged
+            # Shuffling leaves the moments of each run as they are: only the products change.
+            cross = (x[fitted] - own.mean).T @ (shuffled[fitted] - other.mean)
+            maps = candidate_maps(options.groups, CrossMoments(own, other, cross), unmixings)
             found = row_errors(pair.engine, x[judged], shuffled[judged], list(maps.values()))
             found /= pair.extent
             centred = y[judged] - y[judged].mean(axis=0)
@@ -71,8 +75,9 @@ def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -
     )
 
 
-def _moments(x: Float, y: Float) -> CrossMoments:
-    x_mean, y_mean = x.mean(axis=0), y.mean(axis=0)
-    x, y = x - x_mean, y - y_mean
-    n = float(len(x))
-    return CrossMoments(Moments(n, x_mean, x.T @ x), Moments(n, y_mean, y.T @ y), x.T @ y)
+def _marginals(x: Float, y: Float) -> tuple[Moments, Moments]:
+    found = []
+    for rows in (x, y):
+        mean = rows.mean(axis=0)
+        found.append(Moments(float(len(rows)), mean, (rows - mean).T @ (rows - mean)))
+    return found[0], found[1]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from upto.assess.details import compare_in_detail
 from upto.assess.matrix import compare_all
@@ -124,28 +125,9 @@ def compare(
         raise InputError(message)
     label, values = _labels(labels, embeddings)
     found = list(findings)
-    with progress.task("prepare runs", len(embeddings) + 1) as advance:
-        surveys = survey_runs(engine, embeddings)
-        split = split_rows(engine, [run.rows for run in embeddings], held_out, seed)
-        advance(1)
-        prepared = []
-        for run, surveyed in zip(embeddings, surveys, strict=True):
-            prepared.append(
-                prepare_run(
-                    engine, run, surveyed, split, ica=ica, in_sample=len(embeddings) == 2, seed=seed
-                )
-            )
-            found += prepared[-1].findings
-            advance(1)
-    if split.n_duplicates:
-        message = f"{split.n_duplicates} of {len(embeddings[0])} rows repeat another in every run."
-        found.append(Finding(code="UP007", message=message))
-    result: Comparison | ComparisonMatrix
-    if len(prepared) == 2:
-        pair = Pair(engine=engine, source=prepared[0], target=prepared[1], split=split)
-        result = compare_in_detail(pair, options, progress, label, values)
-    else:
-        result = compare_all(engine, prepared, split, options, progress)
+    width = max(run.n_features for run in embeddings)
+    with threadpool_limits(1 if width < _WIDE else None, "blas"):
+        result = _compare(engine, embeddings, options, progress, label, values, found)
     names = ", ".join(run.name for run in embeddings)
     settings = ", ".join(f"{name}={value!s}" for name, value in asdict(options).items())
     return replace(
@@ -159,6 +141,47 @@ def compare(
             versions=library_versions(),
         ),
     )
+
+
+_WIDE = 512
+"""Narrower matrices are factorised faster by one BLAS thread than by several."""
+
+
+def _compare(
+    engine: Engine,
+    embeddings: tuple[Embeddings, ...],
+    options: Options,
+    progress: Progress,
+    label: str | None,
+    values: Any,
+    found: list[Finding],
+) -> Comparison | ComparisonMatrix:
+    with progress.task("prepare runs", len(embeddings) + 1) as advance:
+        surveys = survey_runs(engine, embeddings)
+        split = split_rows(engine, [run.rows for run in embeddings], options.held_out, options.seed)
+        advance(1)
+        prepared = []
+        for run, surveyed in zip(embeddings, surveys, strict=True):
+            prepared.append(
+                prepare_run(
+                    engine,
+                    run,
+                    surveyed,
+                    split,
+                    ica=options.ica,
+                    in_sample=len(embeddings) == 2,
+                    seed=options.seed,
+                )
+            )
+            found += prepared[-1].findings
+            advance(1)
+    if split.n_duplicates:
+        message = f"{split.n_duplicates} of {len(embeddings[0])} rows repeat another in every run."
+        found.append(Finding(code="UP007", message=message))
+    if len(prepared) == 2:
+        pair = Pair(engine=engine, source=prepared[0], target=prepared[1], split=split)
+        return compare_in_detail(pair, options, progress, label, values)
+    return compare_all(engine, prepared, split, options, progress)
 
 
 def _as_embeddings(runs: Sequence[Run]) -> tuple[Embeddings, ...]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 DEFECT_ROWS = 3000
 SCATTER_ROWS = 1000
 SUPREMUM_ROWS = 4096
-SUPREMUM_WORK = 1e11
+SUPREMUM_WORK = 2e10
 """Floating-point operations spent per group on the smallest worst error."""
 
 
@@ -131,7 +131,7 @@ def _suprema(
         worst = [np.argpartition(-errors[group], share)[:share] for group in groups]
         index = np.unique(np.concatenate([*worst, pair.split.first_rows(limit // 2)]))
     x, y = pair.take(index)
-    work = 2.0 * len(index) * pair.width**2 + 25.0 * pair.width**3
+    work = 2.0 * len(index) * pair.width**2 + 60.0 * pair.width**3
     iterations = min(50, int(SUPREMUM_WORK / work))
     refined: dict[str, AffineMap] = {}
     found: dict[str, float] = {}

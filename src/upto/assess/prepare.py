@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 QUANTILE_ROWS = 2048
 NEAR_GAUSSIAN = 3.0
 """Standard errors within which a component counts as Gaussian."""
+ITERATIONS, WARM_ITERATIONS = 100, 30
 ICA_WORK = 5e11
 """Floating-point operations one ICA may spend; the rows it sees are limited accordingly."""
 
@@ -138,7 +139,7 @@ def _unmix(
     start: Unmixing | None = None,
 ) -> Unmixing:
     width = rows.shape[1]
-    iterations = 200
+    iterations = ITERATIONS if start is None else WARM_ITERATIONS
     affordable = int(ICA_WORK / (4.0 * width**2 * iterations))
     limit = max(affordable, 20 * width, 2048)
     held = take_rows(engine, rows, positions[:limit])

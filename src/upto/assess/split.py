@@ -50,8 +50,7 @@ def split_rows(engine: Engine, runs: Sequence[Any], held_out: float, seed: int) 
     keys = np.zeros(n_samples, dtype=np.uint64)
     for rows in runs:
         keys += row_keys(engine, rows, seed)
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
+    ordered = np.sort(keys)
     n_duplicates = int((np.diff(ordered) == 0).sum())
     wanted = 0
     if held_out > 0:
@@ -61,6 +60,8 @@ def split_rows(engine: Engine, runs: Sequence[Any], held_out: float, seed: int) 
         parts[keys <= ordered[wanted - 1]] = 1
     if parts.sum() > n_samples - 2:
         parts[:] = 0
+    # Mixed once more, or the first rows in order would be the held-out ones.
+    order = np.argsort(_mix(keys + np.uint64(1)), kind="stable")
     return Split(parts, order, n_duplicates)
 
 

@@ -3,18 +3,21 @@
 from upto.engines.base import Engine, add, block_length, maximum
 from upto.engines.choose import ENGINE_NAMES, choose_engine
 from upto.engines.passes import (
+    RANK_TOLERANCE,
     CrossMoments,
     Moments,
     Survey,
     cross_moments,
     cross_scatters,
     moments,
+    pseudo_inverse,
     survey,
 )
 from upto.engines.threads import ThreadsEngine
 
 __all__ = [
     "ENGINE_NAMES",
+    "RANK_TOLERANCE",
     "CrossMoments",
     "Engine",
     "Moments",
@@ -27,5 +30,6 @@ __all__ = [
     "cross_scatters",
     "maximum",
     "moments",
+    "pseudo_inverse",
     "survey",
 ]

@@ -8,6 +8,7 @@ nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+RANK_TOLERANCE = 1e-12
+"""Directions whose variance is below this fraction of the largest are taken as absent."""
+
+
+@dataclass(frozen=True, eq=False)
 class Moments:
     """Weight, mean and centred scatter matrix of some rows."""
 
@@ -31,6 +36,11 @@ class Moments:
     def total_variance(self) -> float:
         """Mean squared distance to the centre."""
         return float(np.trace(self.scatter)) / self.weight
+
+    @cached_property
+    def inverse(self) -> Float:
+        """Moore-Penrose inverse of the scatter matrix, computed once."""
+        return pseudo_inverse(self.scatter)
 
     def __add__(self, other: Moments) -> Moments:
         weight = self.weight + other.weight
@@ -175,3 +185,25 @@ def _shift(weight: Float, sums: Float, scatter: Float, pilot: Float) -> Moments:
         return Moments(0.0, pilot, np.zeros_like(scatter))
     offset = sums / n
     return Moments(n, pilot + offset, scatter - n * np.outer(offset, offset))
+
+
+def pseudo_inverse(scatter: Float, rank_tolerance: float = RANK_TOLERANCE) -> Float:
+    """Return the Moore-Penrose inverse of a scatter matrix.
+
+    The rank is decided after every coordinate was brought to unit variance, so that one large
+    coordinate does not hide the small ones.
+    """
+    deviation = np.sqrt(np.diag(scatter))
+    alive = deviation > 0
+    inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=alive)
+    values, vectors = np.linalg.eigh(scatter * np.outer(inverse, inverse))
+    kept = values > rank_tolerance * max(values[-1], np.finfo(float).tiny)
+    scaled = vectors[:, kept] * inverse[:, None]
+    result: Float = (scaled / values[kept]) @ scaled.T
+    if kept.all():
+        return result
+    lost = vectors[:, ~kept] * np.where(alive, inverse, 1.0)[:, None]
+    basis, _ = np.linalg.qr(lost)
+    result -= basis @ (basis.T @ result)
+    result -= (result @ basis) @ basis.T
+    return result

@@ -1,1 +1,6 @@
-"""report."""
+"""Results to pages and figures."""
+
+from upto.report.figures import draw
+from upto.report.page import Report
+
+__all__ = ["Report", "draw"]

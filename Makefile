@@ -1,0 +1,46 @@
+# Everything a newcomer needs: `make demo` and `make test`; each sets up what it needs.
+VENV ?= .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.ready
+export OPENBLAS_NUM_THREADS ?= 2
+
+.PHONY: setup demo test test-all check bench docs browser clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml
+	test -x $(PY) || python3 -m venv $(VENV)
+	$(PY) -m pip install --quiet --upgrade pip
+	$(PY) -m pip install --quiet --editable ".[all,testing]" --group dev
+	touch $(STAMP)
+
+demo: setup
+	$(VENV)/bin/upto demo --output report.html
+
+# The browser of the page tests; where it may not be installed, those tests say why they skip.
+browser:
+	@command -v chromium >/dev/null || (command -v apt-get >/dev/null && \
+	  apt-get update -qq && apt-get install -y -qq chromium >/dev/null 2>&1) || true
+
+test: setup browser
+	$(PY) -m pytest -n 2 -m "not slow"
+
+test-all: setup browser
+	$(PY) -m pytest -n 2
+
+check: setup
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+	$(VENV)/bin/deptry src
+	$(VENV)/bin/codespell
+
+bench: setup
+	$(PY) -m benchmarks
+
+docs: setup
+	$(VENV)/bin/sphinx-build -W -n -q -b html docs docs/_build/html
+
+clean:
+	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,138 @@
+"""HDF5 files and zarr folders, plain ones and those that AnnData writes."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import InputError, MissingExtraError, Rows
+from upto.load.annotated import AnnotatedContainer, decoded, is_annotated, refuse_pickle
+from upto.load.containers import PICKLED, Container, Entry, container_labels, read_container
+from upto.load.rows import BlockRows, ThreadHandles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from upto.load.request import Contents, Request
+
+
+def read_hierarchy(request: Request) -> Contents:
+    """Read an HDF5, `.h5ad` or zarr file; its arrays stay on the disk."""
+    with _damage_reported(request.path):
+        return read_container(request, _container(request.path))
+
+
+def hierarchy_labels(request: Request) -> tuple[str, NDArray[Any]]:
+    """Read a vector of an HDF5 or zarr file, or a column of AnnData's `obs`."""
+    with _damage_reported(request.path):
+        return container_labels(request, _container(request.path))
+
+
+@contextmanager
+def _damage_reported(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        # What the libraries raise depends on which byte is wrong; zarr itself refuses pickles.
+        message = f"{path} is damaged or truncated ({error}): copy or save it again."
+        if "pickle" in str(error):
+            message = f"{path} {PICKLED}"
+        raise InputError(message) from None
+
+
+class ArrayRows(BlockRows):
+    """A two-dimensional HDF5 dataset or zarr array, opened in each thread that reads it."""
+
+    def __init__(self, path: Path, key: str, shape: tuple[int, ...], dtype: Any) -> None:
+        super().__init__(path, shape, np.dtype(dtype))
+        self.key = key
+        self._array = ThreadHandles(partial(_open_array, self.path, key))
+
+    def _read(self, start: int, stop: int) -> NDArray[Any]:
+        return np.asarray(self._array()[start:stop])
+
+
+class _Hierarchy(Container):
+    def __init__(self, path: Path, root: Any) -> None:
+        super().__init__()
+        self.path, self.root = path, root
+        for name, array in _arrays(root):
+            self.add(name, Entry.of(array.shape, _plain_dtype(array.dtype)))
+
+    def rows(self, key: str) -> Rows:
+        array = _member(self.root, key)
+        return ArrayRows(self.path, key, array.shape, array.dtype)
+
+    def values(self, name: str) -> NDArray[Any]:
+        return decoded(_member(self.root, name))
+
+
+def _container(path: Path) -> Container:
+    root = _open(path)
+    if _is_h5ad(path) or is_annotated(root):
+        return AnnotatedContainer(
+            path, root, lambda key: ArrayRows(path, key, root[key].shape, root[key].dtype)
+        )
+    return _Hierarchy(path, root)
+
+
+def _is_h5ad(path: Path) -> bool:
+    return path.suffix.lower() == ".h5ad"
+
+
+def _open(path: Path) -> Any:
+    if path.is_dir():
+        return _open_zarr(path)
+    try:
+        import h5py
+    except ImportError:
+        what, extra = f"reading {path.name}", "anndata" if _is_h5ad(path) else "hdf5"
+        raise MissingExtraError(what, package="h5py", extra=extra) from None
+    return h5py.File(path, "r")
+
+
+def _open_zarr(path: Path) -> Any:
+    try:
+        import zarr
+    except ImportError:
+        what = f"reading {path.name}"
+        raise MissingExtraError(what, package="zarr", extra="zarr") from None
+    return zarr.open(path, mode="r")
+
+
+def _open_array(path: Path, key: str) -> Any:
+    return _member(_open(path), key)
+
+
+def _member(root: Any, key: str) -> Any:
+    array = root if hasattr(root, "shape") else root[key]
+    refuse_pickle(array)
+    return array
+
+
+def _arrays(root: Any) -> list[tuple[str, Any]]:
+    if hasattr(root, "shape"):
+        return [("array", root)]
+    found: list[tuple[str, Any]] = []
+    if hasattr(root, "visititems"):
+        root.visititems(
+            lambda name, item: found.append((name, item)) if hasattr(item, "shape") else None
+        )
+    else:
+        members = root.members(max_depth=None)
+        found = [(name, item) for name, item in members if hasattr(item, "shape")]
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def _plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    # HDF5 and zarr have text of variable length, which NumPy shows as objects or as its own type.
+    is_text = dtype.kind == "T" or (dtype.kind == "O" and bool(dtype.metadata))
+    return np.dtype(str) if is_text else dtype

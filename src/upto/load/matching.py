@@ -1,0 +1,134 @@
+"""Rows of several runs, brought to the same samples in the same order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import Embeddings, Finding, InputError, SelectedRows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+
+def match_rows(
+    runs: Sequence[Embeddings],
+) -> tuple[tuple[Embeddings, ...], tuple[Finding, ...]]:
+    """Bring runs to the samples they share, in the order of the first run.
+
+    Where every run has ids, rows are matched by id, and those that are not in every run are left
+    out with finding UP006. Otherwise rows must already be in the same order, and their numbers
+    must be equal. No row is read.
+
+    Parameters
+    ----------
+    runs
+        The runs.
+
+    Raises
+    ------
+    InputError
+        If ids repeat within a run, no id is in every run, or numbers of rows differ.
+    """
+    if len(runs) < 2:
+        return tuple(runs), ()
+    if any(run.ids is None for run in runs):
+        _check_counts(runs)
+        return tuple(runs), ()
+    all_ids = _comparable([np.asarray(run.ids) for run in runs])
+    for run, ids in zip(runs, all_ids, strict=True):
+        _check_unique(run, ids)
+    shared = all_ids[0]
+    for run, ids in zip(runs[1:], all_ids[1:], strict=True):
+        shared = shared[np.isin(shared, ids)]
+        if not len(shared):
+            message = (
+                f"{_names(runs)} share no ids: {runs[0].name} has ids such as "
+                f"{str(all_ids[0][0])!r} and {run.name} such as {str(ids[0])!r}. "
+                "Pass ids that name the same samples in every run."
+            )
+            raise InputError(message)
+    matched = tuple(_select(run, ids, shared) for run, ids in zip(runs, all_ids, strict=True))
+    return matched, _left_out(runs, all_ids, shared)
+
+
+def _check_counts(runs: Sequence[Embeddings]) -> None:
+    first = runs[0]
+    for run in runs[1:]:
+        if run.n_samples != first.n_samples:
+            message = (
+                f"{first.name} has {first.n_samples} rows but {run.name} has {run.n_samples}: "
+                "embeddings must describe the same samples in the same order. Pass ids to match "
+                "them, or drop the extra rows."
+            )
+            raise InputError(message)
+
+
+def _comparable(all_ids: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Keep whole numbers as they are if every run has them, and compare as text otherwise."""
+    all_ids = [_whole(ids) for ids in all_ids]
+    if all(ids.dtype.kind in "iu" for ids in all_ids):
+        return all_ids
+    return [_as_text(ids) for ids in all_ids]
+
+
+def _whole(ids: NDArray[Any]) -> NDArray[Any]:
+    # Ids that went through a table with gaps come back as 1.0, 2.0: they still mean 1, 2.
+    if ids.dtype.kind == "f" and np.all(np.abs(ids) < 2**53) and np.all(ids == np.floor(ids)):
+        return ids.astype(np.int64)
+    return ids
+
+
+def _as_text(ids: NDArray[Any]) -> NDArray[Any]:
+    if ids.dtype.kind == "S":
+        return np.char.decode(ids, "utf-8")
+    return ids.astype(str)
+
+
+def _check_unique(run: Embeddings, ids: NDArray[Any]) -> None:
+    values, counts = np.unique(ids, return_counts=True)
+    repeated = np.flatnonzero(counts > 1)
+    if len(repeated):
+        example = repeated[0]
+        message = (
+            f"{run.name} has {len(repeated)} ids that occur more than once, such as "
+            f"{str(values[example])!r} in {counts[example]} rows: ids must be unique to match "
+            "rows. Pass other ids, or drop the repeated rows."
+        )
+        raise InputError(message)
+
+
+def _select(run: Embeddings, ids: NDArray[Any], shared: NDArray[Any]) -> Embeddings:
+    order = np.argsort(ids, kind="stable")
+    index = order[np.searchsorted(ids, shared, sorter=order)]
+    if len(index) == len(ids) and np.array_equal(index, np.arange(len(ids))):
+        return run
+    return replace(
+        run,
+        rows=SelectedRows(run.rows, index),
+        ids=np.asarray(run.ids)[index],
+        columns={name: np.asarray(values)[index] for name, values in run.columns.items()},
+    )
+
+
+def _left_out(
+    runs: Sequence[Embeddings], all_ids: list[NDArray[Any]], shared: NDArray[Any]
+) -> tuple[Finding, ...]:
+    parts = []
+    for run, ids in zip(runs, all_ids, strict=True):
+        missing = ids[~np.isin(ids, shared)]
+        if len(missing):
+            example = str(missing[0])
+            parts.append(f"{len(missing)} of {len(ids)} in {run.name}, such as {example!r}")
+    if not parts:
+        return ()
+    message = f"{len(shared)} ids are in every run; left out were {'; '.join(parts)}."
+    return (Finding(code="UP006", message=message),)
+
+
+def _names(runs: Sequence[Embeddings]) -> str:
+    return f"{', '.join(run.name for run in runs[:-1])} and {runs[-1].name}"

@@ -1,0 +1,100 @@
+"""safetensors files, memory-mapped."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import InputError, MissingExtraError, Rows
+from upto.load.containers import Container, Entry, container_labels, read_container
+from upto.load.rows import MappedRows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from upto.load.request import Contents, Request
+
+_TYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "BF16": "<f4",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "u1",
+    "BOOL": "?",
+    "C64": "<c8",
+}
+
+
+def read_safetensors(request: Request) -> Contents:
+    """Map one tensor of a safetensors file; bfloat16 is read as float32."""
+    return read_container(request, _Tensors(request.path))
+
+
+def safetensors_labels(request: Request) -> tuple[str, NDArray[Any]]:
+    """Read a one-dimensional tensor of a safetensors file."""
+    return container_labels(request, _Tensors(request.path))
+
+
+class _Tensors(Container):
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self._tensors = _checked_header(path)
+        for name, tensor in self._tensors.items():
+            shape, code = tuple(tensor["shape"]), tensor["dtype"]
+            if code in _TYPES:
+                self.add(name, Entry.of(shape, _TYPES[code]))
+            else:
+                problem = f"holds {code} values: convert it to float16, bfloat16 or float32 first."
+                self.arrays[name] = Entry(shape, code, problem)
+
+    def rows(self, key: str) -> Rows:
+        return self._mapped(key)
+
+    def values(self, name: str) -> NDArray[Any]:
+        return self._mapped(name, columns=1)[:].ravel()
+
+    def _mapped(self, name: str, columns: int | None = None) -> MappedRows:
+        tensor = self._tensors[name]
+        shape = tuple(tensor["shape"]) if columns is None else (tensor["shape"][0], columns)
+        return MappedRows(
+            self.path,
+            tensor["start"],
+            shape,
+            np.dtype(_TYPES[tensor["dtype"]]),
+            bfloat16=tensor["dtype"] == "BF16",
+        )
+
+
+def _checked_header(path: Path) -> dict[str, dict[str, Any]]:
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError:
+        what = f"reading {path.name}"
+        raise MissingExtraError(what, package="safetensors", extra="safetensors") from None
+    try:
+        # The library checks every offset against the file; NumPy can then map what it points to.
+        with safe_open(path, framework="numpy"):
+            pass
+    except SafetensorError as error:
+        message = f"{path} is damaged or truncated ({error}): copy or save it again."
+        raise InputError(message) from None
+    with path.open("rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        header: dict[str, dict[str, Any]] = json.loads(file.read(length))
+    header.pop("__metadata__", None)
+    for tensor in header.values():
+        tensor["start"] = 8 + length + tensor["data_offsets"][0]
+    return dict(sorted(header.items()))

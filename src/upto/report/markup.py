@@ -1,0 +1,73 @@
+"""Markup that is already escaped, and the ways to make it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_JSON_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+class Inert(str):
+    """Text that may enter a page as it is: jinja2 asks for `__html__` before it escapes."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return str(self)
+
+
+def element(tag: str, *children: str, **attributes: str | int | float | None) -> Inert:
+    """Write one element: attributes escaped, children escaped unless `Inert`.
+
+    An underscore in an attribute's name stands for a hyphen (one at the end is dropped), and an
+    attribute that is `None` is left out.
+    """
+    written = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{html.escape(_value(value))}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    inside = "".join(
+        child if isinstance(child, Inert) else html.escape(child) for child in children
+    )
+    return Inert(f"<{tag}{written}>{inside}</{tag}>" if inside else f"<{tag}{written}/>")
+
+
+def _value(value: str | int | float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def json_block(data: Any) -> Inert:
+    """Write data as JSON that cannot end the script element it stands in."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return Inert(text.translate(_JSON_ESCAPES))
+
+
+def shorten(text: str, length: int = 80) -> str:
+    """Cut a long text in its middle, where names of runs differ least."""
+    if len(text) <= length:
+        return text
+    head = (length - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
+
+
+def tell_apart(names: Sequence[str]) -> list[str]:
+    """Leave out the folders and endings that all names share."""
+    head = re.sub(r"[^/\\]*$", "", _shared_start(names))
+    ending = _shared_start([name[::-1] for name in names])[::-1]
+    tail = re.sub(r"^[^/\\.]*", "", ending)
+    if any(len(name) <= len(head) + len(tail) for name in names):
+        return list(names)
+    return [name[len(head) : len(name) - len(tail)] for name in names]
+
+
+def _shared_start(names: Sequence[str]) -> str:
+    first, last = min(names), max(names)
+    pairs = enumerate(zip(first, last, strict=False))
+    return first[: next((index for index, (a, b) in pairs if a != b), len(first))]

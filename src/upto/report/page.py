@@ -1,0 +1,136 @@
+"""One self-contained page from results: nothing is loaded, nothing leaves."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib import metadata, resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from upto.core import InputError, MissingExtraError
+from upto.core.files import write_text_atomically
+from upto.report.markup import Inert
+from upto.report.summary import summarise
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    import jinja2
+
+    from upto.core import Result
+
+PAPER = "2603.11970"
+
+
+class Report:
+    """A page that shows one or more results.
+
+    Parameters
+    ----------
+    results
+        The results, in the order in which they are shown.
+
+    Raises
+    ------
+    InputError
+        If there is no result to show.
+    """
+
+    def __init__(self, results: Sequence[Result]) -> None:
+        self.results = tuple(results)
+        if not self.results:
+            message = "a report needs at least one result: none was given."
+            raise InputError(message)
+
+    def html(self) -> str:
+        """Return the page.
+
+        Raises
+        ------
+        MissingExtraError
+            If jinja2 is not installed.
+        """
+        environment = _environment()
+        style, script = _template_text("page.css"), _template_text("page.js")
+        views = [summarise(result, number) for number, result in enumerate(self.results, start=1)]
+        page = environment.get_template("page.html").render(
+            views=views,
+            style=Inert(style),
+            script=Inert(script),
+            policy=_policy(style, script),
+            version=_version(),
+            bibtex=bibtex(_version()),
+            paper=PAPER,
+        )
+        # Names made of undecodable file names hold lone surrogates, which no encoding can write.
+        return page.encode("utf-8", "replace").decode()
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to a file, whole or not at all, and return its path."""
+        path = Path(path)
+        write_text_atomically(path, self.html())
+        return path
+
+    def _repr_html_(self) -> str:
+        return "".join(result._repr_html_() for result in self.results)
+
+
+def bibtex(version: str) -> str:
+    """Return the entries to cite: this software and the paper it implements."""
+    return (
+        f"@software{{upto,\n"
+        f"  author  = {{{{The upto developers}}}},\n"
+        f"  title   = {{upto: are two trainings the same representation, up to what?}},\n"
+        f"  version = {{{version}}},\n"
+        f"  year    = {{2026}}\n"
+        f"}}\n\n"
+        f"@misc{{identifiability2026,\n"
+        f"  title         = {{Statistical and structural identifiability in representation "
+        f"learning}},\n"
+        f"  eprint        = {{{PAPER}}},\n"
+        f"  archivePrefix = {{arXiv}},\n"
+        f"  note          = {{arXiv {PAPER}}},\n"
+        f"  year          = {{2026}}\n"
+        f"}}"
+    )
+
+
+def _environment() -> jinja2.Environment:
+    try:
+        import jinja2
+    except ImportError:
+        what = "a report"
+        raise MissingExtraError(what, package="jinja2", extra="report") from None
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("upto.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _template_text(name: str) -> str:
+    return resources.files("upto.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """Return a content security policy that runs this style and this script and nothing else."""
+    return (
+        f"default-src 'none'; style-src {_source(style)}; script-src {_source(script)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _source(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _version() -> str:
+    try:
+        return metadata.version("upto")
+    except metadata.PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,259 @@
+"""What a page says of a result, before it is markup: plain records for the templates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from upto.core import RULES, Comparison, ComparisonMatrix, Group, Rule
+from upto.report.charts import (
+    ErrorChart,
+    ScatterChart,
+    bracket_chart,
+    error_chart,
+    histogram_chart,
+    scatter_chart,
+)
+from upto.report.heat import AGREEMENTS, Heat, heat_maps
+from upto.report.markup import Inert, json_block
+from upto.report.tables import TableView, runs_table, table_view
+
+if TYPE_CHECKING:
+    from upto.core import Finding, Fit, Result
+
+_MAX_TABLE_RUNS = 24
+_MAX_HEADLINE = 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A number under the verdict."""
+
+    label: str
+    value: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingView:
+    """Findings of one code, with the entry of the catalogue that explains it, if there is one."""
+
+    code: str
+    rule: Rule | None
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bracket:
+    """Between which bounds the smallest worst error of a rigid map lies."""
+
+    defect: float
+    low: float
+    high: float
+    n_rows: int
+    drawing: Inert
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A result as its page shows it."""
+
+    anchor: str
+    kind: str
+    names: tuple[str, ...]
+    verdict: str
+    lead: str
+    badge: tuple[str, str] | None
+    facts: tuple[Fact, ...]
+    findings: tuple[FindingView, ...]
+    tables: tuple[TableView, ...]
+    runs: TableView | None
+    provenance: tuple[tuple[str, str], ...]
+    data: Inert
+    errors: ErrorChart | None = None
+    spreads: tuple[tuple[str, Inert], ...] = ()
+    chosen: str = ""
+    scatter: ScatterChart | None = None
+    scatter_group: str = ""
+    scatter_label: str = ""
+    bracket: Bracket | None = None
+    efficiency: tuple[Fact, ...] = ()
+    heat: Heat | None = None
+    omitted: str = ""
+
+
+def summarise(result: Result, number: int = 1) -> View:
+    """Say what a page shows of a result; results of a new kind show their verdict and tables."""
+    verdict, colon, lead = result.verdict.partition(": ")
+    if not colon or len(verdict) > _MAX_HEADLINE:
+        verdict, lead = result.verdict, ""
+    common: dict[str, Any] = {
+        "anchor": f"result-{number}",
+        "kind": result.kind,
+        "verdict": verdict,
+        "lead": lead[:1].upper() + lead[1:],
+        "findings": _findings(result.findings),
+        "provenance": _provenance(result),
+    }
+    if isinstance(result, Comparison):
+        return _comparison(result, common)
+    if isinstance(result, ComparisonMatrix):
+        return _matrix(result, common)
+    tables = tuple(table_view(table) for table in result.tables())
+    return View(
+        **common, names=(result.kind,), badge=None, facts=(), tables=tables, runs=None,
+        data=json_block({}),
+    )  # fmt: skip
+
+
+def _findings(findings: tuple[Finding, ...]) -> tuple[FindingView, ...]:
+    messages: dict[str, list[str]] = {}
+    for finding in findings:
+        messages.setdefault(finding.code, []).append(finding.message)
+    return tuple(
+        FindingView(code=code, rule=RULES.get(code), messages=tuple(texts))
+        for code, texts in messages.items()
+    )
+
+
+def _comparison(result: Comparison, common: dict[str, Any]) -> View:
+    best = headline_fit(result)
+    headline, *others = result.tables()
+    chosen = next(
+        (i for i, f in enumerate(result.fits) if f.up_to is result.up_to and not f.unmixed), None
+    )
+    scatter = scatter_chart(result.scatter) if result.scatter is not None else None
+    data: dict[str, Any] = {}
+    if scatter is not None:
+        data["scatter"] = {"points": scatter.points, "labels": scatter.labels}
+    return View(
+        **common,
+        names=(result.first.name, result.second.name),
+        badge=AGREEMENTS[result.agreement],
+        facts=_facts(result, best),
+        tables=(table_view(headline, chosen=chosen), *(table_view(table) for table in others)),
+        runs=runs_table((result.first, result.second)),
+        data=json_block(data),
+        errors=error_chart(result),
+        spreads=tuple((f.name, histogram_chart(f)) for f in result.fits if f.histogram is not None),
+        chosen=best.name if best is not None else "",
+        scatter=scatter,
+        scatter_group=str(result.scatter.up_to) if result.scatter else "",
+        scatter_label=(result.scatter.label or "") if result.scatter else "",
+        bracket=_bracket(result),
+        efficiency=_efficiency(result),
+    )
+
+
+def headline_fit(result: Comparison) -> Fit | None:
+    """Return the row the verdict names, or the one with the smallest error where it names none."""
+    fits = [fit for fit in result.fits if not fit.unmixed]
+    for fit in fits:
+        if fit.up_to is result.up_to:
+            return fit
+    return min(fits, key=lambda fit: fit.error.value, default=None)
+
+
+def _facts(result: Comparison, fit: Fit | None) -> tuple[Fact, ...]:
+    if fit is None:
+        return ()
+    kind = "held out" if fit.held_out else "in sample"
+    errors = fit.held_out or fit.in_sample
+    mean = errors.mean
+    if mean.low is not None and mean.high is not None:
+        interval = f"{mean.low:.4f} to {mean.high:.4f} at\u00a0{100 * mean.level:.3g}\u00a0%"
+    else:
+        interval = "no interval"
+    if result.up_to is None:
+        group = Fact(label="up to", value="none", detail=f"smallest error: {fit.name}")
+    else:
+        phrase = result.up_to.phrase if result.up_to is not Group.IDENTITY else "nothing"
+        group = Fact(label="up to", value=fit.name, detail=phrase)
+    chance = Fact(label="chance", value="–", detail="not measured")
+    if fit.chance is not None:
+        level = fit.chance.mean.value
+        p = "" if fit.p_value is None else f"p\u00a0=\u00a0{fit.p_value:.2g}"
+        times = f"{level / mean.value:.3g} times the error" if mean.value > 0 else ""
+        detail = ", ".join(text for text in (times, p) if text)
+        chance = Fact(label="chance", value=f"{level:.4f}", detail=detail)
+    held_out = f"{result.n_held_out:,} held out" if result.n_held_out else "none held out"
+    return (
+        group,
+        Fact(label=f"ε · mean error {kind}", value=f"{mean.value:.4f}", detail=interval),
+        chance,
+        Fact(label=f"R² {kind}", value=f"{errors.r2:.3f}", detail="of the target's variance"),
+        Fact(label="rows", value=f"{result.n_samples:,}", detail=held_out),
+    )
+
+
+def _efficiency(result: Comparison) -> tuple[Fact, ...]:
+    pairs = (("held out", result.efficiency), ("in sample", result.efficiency_in_sample))
+    return tuple(
+        Fact(label=kind, value=f"{value:.0%}") for kind, value in pairs if value is not None
+    )
+
+
+def _bracket(result: Comparison) -> Bracket | None:
+    rigid = next((fit for fit in result.fits if fit.name == "rigid"), None)
+    if rigid is None or rigid.supremum is None:
+        return None
+    low, high = result.defect.lower_bound, rigid.supremum
+    return Bracket(
+        defect=result.defect.value,
+        low=low,
+        high=high,
+        n_rows=result.defect.n_rows,
+        drawing=bracket_chart(low, high, rigid.in_sample.mean.value),
+    )
+
+
+def _matrix(result: ComparisonMatrix, common: dict[str, Any]) -> View:
+    heat, data = heat_maps(result)
+    small = len(result.runs) <= _MAX_TABLE_RUNS
+    tables = tuple(table_view(table) for table in result.tables()) if small else ()
+    omitted = f"Tables of more than {_MAX_TABLE_RUNS} runs are left to the JSON of the result."
+    errors = [v for row in result.matrices[heat.chosen].error for v in row if v is not None]
+    group = heat.groups[heat.chosen]
+    agreed = sum(str(cell) == group for row in result.up_to for cell in row)
+    facts = (
+        Fact(label="runs", value=str(len(result.runs)), detail=f"{len(errors)} ordered pairs"),
+        Fact(
+            label="most often up to",
+            value=group if agreed else "none",
+            detail=f"{agreed} of {len(errors)} pairs" if agreed else "no pair has a verdict",
+        ),
+        Fact(
+            label=f"median error · {group}",
+            value=f"{median(errors):.4f}" if errors else "–",
+            detail=f"{min(errors):.4f} to {max(errors):.4f}" if errors else "",
+        ),
+        Fact(
+            label="rows",
+            value=f"{result.n_samples:,}",
+            detail=f"{result.n_held_out:,} held out" if result.n_held_out else "none held out",
+        ),
+    )
+    return View(
+        **common,
+        names=tuple(run.name for run in result.runs),
+        badge=None,
+        facts=facts,
+        tables=tables,
+        runs=runs_table(result.runs),
+        data=json_block(data),
+        heat=heat,
+        omitted="" if small else omitted,
+    )
+
+
+def _provenance(result: Result) -> tuple[tuple[str, str], ...]:
+    origin = result.provenance
+    versions = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
+    return (
+        ("call", origin.call),
+        ("seed", str(origin.seed)),
+        ("engine", origin.engine),
+        ("seconds", f"{origin.seconds:.3g}"),
+        ("versions", versions),
+    )

@@ -1,0 +1,231 @@
+"use strict";
+(() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const tip = document.getElementById("tip");
+
+  // Tooltips: text only, never markup; each line is isolated so that no script direction leaks.
+  const showTip = (text, x, y) => {
+    tip.replaceChildren(
+      ...text.split("\n").map((line) => {
+        const row = document.createElement("div");
+        row.dir = "auto";
+        row.textContent = line;
+        return row;
+      }),
+    );
+    tip.hidden = false;
+    const { width, height } = tip.getBoundingClientRect();
+    const left = Math.max(8, Math.min(x + 14, innerWidth - width - 8));
+    const above = y - height - 14;
+    tip.style.left = `${left}px`;
+    tip.style.top = `${above < 8 ? Math.min(y + 18, innerHeight - height - 8) : above}px`;
+  };
+  const hideTip = () => { tip.hidden = true; };
+  const tipOf = (node) => node instanceof Element && node.closest("[data-tip]");
+  const showAt = (node, text) => {
+    const box = node.getBoundingClientRect();
+    showTip(text, box.left + box.width / 2, box.top);
+  };
+  document.addEventListener("pointermove", (event) => {
+    const node = tipOf(event.target);
+    if (node) showTip(node.dataset.tip, event.clientX, event.clientY);
+    else if (!event.target.closest?.(".scatter, .heat")) hideTip();
+  });
+  document.addEventListener("focusin", (event) => {
+    const node = tipOf(event.target);
+    if (node?.matches(":focus-visible")) showAt(node, node.dataset.tip);
+  });
+  document.addEventListener("focusout", hideTip);
+  document.addEventListener("scroll", hideTip, { capture: true, passive: true });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
+
+  // Tables: a heading sorts its column; missing numbers stay last in both directions.
+  const keyOf = (cell) => {
+    const raw = cell.dataset.sort;
+    if (raw === undefined) return cell.textContent.trim();
+    return raw === "" ? null : Number(raw);
+  };
+  const sort = (table, index, direction) => {
+    const sign = direction === "ascending" ? 1 : -1;
+    const rows = all("tbody tr", table).map((row) => [keyOf(row.cells[index]), row]);
+    rows.sort(([a], [b]) => {
+      if (a === null || b === null) return (a === null) - (b === null);
+      if (typeof a === "number" && typeof b === "number") return sign * (a - b);
+      return sign * String(a).localeCompare(String(b), undefined, { numeric: true });
+    });
+    table.tBodies[0].append(...rows.map(([, row]) => row));
+  };
+  for (const table of all("table.sortable")) {
+    all("thead th", table).forEach((head, index) => {
+      head.firstElementChild.addEventListener("click", () => {
+        const ascending = head.getAttribute("aria-sort") === "ascending";
+        const direction = ascending ? "descending" : "ascending";
+        all("thead th", table).forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", direction);
+        sort(table, index, direction);
+      });
+    });
+  }
+
+  // Choices: which axis, which group.
+  for (const button of all("[data-axis]")) {
+    button.addEventListener("click", () => {
+      const section = button.closest("section");
+      section.querySelector(".errors").dataset.scale = button.dataset.axis;
+      all("[data-axis]", section).forEach((other) => {
+        other.setAttribute("aria-pressed", String(other === button));
+      });
+    });
+  }
+  for (const select of all("select[data-panels]")) {
+    const panels = all("[data-panel]", document.getElementById(select.dataset.panels));
+    const update = () => {
+      panels.forEach((panel) => { panel.hidden = panel.dataset.panel !== select.value; });
+    };
+    select.addEventListener("change", update);
+    update(); // a browser may have kept the choice of an earlier visit
+  }
+
+  // The scatter: the nearest row answers the pointer with its label and its pair.
+  const connectScatter = (svg, { points, labels }) => {
+    const pair = svg.querySelector(".pair");
+    const [line, start, end] = pair.children;
+    let only = null;
+    const place = (node, values) => {
+      for (const [name, value] of Object.entries(values)) node.setAttribute(name, value);
+    };
+    const clear = () => { pair.classList.remove("shown"); hideTip(); };
+    svg.addEventListener("pointerleave", clear);
+    svg.addEventListener("pointermove", (event) => {
+      const box = svg.getBoundingClientRect();
+      const unit = svg.viewBox.baseVal.width / box.width;
+      const x = (event.clientX - box.left) * unit;
+      const y = (event.clientY - box.top) * unit;
+      let best = -1;
+      let least = (24 * unit) ** 2;
+      points.forEach(([tx, ty, ax, ay, colour], index) => {
+        if (only !== null && colour !== only) return;
+        const d = Math.min((tx - x) ** 2 + (ty - y) ** 2, (ax - x) ** 2 + (ay - y) ** 2);
+        if (d < least) [best, least] = [index, d];
+      });
+      if (best < 0) { clear(); return; }
+      const [tx, ty, ax, ay] = points[best];
+      place(line, { x1: tx, y1: ty, x2: ax, y2: ay });
+      place(start, { cx: tx, cy: ty });
+      place(end, { cx: ax, cy: ay });
+      pair.classList.add("shown");
+      const head = labels.length ? labels[best] : "one row";
+      showTip(`${head}\ntarget and aligned source`, event.clientX, event.clientY);
+    });
+    const legend = all(".legend button", svg.closest("section"));
+    for (const button of legend) {
+      button.addEventListener("click", () => {
+        const colour = Number(button.dataset.colour);
+        only = only === colour ? null : colour;
+        for (const other of legend) {
+          other.setAttribute("aria-pressed", String(Number(other.dataset.colour) === only));
+        }
+        for (const path of all("path", svg)) {
+          path.classList.toggle("dim", only !== null && Number(path.dataset.colour) !== only);
+        }
+      });
+    }
+  };
+
+  // Heat maps: one tab stop each, arrow keys walk the cells, a choice of group repaints.
+  const connectHeat = (article, heat) => {
+    const select = article.querySelector("select[data-heats]");
+    const [errors, verdicts] = ["h", "g"].map((kind) => article.querySelector(`[data-heat=${kind}]`));
+    const number = (value, digits) => (value === null ? "–" : value.toFixed(digits));
+    const tipFor = (i, j) => {
+      const { name, error, r2, p } = heat.groups[Number(select.value)];
+      if (heat.upTo[i][j] === null && error[i][j] === null) return `${heat.names[i]}\nthe run itself`;
+      const verdict = heat.upTo[i][j] === null ? "none" : heat.upTo[i][j];
+      const words = heat.agreement[i][j];
+      return [
+        `${heat.names[i]} →`, heat.names[j], `up to ${name}`, `error ${number(error[i][j], 4)}`,
+        `R² ${number(r2[i][j], 3)}`, `p ${p[i][j] === null ? "–" : p[i][j].toPrecision(2)}`,
+        `verdict ${verdict}${words ? `, ${words}` : ""}`,
+      ].join("\n");
+    };
+    const paint = () => {
+      const { error } = heat.groups[Number(select.value)];
+      all("tbody tr", errors).forEach((row, i) => {
+        all("td", row).forEach((cell, j) => {
+          const value = error[i][j];
+          const share = heat.top > 0 ? Math.sqrt(value / heat.top) : 0;
+          const level = Math.min(heat.levels - 1, Math.floor(heat.levels * share));
+          cell.className = value === null ? "none" : `h${level}`;
+          cell.textContent = number(value, 3);
+        });
+      });
+    };
+    select.addEventListener("change", paint);
+    paint();
+    for (const table of [errors, verdicts]) {
+      const place = (cell) => [cell.parentElement.sectionRowIndex, cell.cellIndex - 1];
+      const cellOf = (event) => event.target.closest?.("tbody td");
+      table.addEventListener("pointermove", (event) => {
+        const cell = cellOf(event);
+        if (cell) showTip(tipFor(...place(cell)), event.clientX, event.clientY);
+        else hideTip();
+      });
+      table.addEventListener("pointerleave", hideTip);
+      table.addEventListener("focusin", (event) => {
+        const cell = cellOf(event);
+        if (cell?.matches(":focus-visible")) showAt(cell, tipFor(...place(cell)));
+      });
+      table.addEventListener("keydown", (event) => {
+        const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+        const step = steps[event.key];
+        const cell = cellOf(event);
+        if (!step || !cell) return;
+        event.preventDefault();
+        const [i, j] = place(cell);
+        const next = table.tBodies[0].rows[i + step[0]]?.cells[j + step[1] + 1];
+        if (!next || next.tagName !== "TD") return;
+        cell.tabIndex = -1;
+        next.tabIndex = 0;
+        next.focus({ focusVisible: true });
+      });
+    }
+  };
+
+  for (const article of all("article")) {
+    const data = JSON.parse(article.querySelector("script.data").textContent);
+    if (data.scatter) connectScatter(article.querySelector("svg.scatter"), data.scatter);
+    if (data.heat) connectHeat(article, data.heat);
+  }
+
+  // The theme follows the system until the button is pressed, and is remembered nowhere.
+  document.getElementById("theme").addEventListener("click", () => {
+    const root = document.documentElement;
+    const dark = root.dataset.theme
+      ? root.dataset.theme === "dark"
+      : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+  });
+
+  for (const button of all("[data-copy]")) {
+    button.addEventListener("click", async () => {
+      const block = document.getElementById(button.dataset.copy);
+      try {
+        await navigator.clipboard.writeText(block.textContent);
+      } catch {
+        // Pages from a file may not reach the clipboard: select the text and ask the old way.
+        getSelection().selectAllChildren(block);
+        document.execCommand("copy");
+      }
+      button.textContent = "Copied";
+      document.getElementById("status").textContent = "Copied";
+      setTimeout(() => { button.textContent = "Copy"; }, 1600);
+    });
+  }
+
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = all("details:not([open])");
+    opened.forEach((node) => { node.open = true; });
+  });
+  addEventListener("afterprint", () => opened.forEach((node) => { node.open = false; }));
+})();

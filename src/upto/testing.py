@@ -1,0 +1,65 @@
+"""Random elements of every group and hypothesis strategies, for our tests and yours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import Group, MissingExtraError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Float = NDArray[np.float64]
+
+
+def random_element(
+    group: Group | str, n_features: int, rng: np.random.Generator, *, n_out: int | None = None
+) -> tuple[Float, Float]:
+    """Draw an element of a group as a linear part and a translation.
+
+    Apply it as ``rows @ linear + translation``. With `n_out` larger than `n_features` the target is
+    wider: isometries embed, permutations leave coordinates at zero.
+
+    Examples
+    --------
+    >>> linear, _ = random_element("rigid", 4, np.random.default_rng(0))
+    >>> bool(np.allclose(linear @ linear.T, np.eye(4)))
+    True
+    """
+    group = Group(group)
+    d, m = n_features, n_out or n_features
+    translation = np.zeros(m) if group is Group.IDENTITY else rng.normal(size=m)
+    if group is Group.IDENTITY:
+        return np.eye(d, m), translation
+    if group in (Group.RIGID, Group.SIMILARITY):
+        orthogonal, _ = np.linalg.qr(rng.normal(size=(m, m)))
+        scale = rng.uniform(0.3, 0.7) if group is Group.SIMILARITY else 1.0
+        return scale * orthogonal[:d], translation
+    if group is Group.AFFINE:
+        left, _ = np.linalg.qr(rng.normal(size=(d, d)))
+        right, _ = np.linalg.qr(rng.normal(size=(m, m)))
+        return (left * np.geomspace(0.2, 2.0, d)) @ right[:d], translation
+    linear = np.zeros((d, m))
+    linear[np.arange(d), rng.permutation(m)[:d]] = rng.choice([-1.0, 1.0], size=d)
+    if group is Group.SIGNED_SIMILARITY:
+        linear *= rng.uniform(0.3, 0.7)
+    if group is Group.SCALED_PERMUTATION:
+        linear *= np.geomspace(0.2, 2.0, d)[:, None]
+    return linear, translation
+
+
+def embeddings_strategy(
+    *, max_samples: int = 40, max_features: int = 6, min_samples: int = 2
+) -> Any:
+    """Return a hypothesis strategy of finite two-dimensional float64 arrays."""
+    try:
+        from hypothesis import strategies as st
+        from hypothesis.extra.numpy import arrays
+    except ImportError:
+        what = "embeddings_strategy"
+        raise MissingExtraError(what, package="hypothesis", extra="testing") from None
+    shapes = st.tuples(st.integers(min_samples, max_samples), st.integers(1, max_features))
+    values = st.floats(-1e3, 1e3, allow_nan=False, width=32)
+    return shapes.flatmap(lambda shape: arrays(np.float64, shape, elements=values))

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from upto.core import InputError
+from upto.load import read_manifest, read_runs
+
+
+@pytest.fixture
+def folder(tmp_path, values):
+    for name in ("a/run.npy", "b/run.npy", "b/other.npy"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        np.save(tmp_path / name, values)
+    for name in ("a/all.npz", "b/all.npz", "b/more.npz"):
+        ids, plate = np.arange(37), np.arange(37)
+        np.savez(tmp_path / name, emb=values, low=values[:, :2], ids=ids, plate=plate)
+    return tmp_path
+
+
+def names(runs):
+    return [run.name for run in runs]
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        (["a/run.npy", "b/other.npy"], ["run", "other"]),
+        (["a/run.npy", "b/run.npy", "b/other.npy"], ["a/run", "b/run", "other"]),
+        (["a/run.npy", "a/run.npy"], ["a/run", "a/run (2)"]),
+        (["a/all.npz::emb", "a/all.npz::low"], ["emb", "low"]),
+        (["b/all.npz::emb", "b/more.npz::emb"], ["all::emb", "more::emb"]),
+        (["a/all.npz::emb", "b/all.npz::emb"], ["a/all::emb", "b/all::emb"]),
+        (["a/run.npy"] * 3, ["a/run", "a/run (2)", "a/run (3)"]),
+    ],
+)
+def test_names_are_as_short_as_they_can_be(folder, paths, expected):
+    assert names(read_runs([str(folder / path) for path in paths])) == expected
+
+
+def test_a_manifest_lists_runs_relative_to_itself(folder, values):
+    (folder / "runs.toml").write_text(
+        """
+        [[run]]
+        path = "a/run.npy"
+        name = "first"
+        layer = "encoder.4"
+        seed = 7
+
+        [[run]]
+        path = "b/all.npz::emb"
+        ids = "ids"
+        labels = ["plate"]
+        """
+    )
+    first, second = read_manifest(folder / "runs.toml")
+    assert (first.name, first.layer, first.seed) == ("first", "encoder.4", 7)
+    np.testing.assert_array_equal(first.rows[:], values)
+    assert (second.name, second.layer, second.seed) == ("emb", None, None)
+    assert list(second.columns) == ["plate"]
+    np.testing.assert_array_equal(second.ids, np.arange(37))
+
+
+def test_manifests_among_runs_expand_where_they_stand(folder):
+    (folder / "runs.toml").write_text(
+        '[[run]]\npath = "a/run.npy"\n[[run]]\npath = "b/run.npy"\nname = "mine"\n'
+    )
+    paths = [folder / "b/other.npy", folder / "runs.toml", folder / "b/run.npy"]
+    assert names(read_runs(paths)) == ["other", "a/run", "mine", "b/run"]
+
+
+def test_names_of_a_manifest_are_kept_and_numbered_where_they_repeat(folder):
+    (folder / "runs.toml").write_text(
+        '[[run]]\npath = "a/run.npy"\nname = "x"\n[[run]]\npath = "b/run.npy"\nname = "x"\n'
+    )
+    assert names(read_manifest(folder / "runs.toml")) == ["x", "x (2)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '[[run]]\npath = "a"\nsede = 1',
+            r"run 1 of .*runs\.toml has the unknown key 'sede': the "
+            r"keys are path, name, layer, seed, ids, labels\.",
+        ),
+        ('[[runs]]\npath = "a"', r"has the unknown key 'runs': a manifest has \[\[run\]\] only"),
+        ("", r"lists no runs: add \[\[run\]\] with path"),
+        ("run = 3", r"lists no runs"),
+        ("run = [3]", r"run 1 of .* is 3: write \[\[run\]\] and its keys below"),
+        ("[[run]]\nseed = 1", r"run 1 of .* has no path: add path"),
+        ('[[run]]\npath = "a"\nseed = "1"', r"has seed = '1': seed is a whole number\."),
+        ('[[run]]\npath = "a"\nseed = true', r"has seed = True: seed is a whole number\."),
+        ('[[run]]\npath = "a"\nlabels = "x"', r"has labels = 'x': labels is a list of text\."),
+        ('[[run]]\npath = "a"\nlabels = [1]', r"has labels = \[1\]: labels is a list of text\."),
+        ("[[run]]\npath =", r"runs\.toml is not valid TOML: Invalid value \(at end of document\)"),
+    ],
+)
+def test_a_bad_manifest_says_what_is_wrong(tmp_path, text, message):
+    (tmp_path / "runs.toml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_manifest(tmp_path / "runs.toml")
+
+
+def test_a_missing_manifest_is_reported(tmp_path):
+    with pytest.raises(InputError, match=r"runs\.toml does not exist"):
+        read_runs([tmp_path / "runs.toml"])
