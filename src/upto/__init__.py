@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from upto.align import Aligner
-    from upto.assess import compare
+    from upto.assess import compare, inspect_run
     from upto.core import (
         Comparison,
         ComparisonMatrix,
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Finding,
         Group,
         InputError,
+        Inspection,
         Table,
         UptoError,
     )
@@ -37,11 +38,13 @@ _HOMES = {
     "Group": "upto.core",
     "ICA": "upto.unmix",
     "InputError": "upto.core",
+    "Inspection": "upto.core",
     "Report": "upto.report",
     "Table": "upto.core",
     "ThreadsEngine": "upto.engines",
     "UptoError": "upto.core",
     "compare": "upto.assess",
+    "inspect_run": "upto.assess",
     "read_manifest": "upto.load",
     "read_run": "upto.load",
     "read_runs": "upto.load",
@@ -57,11 +60,13 @@ __all__ = [
     "Finding",
     "Group",
     "InputError",
+    "Inspection",
     "Report",
     "Table",
     "ThreadsEngine",
     "UptoError",
     "compare",
+    "inspect_run",
     "read_manifest",
     "read_run",
     "read_runs",

@@ -160,7 +160,7 @@ def _errors_of_block(
     params = rest
     if selecting:
         keep, *params = rest  # type: ignore[assignment]
-        x, y = x[keep, :], y[keep, :]
+        x, y = x[keep], y[keep]
     products: dict[int, Any] = {}
     columns = []
     for number, is_dense in enumerate(dense):

@@ -18,6 +18,7 @@ from upto.core.errors import InputError, MissingExtraError, NotConvergedError, U
 from upto.core.estimate import Estimate
 from upto.core.finding import RULES, Finding, Rule, unique_findings
 from upto.core.group import Group
+from upto.core.inspection import Inspection
 from upto.core.progress import Progress, SilentProgress
 from upto.core.result import Provenance, Result, library_versions, result_from_json
 from upto.core.seeds import random_stream
@@ -40,6 +41,7 @@ __all__ = [
     "Group",
     "Histogram",
     "InputError",
+    "Inspection",
     "Matrix",
     "MissingExtraError",
     "NotConvergedError",

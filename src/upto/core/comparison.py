@@ -223,7 +223,7 @@ class Comparison(Result):
     def _efficiency_text(self) -> str:
         if self.efficiency is None:
             return ""
-        return f"; ICA removes {self.efficiency:.0%} of what a rotation can"
+        return f"; efficiency of ICA {self.efficiency:.0%}"
 
     def _details(self) -> Table:
         rows: list[tuple[Cell, ...]] = []

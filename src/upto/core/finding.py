@@ -33,7 +33,13 @@ class Finding:
         return RULES[self.code]
 
     def __str__(self) -> str:
-        return f"{self.code} {self.rule.title}: {self.message}"
+        # A result written by a later version may carry a code this one does not know.
+        known = RULES.get(self.code)
+        return (
+            f"{self.code} {known.title}: {self.message}"
+            if known
+            else f"{self.code}: {self.message}"
+        )
 
 
 def unique_findings(findings: list[Finding]) -> tuple[Finding, ...]:

@@ -13,6 +13,8 @@ import msgspec
 from upto.core.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.figure import Figure
     from rich.console import Group as RichGroup
 
@@ -85,7 +87,14 @@ class Result:
         try:
             record = msgspec.json.decode(text)
             kind, schema = record.pop("kind"), record.pop("schema")
-        except (msgspec.DecodeError, AttributeError, KeyError, TypeError, UnicodeError):
+        except (
+            msgspec.DecodeError,
+            AttributeError,
+            KeyError,
+            RecursionError,
+            TypeError,
+            UnicodeError,
+        ):
             message = "this is not a result of upto: it has no kind and schema."
             raise InputError(message) from None
         if (kind, schema) != (cls.kind, cls.schema):
@@ -120,14 +129,14 @@ class Result:
         return capture.get()
 
 
-def result_from_json(text: str | bytes, kinds: dict[str, type[Result]]) -> Any:
+def result_from_json(text: str | bytes, kinds: Mapping[str, type[Result]]) -> Any:
     """Read a result of any of the given kinds."""
     try:
         record = msgspec.json.decode(text)
         kind = record.get("kind") if isinstance(record, dict) else None
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
         kind = None
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         message = f"this is not a result of upto: expected one of {', '.join(sorted(kinds))}."
         raise InputError(message)
     return kinds[kind].from_json(text)

@@ -65,10 +65,8 @@ class Table:
 
     def to_markdown(self) -> str:
         """Render as a Markdown table."""
-        head = [column.name for column in self.columns]
-        body = [
-            [text.replace("|", "\\|").replace("\n", " ") for text in row] for row in self.texts()
-        ]
+        head = [_markdown(column.name) for column in self.columns]
+        body = [[_markdown(text) for text in row] for row in self.texts()]
         lines = [head, ["---"] * len(head), *body]
         return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
@@ -111,3 +109,8 @@ class Table:
         for row in self.texts():
             table.add_row(*(Text(text) for text in row))
         return table
+
+
+def _markdown(text: str) -> str:
+    """Keep a text inside its cell."""
+    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")

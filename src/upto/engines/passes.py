@@ -147,7 +147,7 @@ def _part_moments(xp: Any, x: Any, parts: Any, pilot: Any) -> Arrays:
     x = x - pilot
     results: list[Any] = []
     for part in (0, 1):
-        block = x[parts == part, :]
+        block = x[parts == part]
         results += [
             xp.asarray(block.shape[0], dtype=x.dtype),
             xp.sum(block, axis=0),
@@ -158,7 +158,7 @@ def _part_moments(xp: Any, x: Any, parts: Any, pilot: Any) -> Arrays:
 
 def _part_products(xp: Any, x: Any, y: Any, parts: Any, x_pilot: Any, y_pilot: Any) -> Arrays:
     x, y = x - x_pilot, y - y_pilot
-    return tuple(xp.matmul(x[parts == part, :].T, y[parts == part, :]) for part in (0, 1))
+    return tuple(xp.matmul(x[parts == part].T, y[parts == part]) for part in (0, 1))
 
 
 def _weighted_sums(xp: Any, x: Any, y: Any, weights: Any) -> Arrays:

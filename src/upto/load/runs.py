@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from upto.core import Embeddings
 
 
-def read_runs(paths: Iterable[str | Path]) -> tuple[Embeddings, ...]:
+def read_runs(paths: Iterable[str | Path], *, ids: str | None = None) -> tuple[Embeddings, ...]:
     """Read several runs; a manifest (``.toml``) stands for the runs it lists.
 
     Runs are named by their key or file name; those that would be called the same also get the
@@ -27,6 +27,8 @@ def read_runs(paths: Iterable[str | Path]) -> tuple[Embeddings, ...]:
     ----------
     paths
         Files, ``path::key`` or manifests.
+    ids
+        The column or entry with one id for each row, in files that are not in a manifest.
     """
     wanted: list[ListedRun] = []
     for path in paths:
@@ -34,7 +36,7 @@ def read_runs(paths: Iterable[str | Path]) -> tuple[Embeddings, ...]:
             wanted += listed_runs(Path(path).expanduser())
         else:
             file, key = split_key(path)
-            wanted.append(ListedRun(path=file, key=key))
+            wanted.append(ListedRun(path=file, key=key, ids=ids))
     return _read_all(wanted)
 
 

@@ -99,7 +99,7 @@ def _distance_to(xp: Any, x: Any, centre: Any) -> Arrays:
 
 
 def _select(xp: Any, x: Any, keep: Any) -> Arrays:
-    return (x[keep, :],)
+    return (x[keep],)
 
 
 def _sweeps(engine: Engine, rows: Any, centre: Float, starts: NDArray[np.intp]) -> float:

@@ -131,7 +131,7 @@ def _truncated(covariance: Float, n_components: int) -> Float:
 def _contrast_statistics(xp: Any, x: Any, mean: Any, unmixing: Any) -> Arrays:
     x = x - mean
     score = xp.tanh(xp.matmul(x, unmixing))
-    slopes = x.shape[0] - xp.linalg.vecdot(score, score, axis=0)
+    slopes = x.shape[0] - xp.linalg.vecdot(score, score, axis=-2)
     return xp.matmul(score.T, x), slopes
 
 

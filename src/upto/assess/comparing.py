@@ -119,7 +119,7 @@ def compare(
         seed=seed,
     )
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    embeddings, findings = match_rows(_as_embeddings(runs))
+    embeddings, findings = match_rows(as_embeddings(runs))
     if len(embeddings) < 2:
         message = f"a comparison needs two runs or more, not {len(embeddings)}."
         raise InputError(message)
@@ -184,7 +184,8 @@ def _compare(
     return compare_all(engine, prepared, split, options, progress)
 
 
-def _as_embeddings(runs: Sequence[Run]) -> tuple[Embeddings, ...]:
+def as_embeddings(runs: Sequence[Run]) -> tuple[Embeddings, ...]:
+    """Take runs in any form: arrays, paths, manifests, embeddings."""
     embeddings: list[Embeddings] = []
     for position, run in enumerate(runs):
         if isinstance(run, Embeddings):

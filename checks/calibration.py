@@ -1,0 +1,328 @@
+"""Does `upto.compare` keep its promises? Error rates measured on data whose answer is known.
+
+``python -m checks.calibration`` runs four checks and writes ``checks/calibration.json``:
+
+level
+    Runs that are independent must be called chance; the rate of false alarms is at most 5 %.
+coverage
+    The 95 % interval of the held-out mean error covers the mean error that the same map has on
+    20,000 fresh rows, over the same diameter.
+recovery
+    A planted group is the verdict, whatever the noise.
+power
+    Runs that share a part of their variance are told from chance.
+
+``--quick`` runs a tenth of the trials. Every rate has its exact binomial interval.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.stats
+from rich.console import Console
+from rich.table import Table
+from threadpoolctl import threadpool_limits
+
+import upto
+from upto.align import Aligner
+from upto.assess.split import split_rows
+from upto.core import Group, library_versions
+from upto.engines import ThreadsEngine
+from upto.testing import random_element
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    Float = NDArray[np.float64]
+    Runs = tuple[Float, Float]
+
+SEED = 20260312
+FAST: dict[str, Any] = {"ica": False, "refits": 0}
+"""Neither changes a p-value, an interval or a verdict of the other rows."""
+FRESH_ROWS = 20_000
+CONFIDENCE = 0.99
+"""Of the binomial interval around each rate: dozens of rates are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """How often something happened, what was promised, and whether the two agree."""
+
+    check: str
+    case: str
+    n_samples: int
+    n_features: int
+    hits: int
+    trials: int
+    promise: float | None = None
+
+    @property
+    def value(self) -> float:
+        """The rate."""
+        return self.hits / self.trials
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The exact (Clopper-Pearson) interval of the rate."""
+        found = scipy.stats.binomtest(self.hits, self.trials).proportion_ci(CONFIDENCE, "exact")
+        return float(found.low), float(found.high)
+
+    @property
+    def kept(self) -> bool | None:
+        """Whether the promise is inside or below the interval; None where nothing is promised."""
+        return None if self.promise is None else self.interval[1] >= self.promise
+
+
+def main() -> None:
+    """Run all checks, print their table and write the record."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="run a tenth of the trials")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument(
+        "--output", type=Path, default=Path(__file__).with_name("calibration.json")
+    )
+    options = parser.parse_args()
+    share = 0.1 if options.quick else 1.0
+    console = Console()
+    started = time.perf_counter()
+    rates: list[Rate] = []
+    with threadpool_limits(1, "blas"):
+        for run_check in (level, coverage, recovery, power):
+            for rate in run_check(share, options.seed):
+                rates.append(rate)
+                console.log(rate.check, rate.case, f"{rate.hits}/{rate.trials}")
+    record = {
+        "seconds": round(time.perf_counter() - started, 1),
+        "seed": options.seed,
+        "share_of_trials": share,
+        "confidence": CONFIDENCE,
+        "versions": library_versions(),
+        "machine": platform.platform(),
+        "rates": [
+            asdict(rate) | {"rate": rate.value, "interval": rate.interval, "kept": rate.kept}
+            for rate in rates
+        ],
+    }
+    options.output.write_text(json.dumps(record, indent=1) + "\n")
+    console.print(_table(rates))
+    console.print(f"{record['seconds']} s; written to {options.output}")
+
+
+# ---------------------------------------------------------------- level
+
+
+def _gaussian(rng: np.random.Generator, n: int, d: int) -> Runs:
+    return rng.normal(size=(n, d)), rng.normal(size=(n, d))
+
+
+def _heavy_tailed(rng: np.random.Generator, n: int, d: int) -> Runs:
+    return rng.standard_t(1.5, size=(n, d)), rng.standard_t(1.5, size=(n, d))
+
+
+def _shared_marginals(rng: np.random.Generator, n: int, d: int) -> Runs:
+    """Both runs are drawn from one skewed law far from the origin, one direction dominating."""
+    scale = np.geomspace(30.0, 1.0, d)
+    return tuple(100.0 + scale * rng.lognormal(size=(n, d)) for _ in range(2))  # type: ignore[return-value]
+
+
+def _different_widths(rng: np.random.Generator, n: int, d: int) -> Runs:
+    return rng.normal(size=(n, d)), rng.laplace(size=(n, 2 * d))
+
+
+def _tied_integers(rng: np.random.Generator, n: int, d: int) -> Runs:
+    return rng.integers(3, size=(n, d)).astype(float), rng.integers(3, size=(n, d)).astype(float)
+
+
+def _clusters(rng: np.random.Generator, n: int, d: int) -> Runs:
+    """Both runs have the same clusters, but the rows belong to them independently."""
+    centres = 10.0 * rng.normal(size=(3, d))
+    return tuple(centres[rng.integers(3, size=n)] + rng.normal(size=(n, d)) for _ in range(2))  # type: ignore[return-value]
+
+
+def _repeated_rows(rng: np.random.Generator, n: int, d: int) -> Runs:
+    """Every pair of rows occurs five times."""
+    x, y = _gaussian(rng, n // 5, d)
+    return np.repeat(x, 5, axis=0), np.repeat(y, 5, axis=0)
+
+
+INDEPENDENT: dict[str, Callable[[np.random.Generator, int, int], Runs]] = {
+    "Gaussian": _gaussian,
+    "heavy tails": _heavy_tailed,
+    "shared marginals": _shared_marginals,
+    "different widths": _different_widths,
+    "tied integers": _tied_integers,
+    "shared clusters": _clusters,
+    "repeated rows": _repeated_rows,
+}
+
+LEVEL_CELLS = (
+    ("Gaussian", 200, 8, 500),
+    ("Gaussian", 10, 2, 200),
+    ("Gaussian", 30, 4, 200),
+    ("Gaussian", 40, 64, 200),
+    ("Gaussian", 1000, 32, 100),
+    ("heavy tails", 30, 4, 200),
+    ("heavy tails", 200, 8, 200),
+    ("shared marginals", 30, 4, 200),
+    ("shared marginals", 200, 8, 200),
+    ("different widths", 30, 4, 200),
+    ("different widths", 200, 8, 200),
+    ("tied integers", 30, 2, 200),
+    ("shared clusters", 200, 4, 200),
+    ("repeated rows", 200, 4, 200),
+)
+
+
+def level(share: float, seed: int) -> Iterator[Rate]:
+    """Count how often independent runs are called chance."""
+    for kind, n, d, trials in LEVEL_CELLS:
+        trials = max(10, int(share * trials))
+        hits = sum(called_chance(kind, n, d, (seed, trial)) for trial in range(trials))
+        yield Rate(
+            check="level", case=kind, n_samples=n, n_features=d, hits=hits, trials=trials,
+            promise=0.95,
+        )  # fmt: skip
+
+
+def called_chance(kind: str, n_samples: int, n_features: int, seed: tuple[int, int]) -> bool:
+    """Say whether one pair of independent runs is called chance."""
+    rng = np.random.default_rng(seed)
+    runs = INDEPENDENT[kind](rng, n_samples, n_features)
+    return bool(upto.compare(*runs, seed=seed[1], **FAST).agreement == "chance")
+
+
+# ---------------------------------------------------------------- coverage
+
+
+def _gaussian_noise(rng: np.random.Generator, n: int, d: int) -> Float:
+    return 0.3 * rng.normal(size=(n, d))
+
+
+def _skewed_noise(rng: np.random.Generator, n: int, d: int) -> Float:
+    """Few rows carry most of the error: the norms are log-normal."""
+    return 0.2 * rng.normal(size=(n, d)) * rng.lognormal(0.0, 0.75, size=(n, 1))
+
+
+NOISES = {"Gaussian": _gaussian_noise, "skewed": _skewed_noise}
+COVERED = (Group.IDENTITY, Group.RIGID, Group.AFFINE)
+
+
+def coverage(share: float, seed: int) -> Iterator[Rate]:
+    """Count how often the interval holds the error that its map has on fresh rows."""
+    trials = max(10, int(share * 500))
+    for noise in NOISES:
+        for n in (50, 200, 1000):
+            found = [covers(noise, n, 4, (seed, trial)) for trial in range(trials)]
+            for group in COVERED:
+                yield Rate(
+                    check="coverage", case=f"{noise} errors, {group}", n_samples=n, n_features=4,
+                    hits=sum(each[group] for each in found), trials=trials, promise=0.95,
+                )  # fmt: skip
+
+
+def covers(noise: str, n: int, d: int, seed: tuple[int, int]) -> dict[Group, bool]:
+    """Say for each group whether one interval covers the error on fresh rows."""
+    rng = np.random.default_rng(seed)
+    linear, translation = random_element(Group.RIGID, d, rng)
+
+    def draw(n_rows: int) -> Runs:
+        x = rng.normal(size=(n_rows, d))
+        return x, x @ linear + translation + NOISES[noise](rng, n_rows, d)
+
+    x, y = draw(n)
+    fresh_x, fresh_y = draw(FRESH_ROWS)
+    result = upto.compare(x, y, seed=seed[1], **FAST)
+    fitted = split_rows(ThreadsEngine(), [x, y], 0.3, seed[1]).parts == 0
+    covered = {}
+    for group in COVERED:
+        aligner = Aligner(group).fit(x[fitted], y[fitted])
+        errors = np.linalg.norm(fresh_y - aligner.transform(fresh_x), axis=1)
+        truth = errors.mean() / result.second.diameter.value
+        found = result.fit(group).error
+        if found.low is None or found.high is None:
+            covered[group] = False
+        else:
+            covered[group] = bool(found.low <= truth <= found.high)
+    return covered
+
+
+# ---------------------------------------------------------------- recovery and power
+
+
+def recovery(share: float, seed: int) -> Iterator[Rate]:
+    """Count how often a planted group is the verdict."""
+    trials = max(5, int(share * 50))
+    for noise in (0.0, 0.03, 0.1, 0.3, 1.0):
+        for group in Group:
+            for n, d in ((60, 4), (200, 8)):
+                hits = sum(recovered(group, noise, n, d, (seed, trial)) for trial in range(trials))
+                yield Rate(
+                    check="recovery", case=f"{group}, noise {noise:g}", n_samples=n, n_features=d,
+                    hits=hits, trials=trials, promise=0.95 if noise <= 0.1 else None,
+                )  # fmt: skip
+
+
+def recovered(group: Group, noise: float, n: int, d: int, seed: tuple[int, int]) -> bool:
+    """Say whether one planted group is found; noise is a fraction of the target's deviation."""
+    rng = np.random.default_rng(seed)
+    x = rng.laplace(size=(n, d))
+    linear, translation = random_element(group, d, rng)
+    y = x @ linear + translation
+    y += noise * y.std(axis=0).mean() * rng.normal(size=y.shape)
+    return bool(upto.compare(x, y, seed=seed[1], **FAST).up_to is group)
+
+
+def power(share: float, seed: int) -> Iterator[Rate]:
+    """Count how often a rotation that explains a share of the variance is told from chance."""
+    trials = max(10, int(share * 100))
+    for explained in (0.02, 0.05, 0.1, 0.2, 0.5):
+        for n, d in ((30, 4), (100, 8), (400, 8), (400, 64)):
+            hits = sum(detected(explained, n, d, (seed, trial)) for trial in range(trials))
+            yield Rate(
+                check="power", case=f"R² {explained:g}", n_samples=n, n_features=d, hits=hits,
+                trials=trials,
+            )  # fmt: skip
+
+
+def detected(explained: float, n: int, d: int, seed: tuple[int, int]) -> bool:
+    """Say whether one weak relation is told from chance."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    linear, translation = random_element(Group.RIGID, d, rng)
+    y = np.sqrt(explained) * x @ linear + np.sqrt(1 - explained) * rng.normal(size=(n, d))
+    return bool(upto.compare(x, y + translation, seed=seed[1], **FAST).agreement != "chance")
+
+
+def _table(rates: list[Rate]) -> Table:
+    table = Table(title="Calibration of upto.compare")
+    for name in ("check", "case", "n", "d", "rate", f"{CONFIDENCE:.0%} interval", "promise", ""):
+        table.add_column(name)
+    for rate in rates:
+        low, high = rate.interval
+        verdict = {None: "", True: "kept", False: "BROKEN"}[rate.kept]
+        promise = "" if rate.promise is None else f"≥ {rate.promise:.0%}"
+        table.add_row(
+            rate.check,
+            rate.case,
+            str(rate.n_samples),
+            str(rate.n_features),
+            f"{rate.hits}/{rate.trials} = {rate.value:.3f}",
+            f"{low:.3f} – {high:.3f}",
+            promise,
+            verdict,
+        )
+    return table
+
+
+if __name__ == "__main__":
+    main()

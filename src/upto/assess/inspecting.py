@@ -1,0 +1,106 @@
+"""What a run is like: size, rank, spectrum, distances, Gaussianity."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.assess.comparing import as_embeddings
+from upto.assess.prepare import NEAR_GAUSSIAN, prepare_run, survey_runs
+from upto.assess.split import split_rows
+from upto.core import (
+    Finding,
+    InputError,
+    Inspection,
+    Provenance,
+    SilentProgress,
+    library_versions,
+    unique_findings,
+)
+from upto.engines import choose_engine
+
+if TYPE_CHECKING:
+    from upto.assess.comparing import Run
+    from upto.core import Progress
+    from upto.engines.base import Engine
+
+
+def inspect_run(
+    run: Run,
+    *,
+    ica: bool = True,
+    seed: int = 0,
+    engine: Engine | str | None = None,
+    progress: Progress | None = None,
+) -> Inspection:
+    """Look at one run before it is compared with others.
+
+    Parameters
+    ----------
+    run
+        An array, a path or `Embeddings`.
+    ica
+        Whether to find independent components, to see how Gaussian they are.
+    seed
+        Seed of every random choice.
+    engine
+        Engine of the passes, as an object or by name.
+    progress
+        What long work reports to.
+
+    Raises
+    ------
+    InputError
+        If the run cannot be used as given.
+    """
+    started = time.perf_counter()
+    engine, progress = choose_engine(engine), progress or SilentProgress()
+    found = as_embeddings([run])
+    if len(found) != 1:
+        message = f"one run is inspected at a time, not {len(found)}: name one of the manifest."
+        raise InputError(message)
+    embeddings = found[0]
+    with progress.task("inspect", 2) as advance:
+        (surveyed,) = survey_runs(engine, [embeddings])
+        split = split_rows(engine, [embeddings.rows], 0.0, seed)
+        advance(1)
+        prepared = prepare_run(
+            engine, embeddings, surveyed, split, ica=ica, in_sample=False, seed=seed
+        )
+        advance(1)
+    values = np.maximum(np.linalg.eigvalsh(prepared.everything.scatter)[::-1], 0.0)
+    shares = values / values.sum()
+    scores = () if prepared.unmixing is None else prepared.unmixing.nongaussianity
+    near = int(np.sum(np.asarray(scores) < NEAR_GAUSSIAN))
+    findings = list(prepared.findings)
+    if split.n_duplicates:
+        message = f"{split.n_duplicates} of {len(embeddings)} rows repeat another."
+        findings.append(Finding(code="UP007", message=message))
+    summary = prepared.summary
+    dimension = float(1.0 / np.sum(shares**2))
+    gaussian = f"; {near} of {len(scores)} components are near-Gaussian" if len(scores) else ""
+    return Inspection(
+        run=summary,
+        dtype=str(np.dtype(embeddings.rows.dtype)),
+        has_ids=embeddings.ids is not None,
+        columns=tuple(embeddings.columns),
+        n_duplicates=split.n_duplicates,
+        spectrum=tuple(float(share) for share in shares),
+        effective_dimension=dimension,
+        nongaussianity=tuple(float(score) for score in scores),
+        n_near_gaussian=near,
+        verdict=(
+            f"{summary.name}: {summary.n_samples} rows of {summary.n_features} coordinates, rank "
+            f"{summary.rank}, {dimension:.1f} effective dimensions{gaussian}."
+        ),
+        findings=unique_findings(findings),
+        provenance=Provenance(
+            call=f"upto.inspect_run({summary.name}, ica={ica}, seed={seed})",
+            seed=seed,
+            engine=engine.name,
+            seconds=time.perf_counter() - started,
+            versions=library_versions(),
+        ),
+    )

@@ -1,0 +1,105 @@
+"""`upto demo`: the whole story in a minute, on bundled real embeddings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from upto.cli.exits import EPILOG, with_exit_codes
+
+if TYPE_CHECKING:
+    from upto.core import Comparison
+
+CHAPTERS = (
+    (
+        "Two networks that learned the same task",
+        "ResNet-20 and ResNet-32 were trained on CIFAR-10 by the same code from different starts. "
+        "Each gives an image 64 numbers. Are they the same representation?",
+    ),
+    (
+        "Two members of an ensemble",
+        "ADMET-AI ships several graph networks of one architecture, trained on the same molecules "
+        "from different starts. Each gives a molecule 300 numbers.",
+    ),
+    (
+        "Four networks at once",
+        "ResNet-20, -32, -44 and -56, every pair in both directions.",
+    ),
+)
+
+
+@click.command("demo", epilog=EPILOG)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="Where to write the page.",
+)
+@with_exit_codes
+def command(output: Path) -> None:
+    """Compare bundled embeddings of really trained, public networks, and explain what is seen."""
+    from rich.text import Text
+
+    from upto.assess import compare
+    from upto.cli.output import Output, RichProgress, console_for
+    from upto.load import bundled_path
+    from upto.report import Report
+
+    Output.refuse_missing_folder(output)
+    console, progress = console_for(stderr=False), RichProgress()
+    resnets, members = bundled_path("cifar_resnets"), bundled_path("admet_members")
+    arguments: tuple[tuple[list[str], dict[str, Any]], ...] = (
+        ([f"{resnets}::resnet{depth}" for depth in (20, 32)], {"labels": "label"}),
+        ([f"{members}::member{number}" for number in (0, 1)], {}),
+        ([f"{resnets}::resnet{depth}" for depth in (20, 32, 44, 56)], {}),
+    )
+    results: list[Any] = []
+    for number, ((title, story), (runs, options)) in enumerate(
+        zip(CHAPTERS, arguments, strict=True), 1
+    ):
+        console.print(Text(f"\n{number}. {title}", style="bold cyan"))
+        console.print(Text(f"{story}\n"))
+        results.append(compare(*runs, progress=progress, **options))
+        console.print(Text(results[-1].verdict, style="bold"))
+        console.print(results[-1].tables()[0])
+        if number < 3:
+            console.print(Text(_in_words(results[-1]) + "\n"))
+    Report(results).write(output)
+    console.print(Text(f"\nWrote {output}: open it in a browser.", style="bold"))
+    console.print(
+        Text(
+            "Now yours: upto compare first.npy second.npy --report report.html\n"
+            "The excerpts and their licences are in upto/load/bundled/README.md."
+        )
+    )
+
+
+def _in_words(result: Comparison) -> str:
+    permutation, rotation, affine = result.signed_permutation, result.similarity, result.affine
+    lines = [
+        f"Matching coordinates one to one leaves an error of {permutation.error.value:.1%} of the "
+        f"diameter; turning the whole space leaves {rotation.error.value:.1%}; any linear map "
+        f"{affine.error.value:.1%}.",
+    ]
+    if affine.chance is not None:
+        lines.append(
+            f"Shuffled rows give {affine.chance.mean.value:.1%}: what the networks share is real."
+        )
+    if result.efficiency is not None and result.efficiency > 0:
+        lines.append(
+            f"ICA, which sees one network at a time, removes {result.efficiency:.0%} of what that "
+            "turn removes."
+        )
+    elif result.efficiency is not None:
+        lines.append(
+            "ICA, which sees one network at a time, does not remove that turn here: its error is "
+            f"{result.ica.error.value:.1%}. The findings on the page say why."
+        )
+    lines.append(
+        f"The worst row cannot be below {result.defect.lower_bound:.1%} under any rigid motion."
+    )
+    return "\n".join(lines)

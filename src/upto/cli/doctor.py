@@ -1,0 +1,72 @@
+"""`upto doctor`: what is installed and what is missing."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import metadata
+from importlib.util import find_spec
+
+import click
+
+from upto.cli.exits import EPILOG, with_exit_codes
+
+REQUIRED = (
+    "array-api-compat",
+    "click",
+    "msgspec",
+    "numpy",
+    "rich",
+    "scikit-learn",
+    "scipy",
+    "threadpoolctl",
+)
+EXTRAS = {
+    "tables": ("pyarrow", "parquet files"),
+    "anndata": ("h5py", "h5ad files"),
+    "hdf5": ("h5py", "HDF5 files"),
+    "zarr": ("zarr", "zarr folders"),
+    "safetensors": ("safetensors", "safetensors files"),
+    "report": ("jinja2", "pages"),
+    "plot": ("matplotlib", "figures"),
+}
+
+
+@click.command("doctor", epilog=EPILOG)
+@with_exit_codes
+def command() -> None:
+    """Show versions, what each optional extra is for, and whether it is installed."""
+    click.echo(f"upto {metadata.version('upto')}, Python {platform.python_version()}")
+    click.echo(f"{platform.platform()}, {os.cpu_count()} cores{_memory()}\n")
+    for name in REQUIRED:
+        click.echo(f"  {name:<18} {metadata.version(name)}")
+    click.echo("\nOptional:")
+    for extra, (package, purpose) in EXTRAS.items():
+        if find_spec(package):
+            state = metadata.version(package)
+        else:
+            state = f"missing: pip install 'upto[{extra}]'"
+        click.echo(f"  {purpose:<18} {package} {state}")
+    click.echo("\nBLAS:")
+    for library in _blas():
+        click.echo(f"  {library}")
+
+
+def _memory() -> str:
+    try:
+        pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return ""
+    return f", {pages * size / 2**30:.0f} GiB of memory"
+
+
+def _blas() -> list[str]:
+    import numpy as np
+    from threadpoolctl import threadpool_info
+
+    np.dot(np.ones(2), np.ones(2))
+    return [
+        f"{each.get('internal_api')} {each.get('version')}, {each.get('num_threads')} threads"
+        for each in threadpool_info()
+        if each.get("user_api") == "blas"
+    ] or ["none found"]

@@ -1,0 +1,39 @@
+"""`upto explain UP003`: what a finding means."""
+
+from __future__ import annotations
+
+import difflib
+
+import click
+
+from upto.cli.exits import EPILOG, with_exit_codes
+
+
+@click.command("explain", epilog=EPILOG)
+@click.argument("code", required=False, metavar="[CODE]")
+@with_exit_codes
+def command(code: str | None) -> None:
+    """Say what a finding means, why it matters and what to do; without CODE, list them all.
+
+    \b
+    upto explain UP003
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    from upto.core import RULES, InputError
+
+    if code is None:
+        for rule in RULES.values():
+            click.echo(f"{rule.code}  {rule.severity:<7}  {rule.title}")
+        return
+    if code.upper() not in RULES:
+        close = difflib.get_close_matches(code.upper(), RULES, n=1)
+        hint = f"Did you mean {close[0]}? " if close else ""
+        message = f"there is no finding {code}. {hint}`upto explain` lists all {len(RULES)}."
+        raise InputError(message)
+    rule = RULES[code.upper()]
+    click.echo(f"{rule.code} {rule.title} ({rule.severity})\n")
+    for heading, text in (
+        ("What it means", rule.meaning),
+        ("Why it matters", rule.matters),
+        ("What to do", rule.remedy),
+    ):
+        click.echo(f"{heading}\n{click.wrap_text(text, 90, '  ', '  ')}\n")

@@ -1,0 +1,34 @@
+"""`upto inspect RUN`: what a run is like."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from upto.cli.exits import EPILOG, with_exit_codes
+from upto.cli.output import output_options
+
+if TYPE_CHECKING:
+    from upto.cli.output import Output
+
+
+@click.command("inspect", epilog=EPILOG)
+@click.argument("run", metavar="RUN")
+@click.option("--ica/--no-ica", default=True, show_default=True, help="Look at Gaussianity too.")
+@output_options
+@with_exit_codes
+def command(*, output: Output, run: str, ica: bool) -> None:
+    """Show what a run is like: shape, rank, spectrum, distances, Gaussianity, findings.
+
+    \b
+    upto inspect embeddings.parquet
+    upto inspect runs.npz::seed0 --format json
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    output.check()
+    from upto.assess import inspect_run
+
+    result = inspect_run(
+        run, ica=ica, seed=output.seed, engine=output.engine, progress=output.watcher()
+    )
+    output.show(result)

@@ -1,0 +1,50 @@
+"""The command `upto`; commands are imported when they are called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from upto.cli.exits import EPILOG
+
+COMMANDS = {
+    "compare": "Tell whether runs are the same representation, up to what, with what error.",
+    "inspect": "Show what a run is like: shape, rank, spectrum, Gaussianity.",
+    "report": "Make one page from results written as JSON.",
+    "explain": "Say what a finding means, why it matters and what to do.",
+    "doctor": "Show what is installed and what is missing.",
+    "demo": "Tell the whole story in a minute on bundled real embeddings.",
+    "completion": "Print the script that completes commands in your shell.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order people need them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"upto.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EPILOG,
+)
+@click.version_option(package_name="upto", message="%(prog)s %(version)s")
+def main(**_: Any) -> None:
+    """Tell whether trainings give the same representation, up to what, and with what error."""

@@ -1,0 +1,222 @@
+"""What every command shares: formats, output file, seed, engine, progress."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from upto.core.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from upto.core import Finding, Progress, Result, Table
+
+FORMATS = ("table", "json", "csv", "md")
+_SUFFIXES = {".json": "json", ".csv": "csv", ".md": "md", ".txt": "table"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """How a command speaks."""
+
+    format: str | None
+    path: Path | None
+    engine: str
+    seed: int
+    quiet: bool
+    verbose: bool
+    progress: bool
+
+    @property
+    def chosen_format(self) -> str:
+        """The format asked for, or the one the output's suffix means."""
+        if self.format is not None:
+            return self.format
+        if self.path is None:
+            return "table"
+        suffix = self.path.suffix.lower()
+        if suffix not in _SUFFIXES:
+            message = (
+                f"cannot tell a format from {self.path.name}: end it in one of "
+                f"{', '.join(_SUFFIXES)}, or pass --format."
+            )
+            raise InputError(message)
+        return _SUFFIXES[suffix]
+
+    def check(self, *paths: Path | None) -> None:
+        """Refuse a place that cannot be written to before any work is done."""
+        _ = self.chosen_format
+        for path in (self.path, *paths):
+            if path is not None:
+                self.refuse_missing_folder(path)
+
+    @staticmethod
+    def refuse_missing_folder(path: Path) -> None:
+        """Refuse a file whose folder is not there."""
+        if not path.absolute().parent.is_dir():
+            message = f"the folder {path.absolute().parent} does not exist: make it first."
+            raise InputError(message)
+
+    def show(self, result: Result) -> None:
+        """Write a result to stdout or the output file, and its findings to stderr."""
+        if self.path is not None:
+            from upto.core.files import write_text_atomically
+
+            write_text_atomically(self.path, self.text(result))
+            self.say(f"wrote {self.path}")
+        elif self.chosen_format == "table":
+            console = console_for(stderr=False)
+            console.print(result if self.verbose else _Brief(result))
+        else:
+            click.echo(self.text(result), nl=False)
+        self.show_findings(result.findings)
+
+    def text(self, result: Result) -> str:
+        """Render a result in the chosen format."""
+        if self.chosen_format == "json":
+            return result.to_json() + "\n"
+        if self.chosen_format == "csv":
+            return _main_table(result).to_csv()
+        if self.chosen_format == "md":
+            tables = "\n".join(
+                f"**{table.title}**\n\n{table.to_markdown()}" for table in result.tables()
+            )
+            return f"{result.verdict}\n\n{tables}"
+        return str(result)
+
+    def show_findings(self, findings: tuple[Finding, ...]) -> None:
+        """List findings on stderr."""
+        if self.quiet or not findings:
+            return
+        from rich.text import Text
+
+        console = console_for(stderr=True)
+        for finding in findings:
+            style = "yellow" if finding.rule.severity == "warning" else "dim"
+            console.print(Text(str(finding), style=style))
+        codes = list(dict.fromkeys(finding.code for finding in findings))
+        console.print(Text(f"`upto explain {codes[0]}` says what a finding means.", style="dim"))
+
+    def say(self, message: str) -> None:
+        """Tell the user something that is not a result."""
+        if not self.quiet:
+            click.echo(message, err=True)
+
+    def watcher(self) -> Progress:
+        """Return what long work reports to."""
+        from upto.core import SilentProgress
+
+        return SilentProgress() if self.quiet or not self.progress else RichProgress()
+
+
+class _Brief:
+    """A result with its first table only."""
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+
+    def __rich__(self) -> Any:
+        from rich.console import Group
+        from rich.text import Text
+
+        return Group(Text(self.result.verdict, style="bold"), _main_table(self.result))
+
+
+def _main_table(result: Result) -> Table:
+    return result.tables()[0]
+
+
+class RichProgress:
+    """Bars on stderr, with rate and time left, gone when done."""
+
+    @contextmanager
+    def task(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
+        """Show one task."""
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console_for(stderr=True),
+            transient=True,
+        )
+        with bar:
+            task = bar.add_task(label, total=total)
+            yield lambda steps: bar.advance(task, steps)
+
+
+def console_for(*, stderr: bool) -> Any:
+    """Return a console that never cuts a table in a pipe."""
+    import sys
+
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    # A pipe has no width of its own; tables must not be cut there.
+    width = None if stream.isatty() else 140
+    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=stderr)
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options all of them share, as one `output` argument."""
+
+    def wrapped(**kwargs: Any) -> Any:
+        names = ("format", "path", "engine", "seed", "quiet", "verbose", "progress")
+        output = Output(**{name: kwargs.pop(f"output_{name}") for name in names})
+        return command(output=output, **kwargs)
+
+    wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
+    wrapped.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+    for option in (
+        click.option(
+            "--progress/--no-progress", "output_progress", default=True, help="Show bars on stderr."
+        ),
+        click.option("-v", "--verbose", "output_verbose", is_flag=True, help="Show every table."),
+        click.option("-q", "--quiet", "output_quiet", is_flag=True, help="Show the result only."),
+        click.option(
+            "--seed",
+            "output_seed",
+            default=0,
+            show_default=True,
+            type=click.IntRange(0),
+            help="Seed of every random choice.",
+        ),
+        click.option(
+            "--engine",
+            "output_engine",
+            default="threads",
+            show_default=True,
+            type=click.Choice(["threads"]),
+            help="Engine of the passes.",
+        ),
+        click.option(
+            "-o",
+            "--output",
+            "output_path",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="File to write the result to; its suffix chooses the format.",
+        ),
+        click.option(
+            "--format",
+            "output_format",
+            type=click.Choice(FORMATS),
+            help="Format of the result; a table by default.",
+        ),
+    ):
+        wrapped = option(wrapped)
+    return wrapped

@@ -1,0 +1,52 @@
+"""`upto report RESULT.json…`: a page from results made before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from upto.cli.exits import EPILOG, with_exit_codes
+from upto.cli.output import Output
+
+
+@click.command("report", epilog=EPILOG)
+@click.argument(
+    "results", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RESULT.json…"
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="Where to write the page.",
+)
+@with_exit_codes
+def command(results: tuple[Path, ...], output: Path) -> None:
+    """Make one self-contained page from results that were written as JSON.
+
+    \b
+    upto compare a.npy b.npy -o ab.json
+    upto compare a.npy c.npy -o ac.json
+    upto report ab.json ac.json -o report.html
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    from upto.core import Comparison, ComparisonMatrix, InputError, Inspection, result_from_json
+    from upto.report import Report
+
+    kinds = {each.kind: each for each in (Comparison, ComparisonMatrix, Inspection)}
+    read = []
+    for path in results:
+        try:
+            text = path.read_bytes()
+        except OSError as error:
+            message = f"{path} cannot be read: {error.strerror}."
+            raise InputError(message) from None
+        try:
+            read.append(result_from_json(text, kinds))
+        except InputError as error:
+            message = f"{path}: {error}"
+            raise InputError(message) from None
+    Output.refuse_missing_folder(output)
+    Report(read).write(output)
+    click.echo(f"wrote {output}", err=True)

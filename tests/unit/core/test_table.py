@@ -1,0 +1,143 @@
+"""One table, four renderings, whatever text is in it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from upto.core import Column, Estimate, Table
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    'a "quoted", name',
+    "two\nlines",
+    "carriage\rreturn",
+    "pipe | in | it",
+    "back\\|slash",
+    "[bold]markup[/bold]",
+    "&amp;",
+    "\u2028separator",
+    "=1+1",
+    "日本語",
+    "",
+)
+
+
+def table(name: str = "run", cell: object = 0.5, title: str = "title") -> Table:
+    return Table(
+        title=title,
+        columns=(Column(name="up to"), Column(name=name, spec=".2f")),
+        rows=(("rigid", cell),),
+    )
+
+
+class Cells(HTMLParser):
+    """Read the texts of a page and the tags it is made of."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag in ("td", "th", "caption"):
+            self.texts.append("")
+
+    def handle_data(self, data):
+        self.texts[-1] += data
+
+
+def markdown_cells(line: str) -> list[str]:
+    """Split one line as GitHub does: at pipes that no backslash escapes."""
+    cells, escaped = [""], False
+    for letter in line:
+        if escaped:
+            cells[-1] += letter
+            escaped = False
+        elif letter == "\\":
+            escaped = True
+        elif letter == "|":
+            cells.append("")
+        else:
+            cells[-1] += letter
+    assert not escaped
+    return [cell.strip() for cell in cells[1:-1]]
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (None, "–"),
+        (0.126, "0.13"),
+        (3, "3"),
+        ("0.126", "0.126"),
+        (Estimate(value=0.126), "0.13"),
+        (Estimate(value=0.5, low=0.25, high=0.75), "0.50 [0.25, 0.75]"),
+    ],
+)
+def test_a_cell_is_written_by_its_column(cell, text):
+    assert table(cell=cell).texts() == [["rigid", text]]
+
+
+def test_markdown_is_a_table_github_reads():
+    assert table(cell=0.126).to_markdown() == "| up to | run |\n| --- | --- |\n| rigid | 0.13 |\n"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_stays_in_its_markdown_cell(text):
+    lines = table(name=text, cell=text).to_markdown().splitlines()
+    assert len(lines) == 3
+    wanted = " ".join(text.split())
+    assert markdown_cells(lines[0]) == ["up to", wanted]
+    assert markdown_cells(lines[2]) == ["rigid", wanted]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_stays_in_its_html_cell(text):
+    page = Cells()
+    page.feed(table(name=text, cell=text, title=text).to_html())
+    page.close()
+    assert page.texts == [text, "up to", text, "rigid", text]
+    assert set(page.tags) == {"table", "caption", "thead", "tr", "th", "tbody", "td"}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_survives_csv(text):
+    rendered = io.StringIO(table(name=text, cell=text).to_csv(), newline="")
+    assert list(csv.reader(rendered)) == [["up to", text], ["rigid", text]]
+
+
+@pytest.mark.parametrize("text", [text for text in HOSTILE if text.isprintable() and text])
+def test_hostile_text_reaches_the_terminal_as_it_is(text):
+    console = Console(width=200, no_color=True)
+    with console.capture() as capture:
+        console.print(table(name=text, cell=text, title=text))
+    assert capture.get().count(text) == 3
+
+
+@given(value=st.floats(allow_nan=False, allow_infinity=False))
+def test_csv_keeps_every_digit(value):
+    (_, row) = csv.reader(io.StringIO(table(cell=value).to_csv()))
+    assert float(row[1]) == value
+
+
+def test_csv_writes_an_estimate_in_three_columns():
+    text = table(cell=Estimate(value=0.5, low=0.25, high=0.75)).to_csv()
+    assert text == "up to,run,run low,run high\nrigid,0.5,0.25,0.75\n"
+
+
+def test_csv_leaves_missing_numbers_empty():
+    assert table(cell=None).to_csv() == "up to,run\nrigid,\n"
+
+
+def test_a_row_of_the_wrong_length_is_refused():
+    broken = Table(title="t", columns=(Column(name="one"),), rows=((1, 2),))
+    with pytest.raises(ValueError, match="zip"):
+        broken.to_markdown()
