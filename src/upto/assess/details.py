@@ -146,10 +146,12 @@ def _suprema(
         found = {name: float(worst) for name, worst in zip(refined, everywhere, strict=True)}
     elif n_samples > limit:
         found = {}
-    return {
+    own = {
         group: min(found.get(group, np.inf) / pair.extent, float(errors[group].max()))
-        for group in refined
+        for group in groups
     }
+    # An element of a subgroup is an element of the group: its worst error bounds both.
+    return {group: min(own[other] for other in groups if group.contains(other)) for group in groups}
 
 
 def _defect(pair: Pair) -> Defect:
@@ -197,7 +199,7 @@ def _decide(
 ) -> tuple[Group | None, Agreement]:
     if "identity" in within and within["identity"].worst == 0.0:
         return Group.IDENTITY, "identical"
-    n_paired = min(pair.split.n_held_out, PAIRED_ROWS)
+    n_paired = len(pair.split.distinct_held_out(PAIRED_ROWS))
     if n_paired == 0 or smallest_p_value(n_paired, options.permutations) > LEVEL:
         return None, "undecided"
     candidates = {

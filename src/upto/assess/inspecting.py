@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from upto.core import Progress
     from upto.engines.base import Engine
 
+HELD_OUT = 0.3
+"""Fraction of the rows on which the Gaussianity of components is judged."""
+
 
 def inspect_run(
     run: Run,
@@ -64,7 +67,7 @@ def inspect_run(
     embeddings = found[0]
     with progress.task("inspect", 2) as advance:
         (surveyed,) = survey_runs(engine, [embeddings])
-        split = split_rows(engine, [embeddings.rows], 0.0, seed)
+        split = split_rows(engine, [embeddings.rows], HELD_OUT, seed)
         advance(1)
         prepared = prepare_run(
             engine, embeddings, surveyed, split, ica=ica, in_sample=False, seed=seed
@@ -72,7 +75,7 @@ def inspect_run(
         advance(1)
     values = np.maximum(np.linalg.eigvalsh(prepared.everything.scatter)[::-1], 0.0)
     shares = values / values.sum()
-    scores = () if prepared.unmixing is None else prepared.unmixing.nongaussianity
+    scores = () if prepared.nongaussianity is None else prepared.nongaussianity
     near = int(np.sum(np.asarray(scores) < NEAR_GAUSSIAN))
     findings = list(prepared.findings)
     if split.n_duplicates:

@@ -106,7 +106,7 @@ def _cells(pair: Pair, moments: PairMoments, options: Options) -> Cells:
 def _decide(cells: Cells, split: Split, options: Options) -> tuple[Group | None, Agreement]:
     if "identity" in cells and cells["identity"].error == 0.0:
         return Group.IDENTITY, "identical"
-    n_paired = min(split.n_held_out, PAIRED_ROWS)
+    n_paired = len(split.distinct_held_out(PAIRED_ROWS))
     if n_paired == 0 or smallest_p_value(n_paired, options.permutations) > LEVEL:
         return None, "undecided"
     candidates = {group: cells[group] for group in Group if str(group) in cells}

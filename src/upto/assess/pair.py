@@ -157,7 +157,7 @@ def held_out_p_values(
     pair: Pair, maps: dict[str, AffineMap], *, n_rows: int, permutations: int, seed: int
 ) -> dict[str, float]:
     """Test every map but the constant one on held-out rows."""
-    source, target = pair.take(pair.split.first_rows(n_rows, 1))
+    source, target = pair.take(pair.split.distinct_held_out(n_rows))
     names = [name for name in maps if name != CONSTANT]
     values = pairing_p_values(
         [maps[name] for name in names], source, target, permutations=permutations, seed=seed

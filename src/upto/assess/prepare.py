@@ -11,7 +11,7 @@ from upto.assess.split import take_rows
 from upto.core import Embeddings, Finding, InputError, RunSummary
 from upto.engines import Moments, moments, survey
 from upto.measure import diameter
-from upto.unmix import Unmixing, fast_ica
+from upto.unmix import Unmixing, fast_ica, nongaussianity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 QUANTILE_ROWS = 2048
 NEAR_GAUSSIAN = 3.0
 """Standard errors within which a component counts as Gaussian."""
+GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 30
+"""Held-out rows Gaussianity is judged on: at most, and at least."""
 ITERATIONS, WARM_ITERATIONS = 100, 30
 ICA_WORK = 5e11
 """Floating-point operations one ICA may spend; the rows it sees are limited accordingly."""
@@ -44,6 +46,7 @@ class PreparedRun:
     summary: RunSummary
     unmixing: Unmixing | None
     unmixing_in_sample: Unmixing | None
+    nongaussianity: Float | None
     findings: tuple[Finding, ...]
 
     @property
@@ -100,13 +103,14 @@ def prepare_run(
     rank = _rank(everything)
     extent = diameter(engine, rows, everything.mean, sample)
     findings = _findings(run, rank, n_dead, extent.value, extent.quantile)
-    unmixing = unmixing_in_sample = None
+    unmixing = unmixing_in_sample = scores = None
     if ica:
         unmixing = _unmix(engine, rows, fitted, split.first_rows(run.n_samples, 0), seed)
         if in_sample:
             everyone = split.first_rows(run.n_samples)
             unmixing_in_sample = _unmix(engine, rows, everything, everyone, seed, unmixing)
-        findings += _ica_findings(run, unmixing)
+        scores = _nongaussianity(engine, rows, unmixing, split)
+        findings += _ica_findings(run, unmixing, scores)
     return PreparedRun(
         rows=rows,
         pilot=found.mean,
@@ -126,6 +130,7 @@ def prepare_run(
         ),
         unmixing=unmixing,
         unmixing_in_sample=unmixing_in_sample,
+        nongaussianity=scores,
         findings=tuple(findings),
     )
 
@@ -184,12 +189,23 @@ def _findings(
     return findings
 
 
-def _ica_findings(run: Embeddings, unmixing: Unmixing) -> list[Finding]:
+def _nongaussianity(engine: Engine, rows: Any, unmixing: Unmixing, split: Split) -> Float | None:
+    """Judge components on rows they were not fitted to; None where too few were held out."""
+    index = split.first_rows(GAUSSIANITY_ROWS, 1)
+    if len(index) < MIN_GAUSSIANITY_ROWS:
+        return None
+    return nongaussianity(engine, take_rows(engine, rows, index), unmixing)
+
+
+def _ica_findings(run: Embeddings, unmixing: Unmixing, scores: Float | None) -> list[Finding]:
     findings = []
-    near = int((unmixing.nongaussianity < NEAR_GAUSSIAN).sum())
-    total = len(unmixing.nongaussianity)
+    near = 0 if scores is None else int((scores < NEAR_GAUSSIAN).sum())
     if near >= 2:
-        message = f"{near} of {total} components of {run.name} cannot be told from Gaussian ones."
+        total = len(unmixing.components)
+        message = (
+            f"{near} of {total} components of {run.name} cannot be told from Gaussian ones on "
+        )
+        message += "held-out rows."
         findings.append(Finding(code="UP003", message=message))
     if not unmixing.converged:
         message = f"ICA of {run.name} stopped after {unmixing.n_iterations} iterations."

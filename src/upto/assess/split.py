@@ -27,16 +27,33 @@ MIN_HELD_OUT = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """Part 1 of the rows is held out; `order` lists all rows by key."""
+    """Part 1 of the rows is held out; `order` lists all rows by key.
+
+    `repeats` marks the rows that equal an earlier one of that order in every run.
+    """
 
     parts: NDArray[np.int8]
     order: NDArray[np.intp]
-    n_duplicates: int
+    repeats: NDArray[np.bool_]
 
     @property
     def n_held_out(self) -> int:
         """Number of rows held out."""
         return int(self.parts.sum())
+
+    @property
+    def n_duplicates(self) -> int:
+        """Number of rows that repeat another in every run."""
+        return int(self.repeats.sum())
+
+    def distinct_held_out(self, count: int) -> NDArray[np.intp]:
+        """Return the positions of the first held-out rows in key order, without repeats.
+
+        A pair that occurs twice is one observation: pairings that separate its copies are not
+        equally likely, and a test that draws them finds agreement in noise.
+        """
+        index = self.first_rows(len(self.order), 1)
+        return index[~self.repeats[index]][:count]
 
     def first_rows(self, count: int, part: int | None = None) -> NDArray[np.intp]:
         """Return the positions of the first rows in key order, of one part or of all."""
@@ -51,7 +68,6 @@ def split_rows(engine: Engine, runs: Sequence[Any], held_out: float, seed: int) 
     for rows in runs:
         keys += row_keys(engine, rows, seed)
     ordered = np.sort(keys)
-    n_duplicates = int((np.diff(ordered) == 0).sum())
     wanted = 0
     if held_out > 0:
         wanted = max(round(held_out * n_samples), min(MIN_HELD_OUT, n_samples // 2))
@@ -61,8 +77,11 @@ def split_rows(engine: Engine, runs: Sequence[Any], held_out: float, seed: int) 
     if parts.sum() > n_samples - 2:
         parts[:] = 0
     # Mixed once more, or the first rows in order would be the held-out ones.
-    order = np.argsort(_mix(keys + np.uint64(1)), kind="stable")
-    return Split(parts, order, n_duplicates)
+    mixed = _mix(keys + np.uint64(1))
+    order = np.argsort(mixed, kind="stable")
+    repeats = np.zeros(n_samples, dtype=bool)
+    repeats[order[1:]] = np.diff(mixed[order]) == 0
+    return Split(parts, order, repeats)
 
 
 def row_keys(engine: Engine, rows: Any, seed: int) -> NDArray[np.uint64]:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from upto.core.errors import InputError, NotConvergedError, UptoError
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -46,10 +44,6 @@ def with_exit_codes(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
-        except NotConvergedError as error:
-            stop(Exit.NOT_CONVERGED, str(error))
-        except (InputError, UptoError) as error:
-            stop(Exit.INPUT, str(error))
         except MemoryError:
             stop(Exit.INPUT, "there is not enough memory for this run: give a block-readable file.")
         except KeyboardInterrupt:
@@ -58,6 +52,14 @@ def with_exit_codes(command: Callable[..., Any]) -> Callable[..., Any]:
             # The reader of our output has gone, as `head` does; that is not an error of ours.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(Exit.DONE) from None
+        except Exception as error:
+            # Imported here so that `upto --help` stays instant.
+            from upto.core import NotConvergedError, UptoError
+
+            if not isinstance(error, UptoError):
+                raise
+            converged = not isinstance(error, NotConvergedError)
+            stop(Exit.INPUT if converged else Exit.NOT_CONVERGED, str(error))
 
     return run
 

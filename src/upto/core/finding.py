@@ -34,12 +34,8 @@ class Finding:
 
     def __str__(self) -> str:
         # A result written by a later version may carry a code this one does not know.
-        known = RULES.get(self.code)
-        return (
-            f"{self.code} {known.title}: {self.message}"
-            if known
-            else f"{self.code}: {self.message}"
-        )
+        title = f" {RULES[self.code].title}" if self.code in RULES else ""
+        return f"{self.code}{title}: {self.message}"
 
 
 def unique_findings(findings: list[Finding]) -> tuple[Finding, ...]:

@@ -19,7 +19,8 @@ class Inspection(Result):
 
     `spectrum` holds the share of the variance in each principal direction, the largest first;
     `effective_dimension` is the inverse of the sum of their squares; `nongaussianity` is, for each
-    independent component, how many standard errors its contrast lies from a Gaussian's.
+    independent component, how many standard errors its contrast on held-out rows lies from a
+    Gaussian's; it is empty where components were not looked for or too few rows held out.
     """
 
     kind: ClassVar[str] = "inspection"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from upto.unmix.fastica import Unmixing, fast_ica, whitening_root
+from upto.unmix.fastica import Unmixing, fast_ica, nongaussianity, whitening_root
 
 if TYPE_CHECKING:
     from upto.unmix.ica import ICA
 
-__all__ = ["ICA", "Unmixing", "fast_ica", "whitening_root"]
+__all__ = ["ICA", "Unmixing", "fast_ica", "nongaussianity", "whitening_root"]
 
 
 def __getattr__(name: str) -> Any:

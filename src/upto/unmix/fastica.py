@@ -28,9 +28,8 @@ GAUSSIAN_LOGCOSH = 0.37456720726
 class Unmixing:
     """Independent components of a run.
 
-    ``(rows - mean) @ components.T`` are the sources, of unit variance, and ``sources @ mixing.T``
-    gives the centred rows back. `nongaussianity` is, for each component, how many standard errors
-    its contrast lies from a Gaussian's.
+    ``(rows - mean) @ components.T`` are the sources, of unit variance; ``sources @ mixing.T``
+    gives the centred rows back. `rotation` is the orthogonal part, to start another fit from.
     """
 
     mean: Float
@@ -38,7 +37,6 @@ class Unmixing:
     mixing: Float
     whitening: Float
     rotation: Float
-    nongaussianity: Float
     n_iterations: int
     converged: bool
 
@@ -115,7 +113,6 @@ def fast_ica(
         mixing=root @ rotation.T,
         whitening=inverse,
         rotation=rotation,
-        nongaussianity=_nongaussianity(engine, rows, mean, inverse @ rotation.T),
         n_iterations=iteration,
         converged=converged,
     )
@@ -135,15 +132,18 @@ def _contrast_statistics(xp: Any, x: Any, mean: Any, unmixing: Any) -> Arrays:
     return xp.matmul(score.T, x), slopes
 
 
-def _nongaussianity(engine: Engine, rows: Any, mean: Float, unmixing: Float) -> Float:
+def nongaussianity(engine: Engine, rows: Any, unmixing: Unmixing) -> Float:
     """Return how many standard errors each component's contrast lies from a Gaussian's.
 
+    On the rows the components were fitted to, the search for non-Gaussian directions makes every
+    one of them look less Gaussian than it is: give rows that were held out.
+
     Components have unit variance by construction, so the part of the contrast that follows the
-    variance carries no error: it is taken out of the standard error, which makes the test far
-    sharper.
+    variance carries no information: it is taken out, which makes the test far sharper.
     """
+    params = (unmixing.mean, unmixing.components.T)
     n_samples = rows.shape[0]
-    sums = engine.reduce_blocks(_contrast_moments, rows, params=(mean, unmixing))
+    sums = engine.reduce_blocks(_contrast_moments, rows, params=params)
     value, value_2, square, square_2, both, slope = (each / n_samples for each in sums)
     weight = slope / 2
     variance = (value_2 - value**2) + weight**2 * (square_2 - square**2)

@@ -46,8 +46,6 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ``X = sources @ mixing_.T + mean_`` on the span of the rows.
     mean_, whitening_ : ndarray
         The centre, and the symmetric whitening matrix.
-    nongaussianity_ : ndarray of shape (n_components,)
-        Standard errors between each component's contrast and a Gaussian's.
     n_iter_ : int
         Iterations run.
     converged_ : bool
@@ -104,7 +102,6 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.mixing_ = unmixing.mixing
         self.mean_ = unmixing.mean
         self.whitening_ = unmixing.whitening
-        self.nongaussianity_ = unmixing.nongaussianity
         self.n_iter_ = unmixing.n_iterations
         self.converged_ = unmixing.converged
         self._n_features_out = len(unmixing.components)
