@@ -20,6 +20,8 @@ MIN_ROWS = 10
 LARGE = 4096
 """From this many rows on, the studentised bootstrap of a mean is its normal limit."""
 LEVEL = 0.95
+_ROUNDING = 1e-14
+"""Variance over the squared diameter that rounding alone can give."""
 _NORMAL_QUANTILE = 1.959963984540054
 
 
@@ -68,11 +70,16 @@ def summarise(errors: Float, total_squares: float, mean: Estimate | None = None)
 
 
 def r_squared(errors: Float, total_squares: float) -> float:
-    """Return the share of the variance the errors leave explained."""
+    """Return the share of the variance the errors leave explained.
+
+    Both arguments are over the diameter. Rows that are equal up to rounding have no variance to
+    explain: the answer is then 1 if the errors vanish too, and else 0.
+    """
     squares = float(np.sum(errors**2))
-    if total_squares > 0:
+    rounding = _ROUNDING * len(errors)
+    if total_squares > rounding:
         return 1.0 - squares / total_squares
-    return 1.0 if squares == 0 else 0.0
+    return 1.0 if squares <= rounding else 0.0
 
 
 def average(summaries: list[Errors]) -> Errors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from upto.assess.prepare import PreparedRun
     from upto.assess.split import Split
     from upto.core import Progress
-    from upto.engines.base import Engine
+    from upto.engines.base import Arrays, Engine
 
 PAIRED_ROWS = 300
 """Held-out rows whose pairing is permuted, for each of many pairs."""
@@ -46,6 +46,7 @@ def compare_all(
     """Compare every run with every other, in both directions."""
     count = len(runs)
     cells: dict[tuple[int, int], Cells] = {}
+    groups: dict[tuple[int, int], tuple[Group | None, Agreement]] = {}
     with progress.task("compare pairs", count * (count - 1) // 2) as advance:
         for i in range(count):
             for j in range(i + 1, count):
@@ -53,9 +54,11 @@ def compare_all(
                 moments = pair_moments(pair)
                 cells[i, j] = _cells(pair, moments, options)
                 cells[j, i] = _cells(pair.flipped(), moments.flipped(), options)
+                equal = _are_equal(pair, cells[i, j])
+                for key in ((i, j), (j, i)):
+                    groups[key] = _decide(cells[key], split, options, equal=equal)
                 advance(1)
     names = list(dict.fromkeys(name for each in cells.values() for name in each))
-    groups = {pair: _decide(each, split, options) for pair, each in cells.items()}
     pairs = [[(i, j) for j in range(count)] for i in range(count)]
     return ComparisonMatrix(
         runs=tuple(run.summary for run in runs),
@@ -103,8 +106,23 @@ def _cells(pair: Pair, moments: PairMoments, options: Options) -> Cells:
     }
 
 
-def _decide(cells: Cells, split: Split, options: Options) -> tuple[Group | None, Agreement]:
-    if "identity" in cells and cells["identity"].error == 0.0:
+def _are_equal(pair: Pair, cells: Cells) -> bool:
+    """Say whether two runs are equal in every row, and not on the judged ones only."""
+    if "identity" not in cells or cells["identity"].error > 0.0:
+        return False
+    source, target = pair.source.rows, pair.target.rows
+    unequal = pair.engine.reduce_blocks(_count_unequal, source, target)[0]
+    return int(unequal) == 0
+
+
+def _count_unequal(xp: Any, x: Any, y: Any) -> Arrays:
+    return (xp.sum(xp.astype(x != y, xp.int64)),)
+
+
+def _decide(
+    cells: Cells, split: Split, options: Options, *, equal: bool
+) -> tuple[Group | None, Agreement]:
+    if equal:
         return Group.IDENTITY, "identical"
     n_paired = len(split.distinct_held_out(PAIRED_ROWS))
     if n_paired == 0 or smallest_p_value(n_paired, options.permutations) > LEVEL:

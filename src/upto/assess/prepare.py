@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     Float = NDArray[np.float64]
 
 QUANTILE_ROWS = 2048
+LARGEST, SMALLEST = 1e140, 1e-140
+"""Sums of squares of larger values overflow, and of smaller ranges vanish."""
 NEAR_GAUSSIAN = 3.0
 """Standard errors within which a component counts as Gaussian."""
 GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 30
@@ -80,8 +82,19 @@ def survey_runs(engine: Engine, runs: Sequence[Embeddings]) -> list[Survey]:
                 "is nothing to compare."
             )
             raise InputError(message)
+        _refuse_extreme_scale(run, found)
         surveys.append(found)
     return surveys
+
+
+def _refuse_extreme_scale(run: Embeddings, found: Survey) -> None:
+    largest = float(max(np.abs(found.low).max(), np.abs(found.high).max()))
+    if largest > LARGEST or float((found.high - found.low).max()) < SMALLEST:
+        message = (
+            f"{run.name} has values of size {largest:.2g}, whose squares leave the range of "
+            "float64: rescale the run."
+        )
+        raise InputError(message)
 
 
 def prepare_run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,11 +47,13 @@ def command(output: Path) -> None:
 
     from upto.assess import compare
     from upto.cli.output import Output, RichProgress, console_for
+    from upto.core import SilentProgress
     from upto.load import bundled_path
     from upto.report import Report
 
     Output.refuse_missing_folder(output)
-    console, progress = console_for(stderr=False), RichProgress()
+    console = console_for(stderr=False)
+    progress = RichProgress() if sys.stderr.isatty() else SilentProgress()
     resnets, members = bundled_path("cifar_resnets"), bundled_path("admet_members")
     arguments: tuple[tuple[list[str], dict[str, Any]], ...] = (
         ([f"{resnets}::resnet{depth}" for depth in (20, 32)], {"labels": "label"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,7 +112,8 @@ class Output:
         """Return what long work reports to."""
         from upto.core import SilentProgress
 
-        return SilentProgress() if self.quiet or not self.progress else RichProgress()
+        watched = self.progress and not self.quiet and sys.stderr.isatty()
+        return RichProgress() if watched else SilentProgress()
 
 
 class _Brief:
@@ -162,8 +164,6 @@ class RichProgress:
 
 def console_for(*, stderr: bool) -> Any:
     """Return a console that never cuts a table in a pipe."""
-    import sys
-
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from upto.core.estimate import Estimate
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+    from rich.console import Group as RichGroup
 
 Cell = str | int | float | Estimate | None
 
@@ -92,25 +92,16 @@ class Table:
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 
-    def __rich__(self) -> RichTable:
+    def __rich__(self) -> RichGroup:
         from rich import box
+        from rich.console import Group as RichGroup
         from rich.table import Table as RichTable
         from rich.text import Text
 
-        table = RichTable(
-            title=Text(self.title),
-            caption=Text(self.caption) if self.caption else None,
-            box=box.SIMPLE_HEAD,
-            title_justify="left",
-            caption_justify="left",
-        )
+        table = RichTable(box=box.SIMPLE_HEAD)
         for index, column in enumerate(self.columns):
             table.add_column(Text(column.name), justify="left" if index == 0 else "right")
         for row in self.texts():
             table.add_row(*(Text(text) for text in row))
-        return table
-
-
-def _markdown(text: str) -> str:
-    """Keep a text inside its cell."""
-    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+        parts = [Text(self.title, style="italic"), table]
+        return RichGroup(*parts, *([Text(self.caption, style="dim")] if self.caption else []))

@@ -179,8 +179,17 @@ def _to_host(array: Any) -> NDArray[Any]:
 def _add_in_place(first: Arrays, second: Arrays) -> Arrays:
     # A new d×d sum for every block would cost as much memory traffic as the product itself.
     return tuple(
-        np.add(a, b, out=a) if isinstance(a, np.ndarray) and a.flags.writeable and a.ndim else a + b
-        for a, b in zip(first, second, strict=True)
+        np.add(a, b, out=a) if _is_ours(a) else a + b for a, b in zip(first, second, strict=True)
+    )
+
+
+def _is_ours(array: Any) -> bool:
+    # A view may be of the caller's rows.
+    return (
+        isinstance(array, np.ndarray)
+        and array.ndim > 0
+        and array.flags.owndata
+        and array.flags.writeable
     )
 
 

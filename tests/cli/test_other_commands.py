@@ -1,0 +1,145 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from upto.cli.main import COMMANDS, main
+from upto.core import RULES, Inspection
+
+FAST = ("--no-ica", "--refits", "1", "--no-progress")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_its_exit_codes(upto, command):
+    result = upto(command, "-h")
+    assert result.exit_code == 0
+    assert "130 interrupted" in result.output
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_says_what_it_does(command):
+    for param in main.get_command(None, command).params:
+        if param.param_type_name == "option" and param.name != "help":
+            assert param.help, f"{command} {param.opts}"
+
+
+def test_an_unknown_command_is_wrong_usage(upto):
+    assert upto("comapre").exit_code == 2
+
+
+def test_inspect_tells_shape_rank_and_columns(upto, tmp_path, rng):
+    rows = rng.laplace(size=(200, 3)) @ rng.normal(size=(3, 5))
+    np.savez(tmp_path / "run.npz", z=rows, plate=np.array(["p"] * 200))
+    result = upto("inspect", "run.npz::z", "--format", "json", "--no-progress")
+    found = Inspection.from_json(result.stdout)
+    assert (found.run.n_samples, found.run.n_features, found.run.rank) == (200, 5, 3)
+    assert found.columns == ("plate",)
+    assert len(found.nongaussianity) == 3
+    assert "UP002" in result.stderr
+    np.testing.assert_allclose(sum(found.spectrum), 1.0)
+
+
+def test_inspect_shows_a_table(upto, pair):
+    result = upto("inspect", pair[0], "-v", "--no-progress")
+    assert result.exit_code == 0
+    assert "effective dimension" in result.stdout
+    assert "Variance in the widest directions" in result.stdout
+
+
+def test_explain_lists_every_finding(upto):
+    assert [line.split()[0] for line in upto("explain").stdout.splitlines()] == list(RULES)
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_explain_says_what_to_do(upto, code):
+    result = upto("explain", code.lower())
+    assert result.exit_code == 0
+    assert RULES[code].title in result.stdout
+    assert "What to do" in result.stdout
+
+
+def test_explain_suggests_a_code(upto):
+    result = upto("explain", "UP03")
+    assert result.exit_code == 3
+    assert "Did you mean UP0" in result.stderr
+
+
+def test_report_joins_results(upto, tmp_path, pair):
+    upto("compare", *pair, *FAST, "-o", "ab.json")
+    upto("compare", *pair[::-1], *FAST, "-o", "ba.json")
+    upto("inspect", pair[0], "--no-progress", "-o", "a.json")
+    result = upto("report", "ab.json", "ba.json", "a.json", "-o", "page.html")
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "page.html").read_text()
+    assert "first → second" in page
+    assert "second → first" in page
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"not json", "not a result of upto"),
+        (b"[1]", "not a result of upto"),
+        (b'{"kind": "comparison", "schema": 99}', "schema 99"),
+        (b'{"kind": "comparison", "schema": 1}', "damaged"),
+        (b"\xff\xfe", "not a result of upto"),
+    ],
+)
+def test_report_refuses_what_is_not_a_result(upto, tmp_path, content, words):
+    (tmp_path / "x.json").write_bytes(content)
+    result = upto("report", "x.json", "-o", "page.html")
+    assert result.exit_code == 3
+    assert words in result.stderr
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_report_refuses_a_missing_file(upto):
+    result = upto("report", "x.json")
+    assert result.exit_code == 3
+    assert "x.json cannot be read" in result.stderr
+
+
+def test_doctor_names_every_extra(upto):
+    result = upto("doctor")
+    assert result.exit_code == 0
+    for word in ("pyarrow", "h5py", "zarr", "safetensors", "jinja2", "matplotlib", "openblas"):
+        assert word in result.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(upto, shell):
+    assert "_UPTO_COMPLETE" in upto("completion", shell).stdout
+
+
+def test_the_demo_tells_the_story_and_writes_the_page(upto, tmp_path):
+    result = upto("demo", "-o", "story.html")
+    assert result.exit_code == 0, result.output
+    assert "1. Two networks that learned the same task" in result.stdout
+    assert "Close to the same representation up to an affine map" in result.stdout
+    assert (tmp_path / "story.html").stat().st_size > 100_000
+
+
+def test_the_module_runs_as_a_program():
+    result = subprocess.run(
+        [sys.executable, "-m", "upto", "--version"], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.startswith("upto ")
+
+
+def test_a_closed_pipe_is_not_an_error(tmp_path, pair):
+    command = f"{sys.executable} -m upto compare {pair[0]} {pair[1]} -v -q --no-ica | head -1"
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert result.stderr == ""
+    assert len(result.stdout.splitlines()) == 1
+
+
+def test_the_same_seed_gives_the_same_json_but_for_the_seconds(upto, pair):
+    first, second = (
+        json.loads(upto("compare", *pair, "--no-progress", "--format", "json").stdout)
+        for _ in range(2)
+    )
+    for each in (first, second):
+        del each["provenance"]["seconds"]
+    assert first == second
