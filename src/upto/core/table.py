@@ -103,5 +103,9 @@ class Table:
             table.add_column(Text(column.name), justify="left" if index == 0 else "right")
         for row in self.texts():
             table.add_row(*(Text(text) for text in row))
-        parts = [Text(self.title, style="italic"), table]
-        return RichGroup(*parts, *([Text(self.caption, style="dim")] if self.caption else []))
+        caption = [Text(self.caption, style="dim")] if self.caption else []
+        return RichGroup(Text(self.title, style="italic"), table, *caption)
+
+
+def _markdown(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
