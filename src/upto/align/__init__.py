@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from upto.align.maps import AffineMap, fit_map, fit_maps, nearest_rotation, row_errors
+from upto.align.maps import AffineMap, fit_map, fit_maps, row_errors
 from upto.align.supremum import smallest_worst_error
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ __all__ = [
     "Aligner",
     "fit_map",
     "fit_maps",
-    "nearest_rotation",
     "row_errors",
     "smallest_worst_error",
 ]

@@ -222,7 +222,7 @@ def _rigid(moments: CrossMoments, *, scaled: bool) -> AffineMap:
         source_mean=moments.source.mean,
         target_mean=moments.target.mean,
         scale=np.ones(len(moments.target.mean)),
-        matrix=nearest_rotation(moments.cross),
+        matrix=moments.rotation,
     )
     return _rescaled(rotation, moments) if scaled else rotation
 
@@ -232,36 +232,6 @@ def _rescaled(isometry: AffineMap, moments: CrossMoments) -> AffineMap:
     total = float(np.trace(moments.source.scatter))
     gain = float(np.vdot(isometry.linear(), moments.cross))
     return replace(isometry, scale=isometry.scale * (gain / total if total > 0 else 0.0))
-
-
-def nearest_rotation(cross: Float, *, rank_tolerance: float = RANK_TOLERANCE) -> Float:
-    """Return the (semi-)orthogonal matrix Q that maximises ``trace(Qᵀ cross)``.
-
-    On directions the cross-covariance does not reach, every rotation is as good; the one closest
-    to the identity is taken, so that the answer is unique and does not depend on rounding.
-    """
-    rows, columns = cross.shape
-    size = max(rows, columns)
-    padded = np.zeros((size, size))
-    padded[:rows, :columns] = cross
-    left, values, right = _svd(padded)
-    reached = values > rank_tolerance * max(values[0], np.finfo(float).tiny)
-    rank = int(reached.sum())
-    if rank == size:
-        return (left @ right)[:rows, :columns]
-    rest_left, rest_right = left[:, rank:], right[rank:]
-    inner_left, _, inner_right = _svd(rest_left.T @ rest_right.T)
-    rotation = left[:, :rank] @ right[:rank]
-    rotation += (rest_left @ (inner_left @ inner_right)) @ rest_right
-    return np.ascontiguousarray(rotation[:rows, :columns])
-
-
-def _svd(matrix: Float) -> tuple[Float, Float, Float]:
-    try:
-        return scipy.linalg.svd(matrix, check_finite=False)  # type: ignore[no-any-return]
-    except np.linalg.LinAlgError:
-        # Divide and conquer fails on rare matrices; the QR iteration does not.
-        return scipy.linalg.svd(matrix, lapack_driver="gesvd")  # type: ignore[no-any-return]
 
 
 def _affine(moments: CrossMoments, rank_tolerance: float) -> AffineMap:

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from upto.assess.details import compare_in_detail
 from upto.assess.matrix import compare_all
+from upto.assess.nulls import PAIRED_ROWS, PAIRED_ROWS_OF_MANY
 from upto.assess.options import Options
 from upto.assess.pair import Pair
 from upto.assess.prepare import prepare_run, survey_runs
@@ -170,6 +171,7 @@ def _compare(
                     split,
                     ica=options.ica,
                     in_sample=len(embeddings) == 2,
+                    paired_rows=PAIRED_ROWS if len(embeddings) == 2 else PAIRED_ROWS_OF_MANY,
                     seed=options.seed,
                 )
             )
@@ -194,9 +196,18 @@ def as_embeddings(runs: Sequence[Run]) -> tuple[Embeddings, ...]:
             embeddings.extend(read_runs([run]))
         else:
             name = _ORDINALS[position] if position < len(_ORDINALS) else f"run {position + 1}"
-            rows: Any = run if isinstance(run, Rows) else np.asarray(run)
-            embeddings.append(Embeddings(rows=rows, name=name))
+            embeddings.append(Embeddings(rows=_as_rows(run, name), name=name))
     return _with_unique_names(embeddings)
+
+
+def _as_rows(run: Any, name: str) -> Any:
+    if isinstance(run, Rows):
+        return run
+    try:
+        return np.asarray(run)
+    except ValueError:
+        message = f"{name} is not an array: its rows have different lengths."
+        raise InputError(message) from None
 
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")

@@ -9,7 +9,7 @@ import numpy as np
 from upto.align import row_errors, smallest_worst_error
 from upto.assess.chance import Chance, chance_level
 from upto.assess.intervals import histogram, mean_intervals, summarise
-from upto.assess.nulls import PAIRED_ROWS, smallest_p_value
+from upto.assess.nulls import smallest_p_value
 from upto.assess.pair import (
     CONSTANT,
     ICA_ROW,
@@ -67,11 +67,7 @@ def compare_in_detail(
             maps = candidate_maps(options.groups, moments.fitted, unmixings)
             errors = errors_by_map(pair, maps, held_out=True)
             p_values = held_out_p_values(
-                pair,
-                maps,
-                n_rows=PAIRED_ROWS,
-                permutations=options.permutations,
-                seed=options.seed,
+                pair, maps, permutations=options.permutations, seed=options.seed
             )
         outside = _held_out_errors(pair, errors, options.seed)
         advance(1)
@@ -199,7 +195,7 @@ def _decide(
 ) -> tuple[Group | None, Agreement]:
     if "identity" in within and within["identity"].worst == 0.0:
         return Group.IDENTITY, "identical"
-    n_paired = len(pair.split.distinct_held_out(PAIRED_ROWS))
+    n_paired = len(pair.source.paired)
     if n_paired == 0 or smallest_p_value(n_paired, options.permutations) > LEVEL:
         return None, "undecided"
     candidates = {

@@ -70,7 +70,7 @@ def inspect_run(
         split = split_rows(engine, [embeddings.rows], HELD_OUT, seed)
         advance(1)
         prepared = prepare_run(
-            engine, embeddings, surveyed, split, ica=ica, in_sample=False, seed=seed
+            engine, embeddings, surveyed, split, ica=ica, in_sample=False, paired_rows=0, seed=seed
         )
         advance(1)
     values = np.maximum(np.linalg.eigvalsh(prepared.everything.scatter)[::-1], 0.0)

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from upto.core import Progress
     from upto.engines.base import Arrays, Engine
 
-PAIRED_ROWS = 300
-"""Held-out rows whose pairing is permuted, for each of many pairs."""
-
 Cells = dict[str, Candidate]
 
 
@@ -56,7 +53,7 @@ def compare_all(
                 cells[j, i] = _cells(pair.flipped(), moments.flipped(), options)
                 equal = _are_equal(pair, cells[i, j])
                 for key in ((i, j), (j, i)):
-                    groups[key] = _decide(cells[key], split, options, equal=equal)
+                    groups[key] = _decide(cells[key], len(runs[0].paired), options, equal=equal)
                 advance(1)
     names = list(dict.fromkeys(name for each in cells.values() for name in each))
     pairs = [[(i, j) for j in range(count)] for i in range(count)]
@@ -96,7 +93,7 @@ def _cells(pair: Pair, moments: PairMoments, options: Options) -> Cells:
     p_values: dict[str, float] = {}
     if judged:
         p_values = held_out_p_values(
-            pair, maps, n_rows=PAIRED_ROWS, permutations=options.permutations, seed=options.seed
+            pair, maps, permutations=options.permutations, seed=options.seed
         )
     return {
         name: Candidate(
@@ -120,11 +117,10 @@ def _count_unequal(xp: Any, x: Any, y: Any) -> Arrays:
 
 
 def _decide(
-    cells: Cells, split: Split, options: Options, *, equal: bool
+    cells: Cells, n_paired: int, options: Options, *, equal: bool
 ) -> tuple[Group | None, Agreement]:
     if equal:
         return Group.IDENTITY, "identical"
-    n_paired = len(split.distinct_held_out(PAIRED_ROWS))
     if n_paired == 0 or smallest_p_value(n_paired, options.permutations) > LEVEL:
         return None, "undecided"
     candidates = {group: cells[group] for group in Group if str(group) in cells}

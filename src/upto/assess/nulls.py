@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     Float = NDArray[np.float64]
 
-PAIRED_ROWS = 1000
-"""Held-out rows whose pairing is permuted; more would add precision nobody needs."""
+PAIRED_ROWS, PAIRED_ROWS_OF_MANY = 1000, 300
+"""Held-out rows whose pairing is permuted, for one pair and for each of many."""
 
 
 def pairing_p_values(

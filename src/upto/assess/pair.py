@@ -137,27 +137,29 @@ def ambiguous_matches(correlation: Float) -> int:
 
 def errors_by_map(pair: Pair, maps: dict[str, AffineMap], *, held_out: bool) -> dict[str, Float]:
     """Return the error of every row, or of every held-out row, over the target's diameter."""
-    keep = (pair.split.parts == 1) if held_out else None
-    n_rows = int(keep.sum()) if keep is not None else len(pair.split.parts)
+    source, target, keep = pair.source.rows, pair.target.rows, None
+    n_rows = pair.split.n_held_out if held_out else len(pair.split.parts)
+    if held_out and pair.source.judged is not None and pair.target.judged is not None:
+        source, target = pair.source.judged, pair.target.judged
+    elif held_out:
+        keep = pair.split.parts == 1
     # A vector of errors a map is kept until it is summarised; few at a time on long data.
     batch = max(2, _ERROR_BYTES // (8 * n_rows))
     names = list(maps)
     errors: dict[str, Float] = {}
     for start in range(0, len(names), batch):
         chosen = names[start : start + batch]
-        found = row_errors(
-            pair.engine, pair.source.rows, pair.target.rows, [maps[name] for name in chosen], keep
-        )
+        found = row_errors(pair.engine, source, target, [maps[name] for name in chosen], keep)
         found /= pair.extent
         errors |= {name: found[:, column] for column, name in enumerate(chosen)}
     return errors
 
 
 def held_out_p_values(
-    pair: Pair, maps: dict[str, AffineMap], *, n_rows: int, permutations: int, seed: int
+    pair: Pair, maps: dict[str, AffineMap], *, permutations: int, seed: int
 ) -> dict[str, float]:
     """Test every map but the constant one on held-out rows."""
-    source, target = pair.take(pair.split.distinct_held_out(n_rows))
+    source, target = pair.source.paired, pair.target.paired
     names = [name for name in maps if name != CONSTANT]
     values = pairing_p_values(
         [maps[name] for name in names], source, target, permutations=permutations, seed=seed

@@ -29,6 +29,7 @@ LARGEST, SMALLEST = 1e140, 1e-140
 """Sums of squares of larger values overflow, and of smaller ranges vanish."""
 NEAR_GAUSSIAN = 3.0
 """Standard errors within which a component counts as Gaussian."""
+_JUDGED_BYTES = 2**26
 GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 30
 """Held-out rows Gaussianity is judged on: at most, and at least."""
 ITERATIONS, WARM_ITERATIONS = 100, 30
@@ -38,9 +39,15 @@ ICA_WORK = 5e11
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PreparedRun:
-    """A run with its moments, diameter and components."""
+    """A run with its moments, diameter and components.
+
+    `judged` are the held-out rows, in memory where they fit, in their order in the run; `paired`
+    are the held-out rows whose pairing is permuted.
+    """
 
     rows: Any
+    judged: Float | None
+    paired: Float
     pilot: Float
     fitted: Moments
     held_out: Moments
@@ -105,6 +112,7 @@ def prepare_run(
     *,
     ica: bool,
     in_sample: bool,
+    paired_rows: int,
     seed: int,
 ) -> PreparedRun:
     """Compute everything that depends on one run only."""
@@ -126,6 +134,8 @@ def prepare_run(
         findings += _ica_findings(run, unmixing, scores)
     return PreparedRun(
         rows=rows,
+        judged=_judged(engine, rows, split),
+        paired=take_rows(engine, rows, split.distinct_held_out(paired_rows)),
         pilot=found.mean,
         fitted=fitted,
         held_out=held_out,
@@ -146,6 +156,13 @@ def prepare_run(
         nongaussianity=scores,
         findings=tuple(findings),
     )
+
+
+def _judged(engine: Engine, rows: Any, split: Split) -> Float | None:
+    index = np.flatnonzero(split.parts == 1)
+    if len(index) * rows.shape[1] * 8 > _JUDGED_BYTES:
+        return None
+    return take_rows(engine, rows, index)
 
 
 def _unmix(

@@ -94,11 +94,15 @@ def row_keys(engine: Engine, rows: Any, seed: int) -> NDArray[np.uint64]:
 
 
 def take_rows(engine: Engine, rows: Any, index: NDArray[np.intp]) -> Float:
-    """Bring chosen rows into memory, in the order of `index`, in one pass."""
+    """Bring chosen rows into memory, in the order of `index`: at most one pass."""
+    ordered = np.sort(index)
+    back = np.searchsorted(ordered, index)
+    if isinstance(rows, np.ndarray):
+        return np.asarray(rows[ordered], dtype=np.float64)[back]
     keep = np.zeros(rows.shape[0], dtype=bool)
     keep[index] = True
     gathered: Float = engine.map_blocks(_select, rows, keep)
-    return gathered[np.searchsorted(np.sort(index), index)]
+    return gathered[back]
 
 
 def _select(xp: Any, x: Any, keep: Any) -> Arrays:

@@ -108,4 +108,4 @@ class Table:
 
 
 def _markdown(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").splitlines())

@@ -1,16 +1,15 @@
 """Engines carry the passes: where rows live and how blocks of them are summed."""
 
+from upto.engines.algebra import RANK_TOLERANCE, nearest_rotation, pseudo_inverse
 from upto.engines.base import Engine, add, block_length, maximum
 from upto.engines.choose import ENGINE_NAMES, choose_engine
 from upto.engines.passes import (
-    RANK_TOLERANCE,
     CrossMoments,
     Moments,
     Survey,
     cross_moments,
     cross_scatters,
     moments,
-    pseudo_inverse,
     survey,
 )
 from upto.engines.threads import ThreadsEngine
@@ -30,6 +29,7 @@ __all__ = [
     "cross_scatters",
     "maximum",
     "moments",
+    "nearest_rotation",
     "pseudo_inverse",
     "survey",
 ]

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upto.engines.algebra import nearest_rotation, pseudo_inverse
+
 if TYPE_CHECKING:
     from upto.engines.base import Arrays, Engine
 
 Float = NDArray[np.float64]
-
-
-RANK_TOLERANCE = 1e-12
-"""Directions whose variance is below this fraction of the largest are taken as absent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +50,7 @@ class Moments:
         return Moments(weight, mean, self.scatter + other.scatter + between)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CrossMoments:
     """Moments of a source and a target, and their centred cross-scatter."""
 
@@ -65,9 +63,17 @@ class CrossMoments:
         """Total weight of the rows."""
         return self.source.weight
 
+    @cached_property
+    def rotation(self) -> Float:
+        """The (semi-)orthogonal matrix that turns the source onto the target, computed once."""
+        return nearest_rotation(self.cross)
+
     def flipped(self) -> CrossMoments:
-        """Exchange source and target."""
-        return CrossMoments(self.target, self.source, self.cross.T)
+        """Exchange source and target; the rotation between them is the same, transposed."""
+        flipped = CrossMoments(self.target, self.source, self.cross.T)
+        if "rotation" in self.__dict__:
+            flipped.__dict__["rotation"] = self.rotation.T
+        return flipped
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,25 +191,3 @@ def _shift(weight: Float, sums: Float, scatter: Float, pilot: Float) -> Moments:
         return Moments(0.0, pilot, np.zeros_like(scatter))
     offset = sums / n
     return Moments(n, pilot + offset, scatter - n * np.outer(offset, offset))
-
-
-def pseudo_inverse(scatter: Float, rank_tolerance: float = RANK_TOLERANCE) -> Float:
-    """Return the Moore-Penrose inverse of a scatter matrix.
-
-    The rank is decided after every coordinate was brought to unit variance, so that one large
-    coordinate does not hide the small ones.
-    """
-    deviation = np.sqrt(np.diag(scatter))
-    alive = deviation > 0
-    inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=alive)
-    values, vectors = np.linalg.eigh(scatter * np.outer(inverse, inverse))
-    kept = values > rank_tolerance * max(values[-1], np.finfo(float).tiny)
-    scaled = vectors[:, kept] * inverse[:, None]
-    result: Float = (scaled / values[kept]) @ scaled.T
-    if kept.all():
-        return result
-    lost = vectors[:, ~kept] * np.where(alive, inverse, 1.0)[:, None]
-    basis, _ = np.linalg.qr(lost)
-    result -= basis @ (basis.T @ result)
-    result -= (result @ basis) @ basis.T
-    return result

@@ -1,0 +1,64 @@
+"""Algebra on small matrices, on the host and in float64: what follows a pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+Float = NDArray[np.float64]
+
+RANK_TOLERANCE = 1e-12
+"""Directions whose variance is below this fraction of the largest are taken as absent."""
+
+
+def pseudo_inverse(scatter: Float, rank_tolerance: float = RANK_TOLERANCE) -> Float:
+    """Return the Moore-Penrose inverse of a scatter matrix.
+
+    The rank is decided after every coordinate was brought to unit variance, so that one large
+    coordinate does not hide the small ones.
+    """
+    deviation = np.sqrt(np.diag(scatter))
+    alive = deviation > 0
+    inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=alive)
+    values, vectors = np.linalg.eigh(scatter * np.outer(inverse, inverse))
+    kept = values > rank_tolerance * max(values[-1], np.finfo(float).tiny)
+    scaled = vectors[:, kept] * inverse[:, None]
+    result: Float = (scaled / values[kept]) @ scaled.T
+    if kept.all():
+        return result
+    lost = vectors[:, ~kept] * np.where(alive, inverse, 1.0)[:, None]
+    basis, _ = np.linalg.qr(lost)
+    result -= basis @ (basis.T @ result)
+    result -= (result @ basis) @ basis.T
+    return result
+
+
+def nearest_rotation(cross: Float, *, rank_tolerance: float = RANK_TOLERANCE) -> Float:
+    """Return the (semi-)orthogonal matrix Q that maximises ``trace(Qᵀ cross)``.
+
+    On directions the cross-covariance does not reach, every rotation is as good; the one closest
+    to the identity is taken, so that the answer is unique and does not depend on rounding.
+    """
+    rows, columns = cross.shape
+    size = max(rows, columns)
+    padded = np.zeros((size, size))
+    padded[:rows, :columns] = cross
+    left, values, right = _svd(padded)
+    reached = values > rank_tolerance * max(values[0], np.finfo(float).tiny)
+    rank = int(reached.sum())
+    if rank == size:
+        return (left @ right)[:rows, :columns]
+    rest_left, rest_right = left[:, rank:], right[rank:]
+    inner_left, _, inner_right = _svd(rest_left.T @ rest_right.T)
+    rotation = left[:, :rank] @ right[:rank]
+    rotation += (rest_left @ (inner_left @ inner_right)) @ rest_right
+    return np.ascontiguousarray(rotation[:rows, :columns])
+
+
+def _svd(matrix: Float) -> tuple[Float, Float, Float]:
+    try:
+        return scipy.linalg.svd(matrix, check_finite=False)  # type: ignore[no-any-return]
+    except np.linalg.LinAlgError:
+        # Divide and conquer fails on rare matrices; the QR iteration does not.
+        return scipy.linalg.svd(matrix, lapack_driver="gesvd")  # type: ignore[no-any-return]
