@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from upto.align.maps import fit_map
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from upto.engines.base import Engine
 
 
-class Aligner(TransformerMixin, BaseEstimator):
+class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Map a source run onto a target run by the best element of a group.
 
     Parameters
     ----------
     up_to
-        The group: ``"identity"``, ``"signed-permutation"``, ``"scaled-permutation"``,
-        ``"rigid"``, ``"similarity"`` or ``"affine"``.
+        The group: ``"identity"``, ``"signed-permutation"``, ``"signed-similarity"``,
+        ``"scaled-permutation"``, ``"rigid"``, ``"similarity"`` or ``"affine"``.
     norm
         What is made small: ``"least-squares"`` has a closed form; ``"supremum"`` refines it by
         Lawson's reweighting towards the smallest worst error, the ε of Definition 1.

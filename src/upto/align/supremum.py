@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.align.maps import AffineMap, fit_map
-from upto.engines import RANK_TOLERANCE, CrossMoments, Moments
+from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Group
+    from upto.engines import Engine
 
     Float = NDArray[np.float64]
 
@@ -32,6 +33,7 @@ def smallest_worst_error(
     max_iterations: int = 50,
     tolerance: float = 1e-3,
     rank_tolerance: float = RANK_TOLERANCE,
+    engine: Engine | None = None,
 ) -> tuple[AffineMap, float]:
     """Refine a map towards the smallest worst error on rows that fit in memory.
 
@@ -47,11 +49,14 @@ def smallest_worst_error(
         The iteration ends when five rounds together improve by less than this fraction.
     rank_tolerance
         As for `fit_map`.
+    engine
+        Engine of the passes.
 
     Returns
     -------
     The best map seen and its worst error.
     """
+    engine = choose_engine(engine)
     errors = np.linalg.norm(target - start.predict(source), axis=1)
     best, best_error = start, float(errors.max())
     # Every row keeps a little weight, or a row whose error once was zero could never return.
@@ -63,9 +68,8 @@ def smallest_worst_error(
             break
         weights = weights * errors
         weights = np.maximum(weights / weights.sum(), floor)
-        fitted = fit_map(
-            group, _weighted_moments(source, target, weights), rank_tolerance=rank_tolerance
-        )
+        moments = cross_moments(engine, source, target, weights)
+        fitted = fit_map(group, moments, rank_tolerance=rank_tolerance)
         errors = np.linalg.norm(target - fitted.predict(source), axis=1)
         if errors.max() < best_error:
             best, best_error = fitted, float(errors.max())
@@ -73,18 +77,6 @@ def smallest_worst_error(
         if len(history) > 5 and history[-6] - best_error < tolerance * best_error:
             break
     return best, best_error
-
-
-def _weighted_moments(source: Float, target: Float, weights: Float) -> CrossMoments:
-    total = float(weights.sum())
-    source_mean, target_mean = weights @ source / total, weights @ target / total
-    x, y = source - source_mean, target - target_mean
-    weighted = x * weights[:, None]
-    return CrossMoments(
-        Moments(total, source_mean, weighted.T @ x),
-        Moments(total, target_mean, np.diag(weights @ (y * y))),
-        weighted.T @ y,
-    )
 
 
 def _roundoff(target: Float) -> float:

@@ -124,16 +124,26 @@ def cross_scatters(
 def cross_moments(
     engine: Engine, source: Any, target: Any, weights: Float | None = None
 ) -> CrossMoments:
-    """Return the (weighted) moments of two row-aligned embeddings: two passes."""
-    if weights is None:
-        weights = np.ones(source.shape[0])
-    sums = engine.reduce_blocks(_weighted_sums, source, target, weights)
-    weight = float(sums[0])
-    means = (sums[1] / weight, sums[2] / weight)
-    scatters = engine.reduce_blocks(_weighted_scatters, source, target, weights, params=means)
-    return CrossMoments(
-        Moments(weight, means[0], scatters[0]), Moments(weight, means[1], scatters[1]), scatters[2]
+    """Return the (weighted) moments of two row-aligned embeddings in one pass."""
+    # The mean of a few rows is close enough to the mean for the sums to lose nothing.
+    pilots = tuple(
+        np.asarray(rows[:_PILOT_ROWS], dtype=np.float64).mean(axis=0) for rows in (source, target)
     )
+    vectors = () if weights is None else (weights,)
+    statistic = _pair_moments if weights is None else _weighted_pair_moments
+    total, x_sum, y_sum, xx, yy, xy = engine.reduce_blocks(
+        statistic, source, target, *vectors, params=pilots
+    )
+    weight = float(total)
+    x_offset, y_offset = x_sum / weight, y_sum / weight
+    return CrossMoments(
+        _shift(total, x_sum, xx, pilots[0]),
+        _shift(total, y_sum, yy, pilots[1]),
+        xy - weight * np.outer(x_offset, y_offset),
+    )
+
+
+_PILOT_ROWS = 256
 
 
 def _survey(xp: Any, x: Any) -> Arrays:
@@ -167,17 +177,30 @@ def _part_products(xp: Any, x: Any, y: Any, parts: Any, x_pilot: Any, y_pilot: A
     return tuple(xp.matmul(x[parts == part].T, y[parts == part]) for part in (0, 1))
 
 
-def _weighted_sums(xp: Any, x: Any, y: Any, weights: Any) -> Arrays:
-    return xp.sum(weights), xp.matmul(weights, x), xp.matmul(weights, y)
-
-
-def _weighted_scatters(xp: Any, x: Any, y: Any, weights: Any, x_mean: Any, y_mean: Any) -> Arrays:
-    x, y = x - x_mean, y - y_mean
-    weighted = x * weights[:, None]
+def _pair_moments(xp: Any, x: Any, y: Any, x_pilot: Any, y_pilot: Any) -> Arrays:
+    x, y = x - x_pilot, y - y_pilot
     return (
-        xp.matmul(weighted.T, x),
-        xp.matmul((y * weights[:, None]).T, y),
-        xp.matmul(weighted.T, y),
+        xp.asarray(x.shape[0], dtype=x.dtype),
+        xp.sum(x, axis=0),
+        xp.sum(y, axis=0),
+        xp.matmul(x.T, x),
+        xp.matmul(y.T, y),
+        xp.matmul(x.T, y),
+    )
+
+
+def _weighted_pair_moments(
+    xp: Any, x: Any, y: Any, weights: Any, x_pilot: Any, y_pilot: Any
+) -> Arrays:
+    root = xp.sqrt(weights)[:, None]
+    x, y = (x - x_pilot) * root, (y - y_pilot) * root
+    return (
+        xp.sum(weights),
+        xp.matmul(root[:, 0], x),
+        xp.matmul(root[:, 0], y),
+        xp.matmul(x.T, x),
+        xp.matmul(y.T, y),
+        xp.matmul(x.T, y),
     )
 
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_BLOCKS_PER_TASK = 8
+_TASKS = 64
+"""Sums are formed task by task, so this number, and not that of threads, decides rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +135,8 @@ class ThreadsEngine:
         widths = [source.shape[1] for source in rows if len(source.shape) == 2]
         length = self.block_rows or block_length(n_samples, widths or [1])
         blocks = [slice(i, min(i + length, n_samples)) for i in range(0, n_samples, length)]
-        tasks = [blocks[i : i + _BLOCKS_PER_TASK] for i in range(0, len(blocks), _BLOCKS_PER_TASK)]
+        size = -(-len(blocks) // _TASKS)
+        tasks = [blocks[i : i + size] for i in range(0, len(blocks), size or 1)]
         n_threads = min(self.n_threads or os.cpu_count() or 1, len(tasks))
         if n_threads <= 1:
             limits = nullcontext() if len(tasks) == 1 else threadpool_limits(1, "blas")

@@ -92,8 +92,8 @@ def fast_ica(
     width = len(mean)
     if start is None:
         start = random_stream(seed, "ica").normal(size=(rank, width))
-    # A projection keeps the start inside the range; the symmetric root keeps it smooth there.
-    rotation = _orthogonal_rows(start @ (inverse @ root))
+    projector = inverse @ root
+    rotation = _orthogonal_rows(start, projector)
     converged, iteration = False, 0
     n_samples = rows.shape[0]
     moments: tuple[Float, ...] = ()
@@ -101,7 +101,7 @@ def fast_ica(
         unmixing = inverse @ rotation.T
         moments = engine.reduce_blocks(_contrast_statistics, rows, params=(mean, unmixing))
         products, slopes = moments[0] / n_samples, moments[1] / n_samples
-        turned = _orthogonal_rows(products @ inverse - slopes[:, None] * rotation)
+        turned = _orthogonal_rows(products @ inverse - slopes[:, None] * rotation, projector)
         change = float(np.abs(1.0 - np.abs(np.einsum("ij,ij->i", turned, rotation))).max())
         rotation = turned
         if change < tolerance:
@@ -162,8 +162,10 @@ def _contrast_moments(xp: Any, x: Any, mean: Any, unmixing: Any) -> Arrays:
     return (*(xp.sum(part, axis=0) for part in parts), xp.sum(sources * xp.tanh(sources), axis=0))
 
 
-def _orthogonal_rows(matrix: Float) -> Float:
-    """Return the nearest matrix with orthonormal rows."""
+def _orthogonal_rows(matrix: Float, projector: Float) -> Float:
+    """Return the nearest matrix with orthonormal rows in the range of a projector."""
+    # The iteration amplifies whatever leaves the range, rounding included.
+    matrix = matrix @ projector
     values, vectors = np.linalg.eigh(matrix @ matrix.T)
     floor = np.finfo(float).eps * max(values[-1], np.finfo(float).tiny)
     result: Float = ((vectors / np.sqrt(np.maximum(values, floor))) @ vectors.T) @ matrix

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios to peers measured side by side, next to the floor. Not tests."""

@@ -1,0 +1,64 @@
+"""P7: every pair of many runs, each run prepared once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import upto
+from benchmarks.measure import interleaved, publish
+
+SIZES = {"quick": (6, 2_000, 128), "full": (12, 10_000, 512)}
+
+
+def runs_of(count, n_samples, width):
+    rng = np.random.default_rng(0)
+    base = rng.standard_normal((n_samples, width))
+    runs = []
+    for _ in range(count):
+        rotation, _ = np.linalg.qr(rng.normal(size=(width, width)))
+        runs.append(base @ rotation + 0.3 * rng.standard_normal(base.shape))
+    return runs
+
+
+def netrep_distances(runs, alpha):
+    """Fit each pair as netrep's `pairwise_distances` does, without its process pool."""
+    from netrep.metrics import LinearMetric
+
+    metric = LinearMetric(alpha=alpha)
+    n_fitted = int(0.7 * len(runs[0]))
+    for i in range(len(runs)):
+        for j in range(i + 1, len(runs)):
+            metric.fit(runs[i][:n_fitted], runs[j][:n_fitted])
+            metric.score(runs[i][n_fitted:], runs[j][n_fitted:])
+
+
+def run(size):
+    count, n_samples, width = SIZES[size]
+    runs = runs_of(count, n_samples, width)
+    contestants = {
+        "upto, 7 groups, both directions, p-values": lambda: upto.compare(*runs, ica=False),
+        "upto, up to rigid, both directions, p-values": lambda: upto.compare(
+            *runs, ica=False, up_to="rigid"
+        ),
+    }
+    try:
+        import netrep  # noqa: F401
+    except ImportError:
+        print("p07: netrep is not installed (pip install it from its repository): no ratio")
+    else:
+        contestants["netrep, rotations"] = lambda: netrep_distances(runs, 1.0)
+        contestants["netrep, linear maps"] = lambda: netrep_distances(runs, 0.0)
+    seconds = interleaved(contestants)
+    pairs = count * (count - 1) // 2
+    rows = [
+        {
+            "who": who,
+            "runs": f"{count} of {n_samples}×{width}",
+            "seconds": value,
+            "seconds a pair": value / pairs,
+            "peer's rotations / this": seconds.get("netrep, rotations", np.nan) / value,
+            "peer's linear maps / this": seconds.get("netrep, linear maps", np.nan) / value,
+        }
+        for who, value in seconds.items()
+    ]
+    publish("p07", "every pair of many runs, float64", rows, seed=0)
