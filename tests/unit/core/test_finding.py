@@ -27,10 +27,9 @@ def test_every_rule_says_everything(rule):
 
 def test_codes_are_unique_in_the_source():
     # The dictionary would hide a code that is used twice.
-    calls = [node for node in ast.walk(ast.parse(inspect.getsource(finding)))]
     codes = [
         keyword.value.value
-        for node in calls
+        for node in ast.walk(ast.parse(inspect.getsource(finding)))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Rule"
         for keyword in node.keywords
         if keyword.arg == "code"

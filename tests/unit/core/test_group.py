@@ -81,9 +81,7 @@ def test_random_elements_and_their_products_and_inverses_stay_in_the_group(group
         element = (element[0] / size, element[1])
 
 
-@pytest.mark.parametrize(
-    ("outer", "inner"), [pair for pair in itertools.product(GROUPS, repeat=2)], ids=str
-)
+@pytest.mark.parametrize(("outer", "inner"), list(itertools.product(GROUPS, repeat=2)), ids=str)
 def test_containment_is_what_random_elements_show(outer, inner, rng):
     inside = [is_element(outer, *random_element(inner, WIDTH, rng)) for _ in range(5)]
     assert all(inside) == outer.contains(inner)

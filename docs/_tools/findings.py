@@ -1,0 +1,183 @@
+"""Write `docs/findings/`: an index and one page for each code of `upto.core.RULES`.
+
+Run it after a change of the catalogue: ``python docs/_tools/findings.py``. The example of each page
+is run to get the message it shows.
+"""
+
+from pathlib import Path
+
+from upto.core import RULES, Rule
+
+FOLDER = Path(__file__).parents[1] / "findings"
+NOTE = "<!-- Written by docs/_tools/findings.py; change upto/core/finding.py instead. -->\n\n"
+
+EXAMPLES = {
+    "UP001": """\
+rng = np.random.default_rng(0)
+result = upto.inspect_run(rng.laplace(size=(100, 30)), ica=False)
+""",
+    "UP002": """\
+rows = np.random.default_rng(0).laplace(size=(300, 4))
+result = upto.inspect_run(np.hstack([rows, rows[:, :1]]), ica=False)
+""",
+    "UP003": """\
+rng = np.random.default_rng(0)
+result = upto.inspect_run(rng.normal(size=(2000, 4)))
+""",
+    "UP004": """\
+rng = np.random.default_rng(0)
+result = upto.inspect_run(rng.normal(size=(400, 30)))
+""",
+    "UP005": """\
+rng = np.random.default_rng(0)
+result = upto.compare(rng.laplace(size=(2000, 3)), rng.laplace(size=(2000, 3)))
+""",
+    "UP006": """\
+rng = np.random.default_rng(0)
+rows = rng.laplace(size=(300, 3))
+first = upto.Embeddings(rows=rows[:250], name="first", ids=np.arange(250))
+second = upto.Embeddings(rows=rows[50:] + 1, name="second", ids=np.arange(50, 300))
+result = upto.compare(first, second, ica=False)
+""",
+    "UP007": """\
+rows = np.random.default_rng(0).laplace(size=(300, 3))
+result = upto.inspect_run(np.vstack([rows, rows[:20]]), ica=False)
+""",
+    "UP009": """\
+rng = np.random.default_rng(0)
+result = upto.compare(rng.laplace(size=(300, 3)), rng.laplace(size=(300, 3)), ica=False)
+""",
+    "UP010": """\
+rng = np.random.default_rng(0)
+rows = rng.laplace(size=(30, 40))
+result = upto.compare(rows, rows + 0.1 * rng.normal(size=(30, 40)), ica=False)
+""",
+    "UP011": """\
+rows = np.random.default_rng(0).laplace(size=(5000, 3))
+rows[0] += 1000
+result = upto.inspect_run(rows, ica=False)
+""",
+    "UP013": """\
+rows = np.random.default_rng(0).laplace(size=(300, 3))
+rows[:, 1] = 7
+result = upto.inspect_run(rows, ica=False)
+""",
+    "UP014": """\
+rows = np.random.default_rng(0).laplace(size=(300, 3))
+result = upto.compare(rows, rows, ica=False)
+""",
+    "UP015": """\
+rng = np.random.default_rng(0)
+rows = rng.laplace(size=(20, 2))
+result = upto.compare(rows, rows + 0.01 * rng.normal(size=(20, 2)), ica=False)
+""",
+    "UP016": """\
+rng = np.random.default_rng(0)
+rows = rng.laplace(size=(300, 5))
+result = upto.compare(rows, rows + 0.1 * rng.normal(size=(300, 5)))
+""",
+    "UP017": """\
+rng = np.random.default_rng(0)
+rows = rng.laplace(size=(100, 40))
+result = upto.compare(rows, rows + rng.laplace(size=(100, 40)), ica=False)
+""",
+    "UP018": """\
+rows = np.random.default_rng(0).laplace(size=(300, 4))
+result = upto.compare(rows, rows[:, :3], ica=False)
+""",
+}
+"""For each code, the shortest code that raises it."""
+
+INDEX = """\
+# Findings
+
+A finding is a remark on a result that a reader should not miss: a code, and the numbers that raised
+it. Findings are printed to stderr, shown on the page of the report, and kept in `result.findings`.
+`upto explain UP003` prints the text of these pages.
+
+A **warning** means that a number may not say what it seems to say; `upto compare --strict` exits
+with 1 if there is one. A **note** needs nothing from you. A code keeps its meaning for ever;
+numbers that are missing from the list are not in use.
+
+| code | | finding |
+|---|---|---|
+{rows}
+
+```{{toctree}}
+:hidden:
+
+{codes}
+```
+"""
+
+PAGE = """\
+# {rule.code}: {rule.title}
+
+*{severity}*
+
+**What it means.** {rule.meaning}
+
+**Why it matters.** {rule.matters}
+
+**What to do.** {rule.remedy}
+"""
+
+EXAMPLE = """
+## Example
+
+```python
+import numpy as np
+import upto
+
+{code}print([str(finding) for finding in result.findings if finding.code == "{rule.code}"][0])
+```
+
+```text
+{message}
+```
+"""
+
+
+def example_message(code: str) -> str:
+    """Run the example of a code and return the finding it raises, in words."""
+    import numpy as np
+
+    import upto
+
+    names = {"np": np, "upto": upto}
+    exec(EXAMPLES[code], names)  # type: ignore[arg-type]
+    return next(str(finding) for finding in names["result"].findings if finding.code == code)  # type: ignore[attr-defined]
+
+
+def rule_page(rule: Rule) -> str:
+    """Return the page of one finding."""
+    text = NOTE + PAGE.format(rule=rule, severity=rule.severity.capitalize())
+    if rule.code in EXAMPLES:
+        code, message = EXAMPLES[rule.code], example_message(rule.code)
+        text += EXAMPLE.format(rule=rule, code=code, message=message)
+    return text
+
+
+def index_page() -> str:
+    """Return the list of all findings."""
+    rows = "\n".join(
+        f"| [{rule.code}]({rule.code}.md) | {rule.severity} | {rule.title} |"
+        for rule in RULES.values()
+    )
+    return NOTE + INDEX.format(rows=rows, codes="\n".join(RULES))
+
+
+def pages() -> dict[Path, str]:
+    """Return every page by its path."""
+    return {
+        FOLDER / "index.md": index_page(),
+        **{FOLDER / f"{code}.md": rule_page(rule) for code, rule in RULES.items()},
+    }
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for old in FOLDER.glob("*.md"):
+        old.unlink()
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")

@@ -1,0 +1,233 @@
+"""The pages say what is true: their blocks run, and they name everything there is to name."""
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import upto
+from upto.cli.main import COMMANDS
+from upto.core import RULES
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    [ROOT / "README.md", *DOCS.glob("*.md"), *DOCS.glob("findings/*.md")],
+    key=lambda path: path.name,
+)
+LANGUAGES = ("python", "console", "bash")
+RELATIVE, ABSOLUTE = 0.03, 0.003
+"""How far a printed number may be from the one on the page; other machines round differently."""
+
+_BLOCK = re.compile(
+    r"^(?:<!-- not run: (?P<reason>.*?) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    text: str
+    line: int
+    reason: str | None
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(
+            language=match["language"],
+            text=match["text"],
+            line=text.count("\n", 0, match.start("text")) + 1,
+            reason=match["reason"],
+        )
+        for match in _BLOCK.finditer(text)
+    ]
+
+
+def runnable(page: Path) -> list[Block]:
+    return [b for b in blocks_of(page) if b.language in LANGUAGES and b.reason is None]
+
+
+def commands_of(text: str) -> list[tuple[str, str]]:
+    """Split a console block into commands and what each prints; without `$`, lines are commands."""
+    if not any(line.startswith("$ ") for line in text.splitlines()):
+        return [(line, "") for line in text.splitlines() if line and not line.startswith("#")]
+    commands: list[tuple[str, str]] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            commands.append((line.removeprefix("$ "), ""))
+        else:
+            command, output = commands[-1]
+            commands[-1] = command, f"{output}{line}\n"
+    return commands
+
+
+def run_console(block: Block) -> None:
+    scripts = Path(sys.executable).parent
+    environment = os.environ | {
+        "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+        "OPENBLAS_NUM_THREADS": "1",
+        "COLUMNS": "140",
+    }
+    for command, expected in commands_of(block.text):
+        done = subprocess.run(
+            ["bash", "-c", command],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"`{command}` failed:\n{done.stdout}"
+        if expected:
+            assert differences(expected, done.stdout) == [], f"`{command}` printed\n{done.stdout}"
+
+
+def differences(expected: str, found: str) -> list[str]:
+    """List words that differ; numbers may differ a little."""
+    wanted, got = expected.split(), found.split()
+    if len(wanted) != len(got):
+        return [f"{len(wanted)} words on the page, {len(got)} printed"]
+    return [f"{one} is {two}" for one, two in zip(wanted, got, strict=True) if not alike(one, two)]
+
+
+def alike(one: str, two: str) -> bool:
+    if _NUMBER.sub("#", one) != _NUMBER.sub("#", two):
+        return False
+    for first, second in zip(_NUMBER.findall(one), _NUMBER.findall(two), strict=True):
+        a, b = float(first), float(second)
+        if abs(a - b) > max(ABSOLUTE, RELATIVE * abs(a)):
+            return False
+    return True
+
+
+class TolerantChecker(doctest.OutputChecker):
+    """Take what a page shows for what is printed if only spaces and last digits differ."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        return differences(want, got) == []
+
+
+def run_python(page: Path, block: Block, names: dict[str, object]) -> None:
+    where = f"{page.name}, line {block.line}"
+    if block.text.startswith(">>>"):
+        example = doctest.DocTestParser().get_doctest(block.text, names, where, str(page), 0)
+        report = io.StringIO()
+        runner = doctest.DocTestRunner(TolerantChecker(), verbose=False)
+        failed, _ = runner.run(example, out=report.write, clear_globs=False)
+        names.update(example.globs)
+        assert failed == 0, report.getvalue()
+        return
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block.text, where, "exec"), names)
+    shown = following_text(page, block)
+    if shown is not None and printed.getvalue():
+        assert differences(shown, printed.getvalue()) == []
+
+
+def following_text(page: Path, block: Block) -> str | None:
+    """Return the ```text block right after a python block: what it prints."""
+    blocks = blocks_of(page)
+    position = blocks.index(block) + 1
+    if position < len(blocks) and blocks[position].language == "text":
+        return blocks[position].text
+    return None
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if runnable(page)],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "page"}
+    for block in blocks_of(page):
+        if block.language == "toml":
+            Path("runs.toml").write_text(block.text, encoding="utf-8")
+        elif block.language not in LANGUAGES or block.reason is not None:
+            continue
+        elif block.language == "python":
+            run_python(page, block, names)
+        else:
+            run_console(block)
+
+
+def test_blocks_that_are_not_run_say_why():
+    skipped = {
+        f"{page.name}:{block.line}": block.reason
+        for page in PAGES
+        for block in blocks_of(page)
+        if block.reason is not None
+    }
+    assert all(reason.strip() for reason in skipped.values())
+    assert len(skipped) <= 6, skipped
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_fence_is_read(page):
+    text = page.read_text(encoding="utf-8")
+    opened = re.findall(rf"^```(?:{'|'.join(LANGUAGES)})\b", text, re.MULTILINE)
+    assert len(opened) == sum(block.language in LANGUAGES for block in blocks_of(page))
+    assert "```pycon" not in text
+
+
+def test_words_that_differ_are_noticed():
+    assert differences("error 0.184 of it", "error 0.1841  of it") == []
+    assert differences("error 0.184 of it", "error 0.250 of it") == ["0.184 is 0.250"]
+    assert differences("rigid", "affine") == ["rigid is affine"]
+    assert differences("one", "one two") != []
+
+
+def test_every_public_name_is_in_the_api():
+    text = (DOCS / "python-api.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"auto\w+:: upto\.(\w+)(?:\(\))?$", text, re.MULTILINE))
+    assert sorted(set(upto.__all__) - documented) == []
+
+
+def test_every_name_of_the_api_page_exists():
+    text = (DOCS / "python-api.md").read_text(encoding="utf-8")
+    for name in re.findall(r"auto\w+:: upto\.([\w.]+)", text):
+        value = upto
+        for part in name.split("."):
+            if not hasattr(value, part):
+                __import__(f"{value.__name__}.{part}")
+            value = getattr(value, part)
+
+
+def test_every_command_has_a_section():
+    text = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## upto (\w+)$", text, re.MULTILINE) == list(COMMANDS)
+
+
+def test_every_page_is_in_a_toctree():
+    listed = set()
+    for index in (DOCS / "index.md", DOCS / "findings" / "index.md"):
+        for tree in re.findall(r"```\{toctree\}\n(.*?)```", index.read_text(), re.DOTALL):
+            lines = [line for line in tree.splitlines() if line and not line.startswith(":")]
+            listed |= {(index.parent / f"{line}.md").resolve() for line in lines}
+    pages = {path.resolve() for path in DOCS.glob("**/*.md") if "_build" not in path.parts}
+    assert listed == pages - {DOCS / "index.md"}
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_pages_only_name_findings_that_exist():
+    for page in PAGES:
+        codes = set(re.findall(r"\bUP\d{3}\b", page.read_text(encoding="utf-8")))
+        assert codes <= set(RULES), page.name

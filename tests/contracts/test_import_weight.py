@@ -1,0 +1,51 @@
+"""Importing costs nothing until something is used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("sklearn", "torch", "matplotlib", "scipy.stats", "pandas", "pyarrow", "h5py", "jinja2")
+LIBRARY = ("sklearn", "torch", "matplotlib", "pandas", "pyarrow", "h5py", "zarr", "jinja2")
+LIGHT = {
+    "import upto; upto.Group; upto.InputError": HEAVY,
+    "from upto.cli.main import main": HEAVY,
+    "import upto.core": (*HEAVY, "scipy"),
+    "import upto.assess, upto.align, upto.unmix, upto.measure": LIBRARY,
+    "import upto.load, upto.report": (*LIBRARY, "scipy.stats"),
+}
+
+
+def loaded(statement: str, modules: tuple[str, ...]) -> list[str]:
+    """Return which of some modules a fresh interpreter has loaded after a statement."""
+    code = f"{statement}\nimport sys\nprint(*[m for m in {modules!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(("statement", "modules"), LIGHT.items(), ids=LIGHT)
+def test_importing_loads_nothing_heavy(statement, modules):
+    assert loaded(statement, modules) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("import matplotlib", "matplotlib"),
+        ("import sys; sys.modules['scipy.stats'] = sys", "scipy.stats"),
+    ],
+)
+def test_a_heavy_import_is_noticed(statement, found):
+    assert found in loaded(statement, HEAVY)
+
+
+def test_importing_prints_nothing_and_warns_of_nothing():
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "import upto; upto.compare"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("", "")

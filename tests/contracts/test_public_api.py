@@ -1,0 +1,106 @@
+"""What is public: listed, documented, and unlike any module's name."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import upto
+
+PUBLIC = [
+    "ICA",
+    "Aligner",
+    "Comparison",
+    "ComparisonMatrix",
+    "Embeddings",
+    "Estimate",
+    "Finding",
+    "Group",
+    "InputError",
+    "Inspection",
+    "Report",
+    "Table",
+    "ThreadsEngine",
+    "UptoError",
+    "compare",
+    "inspect_run",
+    "read_manifest",
+    "read_run",
+    "read_runs",
+]
+# `__main__` is run, not imported.
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(upto.__path__, "upto.")
+    if module.name != "upto.__main__"
+)
+PACKAGES = [
+    "upto",
+    *(module.name for module in pkgutil.iter_modules(upto.__path__, "upto.") if module.ispkg),
+]
+NAMES = [
+    (package, name)
+    for package in PACKAGES
+    for name in getattr(importlib.import_module(package), "__all__", ())
+]
+
+
+def test_the_public_names_are_these():
+    """Adding one is a decision: change this list together with the changelog."""
+    assert sorted(upto.__all__) == sorted(PUBLIC)
+
+
+def test_every_package_was_looked_at():
+    assert len(PACKAGES) >= 9
+    assert len(NAMES) > 60
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_list_of_names_is_sorted_and_without_repeats(package):
+    names = getattr(importlib.import_module(package), "__all__", [])
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(("package", "name"), NAMES, ids=".".join)
+def test_every_listed_name_exists_and_is_documented(package, name):
+    thing = getattr(importlib.import_module(package), name)
+    if inspect.isclass(thing) or inspect.isroutine(thing):
+        assert inspect.getdoc(thing), f"{package}.{name} has no docstring"
+        # A dataclass without a docstring is given its signature for one.
+        assert not (thing.__doc__ or "").startswith(f"{name}(")
+        assert thing.__module__.startswith("upto")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_says_what_it_is_for(module):
+    assert inspect.getdoc(importlib.import_module(module))
+
+
+def shadowed(package: str, names: list[str], modules: list[str]) -> set[str]:
+    """Return the public names that importing a submodule of their package would rebind."""
+    inside = {name.removeprefix(f"{package}.") for name in modules if name.startswith(package)}
+    return set(names) & inside
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_public_name_is_the_name_of_a_module_beside_it(package):
+    names = [name for home, name in NAMES if home == package]
+    assert shadowed(package, names, MODULES) == set()
+
+
+def test_a_name_shared_with_a_module_is_noticed():
+    assert shadowed("upto", ["load", "compare"], ["upto.load", "upto.core"]) == {"load"}
+    assert shadowed("upto.a", ["b"], ["upto.a.b", "upto.b"]) == {"b"}
+
+
+def test_a_name_that_does_not_exist_says_so():
+    with pytest.raises(AttributeError, match="module 'upto' has no attribute 'nothing'"):
+        _ = upto.nothing
+
+
+def test_the_names_are_listed_and_the_version_is_known():
+    assert set(PUBLIC) <= set(dir(upto))
+    assert upto.__version__.count(".") == 2

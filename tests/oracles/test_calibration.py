@@ -1,0 +1,72 @@
+"""A quick version of ``checks/calibration.py``: false alarms and coverage, with few trials."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+import scipy.stats
+
+from upto.core import Group
+
+SOURCE = Path(__file__).resolve().parents[2] / "checks" / "calibration.py"
+TRIALS = 70
+UNLIKELY = 1e-3
+"""A count that a calibrated method falls below this rarely fails the test."""
+SKEWED_COVERAGE = 0.90
+"""Of a nominal 95 %, what fifteen strongly skewed errors give; `checks/calibration.json`."""
+SEED = 7
+
+
+@pytest.fixture(scope="module")
+def calibration():
+    spec = importlib.util.spec_from_file_location("calibration", SOURCE)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["calibration"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["calibration"]
+
+
+def fewest(rate, trials):
+    return int(scipy.stats.binom.ppf(UNLIKELY, trials, rate))
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_samples", "n_features", "trials"),
+    [
+        ("Gaussian", 30, 4, TRIALS),
+        ("Gaussian", 10, 2, 40),
+        ("Gaussian", 20, 30, 40),
+        ("heavy tails", 30, 4, 40),
+        ("shared marginals", 30, 4, 40),
+        ("different widths", 30, 4, 40),
+        ("repeated rows", 100, 2, 40),
+    ],
+)
+def test_independent_runs_are_called_chance(calibration, kind, n_samples, n_features, trials):
+    hits = sum(
+        calibration.called_chance(kind, n_samples, n_features, (SEED, trial))
+        for trial in range(trials)
+    )
+    assert hits >= fewest(0.95, trials)
+
+
+@pytest.mark.parametrize(("noise", "rate"), [("Gaussian", 0.95), ("skewed", SKEWED_COVERAGE)])
+def test_intervals_cover_the_error_on_fresh_rows(calibration, noise, rate):
+    found = [calibration.covers(noise, 50, 4, (SEED, trial)) for trial in range(TRIALS)]
+    for group in (Group.IDENTITY, Group.RIGID, Group.AFFINE):
+        hits = sum(each[group] for each in found)
+        assert hits >= fewest(rate, TRIALS), group
+        assert hits < TRIALS, "an interval that always covers is too wide"
+
+
+def test_a_rate_knows_its_exact_interval(calibration):
+    rate = calibration.Rate(
+        check="level", case="", n_samples=1, n_features=1, hits=0, trials=100, nominal=0.95
+    )
+    # With no hits the upper end p solves (1 - p)^100 = (1 - confidence) / 2.
+    expected = 1 - ((1 - calibration.CONFIDENCE) / 2) ** (1 / 100)
+    assert rate.interval[0] == 0
+    assert rate.interval[1] == pytest.approx(expected)
+    assert rate.kept is False

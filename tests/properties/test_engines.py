@@ -1,0 +1,288 @@
+"""Every pass gives the same numbers on every engine, block size, type and layout."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+from pathlib import Path
+
+import array_api_strict
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import upto
+from upto.align import fit_maps, row_errors
+from upto.core import Group
+from upto.engines import ThreadsEngine, cross_moments, cross_scatters, moments, survey
+from upto.measure import diameter
+from upto.testing import embeddings_strategy, random_element
+from upto.unmix import fast_ica, nongaussianity
+
+AGREEMENT = 1e-10
+N_ROWS, WIDTH = 407, 5
+PACKAGES = ("engines", "align", "measure", "unmix")
+
+
+class PicklingEngine(ThreadsEngine):
+    """Send everything through pickle, as a cluster does, and remember what was sent."""
+
+    __slots__ = ()
+    sent: set[str] = set()  # noqa: RUF012 - shared on purpose
+
+    def reduce_blocks(self, statistic, *rows, params=(), combine=None, dtype="float64"):
+        statistic, params, combine = self._sent(statistic, params, combine)
+        arrays = ThreadsEngine.reduce_blocks(
+            self, statistic, *rows, params=params, combine=combine, dtype=dtype
+        )
+        return pickle.loads(pickle.dumps(arrays))
+
+    def map_blocks(self, function, *rows, params=(), out=None, dtype="float64"):
+        function, params, _ = self._sent(function, params, None)
+        return ThreadsEngine.map_blocks(self, function, *rows, params=params, out=out, dtype=dtype)
+
+    def _sent(self, function, params, combine):
+        self.sent.add(getattr(function, "func", function).__name__)
+        return pickle.loads(pickle.dumps((function, tuple(params), combine)))
+
+
+ENGINES = {
+    "numpy": ThreadsEngine(),
+    "one row a block": ThreadsEngine(block_rows=1),
+    "odd blocks": ThreadsEngine(block_rows=33, n_threads=1),
+    "odd blocks on threads": ThreadsEngine(block_rows=33, n_threads=4),
+    "one block": ThreadsEngine(block_rows=10_000),
+    "array-api-strict": ThreadsEngine(namespace=array_api_strict),
+    "array-api-strict, small blocks": ThreadsEngine(namespace=array_api_strict, block_rows=64),
+    "pickling": PicklingEngine(block_rows=50),
+}
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "Fortran": np.asfortranarray,
+    "read-only": lambda x: _locked(x.copy()),
+    "every other row": lambda x: np.repeat(x, 2, axis=0)[::2],
+    "every other column": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+    "backwards": lambda x: x[::-1].copy()[::-1],
+    "big-endian": lambda x: x.astype(">f8"),
+}
+FAR = {"near": 0.0, "mean 1e3 sigma": 1e3, "mean 1e6 sigma": 1e6}
+
+each_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+each_layout = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+each_distance = pytest.mark.parametrize("offset", FAR.values(), ids=FAR)
+
+
+def _locked(array):
+    array.flags.writeable = False
+    return array
+
+
+def pair(offset: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    source = rng.laplace(size=(N_ROWS, WIDTH)) @ rng.normal(size=(WIDTH, WIDTH))
+    linear, _ = random_element(Group.RIGID, WIDTH, rng)
+    target = source @ linear[:, : WIDTH - 1] + 0.1 * rng.normal(size=(N_ROWS, WIDTH - 1))
+    return source + offset * source.std(axis=0), target - offset
+
+
+PARTS = (np.arange(N_ROWS) % 3 == 0).astype(np.int8)
+WEIGHTS = np.random.default_rng(4).uniform(size=N_ROWS)
+
+
+def every_pass(engine, source, target) -> dict[str, np.ndarray]:
+    """Run everything that meets an engine and return its numbers by name."""
+    source, target = engine.place(source), engine.place(target)
+    found = survey(engine, source)
+    other = survey(engine, target)
+    numbers = {"mean": found.mean, "low": found.low, "high": found.high}
+    pilots = (found.mean, other.mean)
+    parts = [
+        moments(engine, rows, pilot, PARTS)
+        for rows, pilot in zip((source, target), pilots, strict=True)
+    ]
+    for side, name in enumerate(("source", "target")):
+        for part in (0, 1):
+            one = parts[side][part]
+            numbers |= {f"{name} {part} mean": one.mean, f"{name} {part} scatter": one.scatter}
+    means = [(parts[0][k].mean, parts[1][k].mean, parts[0][k].weight) for k in (0, 1)]
+    scatters = cross_scatters(engine, source, target, PARTS, pilots, means)
+    numbers |= {f"cross {k}": scatter for k, scatter in enumerate(scatters)}
+    both = cross_moments(engine, source, target)
+    weighted = cross_moments(engine, source, target, WEIGHTS)
+    for name, each in (("all", both), ("weighted", weighted)):
+        numbers |= {f"{name} scatter": each.source.scatter, f"{name} cross": each.cross}
+    maps = list(fit_maps([group for group in Group if group is not Group.IDENTITY], both).values())
+    numbers["row errors"] = row_errors(engine, source, target, maps)
+    numbers["held-out errors"] = row_errors(engine, source, target, maps, keep=PARTS == 1)
+    sample = np.asarray(source[:100], dtype=np.float64)
+    numbers["diameter"] = np.array(diameter(engine, source, found.mean, sample).value)
+    bracket = diameter(engine, source, found.mean, sample, exact_work=0)
+    numbers["bracket"] = np.array([bracket.value, bracket.upper])
+    covariance = both.source.scatter / both.weight
+    # Two iterations: statistics are compared before the iteration can amplify rounding.
+    ica = fast_ica(engine, source, both.source.mean, covariance, seed=1, max_iterations=2)
+    numbers["components"] = ica.components
+    numbers["nongaussianity"] = nongaussianity(engine, source, ica)
+    return numbers
+
+
+def assert_same(actual, wanted, tolerance=AGREEMENT):
+    assert actual.keys() == wanted.keys()
+    for name, value in wanted.items():
+        scale = np.abs(value).max()
+        np.testing.assert_allclose(
+            actual[name], value, rtol=tolerance, atol=tolerance * scale, err_msg=name
+        )
+
+
+@each_engine
+@each_distance
+def test_every_engine_agrees_with_numpy(engine, offset):
+    source, target = pair(offset)
+    # Data far away have lost digits before they reach us; so has any two-pass mean of them.
+    tolerance = AGREEMENT * max(1.0, offset / 1e3)
+    assert_same(
+        every_pass(engine, source, target), every_pass(ThreadsEngine(), source, target), tolerance
+    )
+
+
+@each_layout
+@pytest.mark.parametrize(
+    "engine", [ThreadsEngine(block_rows=50), ENGINES["array-api-strict"]], ids=["numpy", "strict"]
+)
+def test_every_layout_gives_the_same_numbers(layout, engine):
+    source, target = pair()
+    assert_same(
+        every_pass(engine, layout(source), layout(target)), every_pass(engine, source, target)
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("name", ["odd blocks", "array-api-strict"])
+def test_every_type_is_computed_in_double_precision(dtype, name):
+    source, target = pair()
+    low = tuple(np.trunc(np.abs(rows) / 2).astype(dtype) for rows in (source, target))
+    double = tuple(rows.astype(np.float64) for rows in low)
+    assert_same(every_pass(ENGINES[name], *low), every_pass(ThreadsEngine(), *double))
+
+
+@each_distance
+def test_moments_are_those_of_the_centred_data(offset):
+    source, target = pair(offset)
+    numbers = every_pass(ThreadsEngine(block_rows=40), source, target)
+    x, y = source - source.mean(axis=0), target - target.mean(axis=0)
+    # What rounding of the data themselves allows.
+    tolerance = max(AGREEMENT, 1e-15 * offset)
+    for name, wanted in {
+        "all scatter": x.T @ x,
+        "all cross": x.T @ y,
+        "source 1 scatter": np.cov(source[PARTS == 1].T, bias=True) * PARTS.sum(),
+    }.items():
+        scale = np.abs(wanted).max()
+        np.testing.assert_allclose(numbers[name], wanted, atol=tolerance * scale, err_msg=name)
+
+
+def test_parts_add_up_to_the_whole():
+    source, target = pair(1e3)
+    engine = ThreadsEngine(block_rows=40)
+    first, second = moments(engine, source, source[0], PARTS)
+    whole = cross_moments(engine, source, target).source
+    joined = first + second
+    assert joined.weight == whole.weight
+    np.testing.assert_allclose(joined.mean, whole.mean, rtol=AGREEMENT)
+    np.testing.assert_allclose(joined.scatter, whole.scatter, rtol=AGREEMENT, atol=1e-8)
+
+
+def test_a_part_without_rows_weighs_nothing():
+    source, _ = pair()
+    first, second = moments(ThreadsEngine(), source, source[0], np.zeros(N_ROWS, dtype=np.int8))
+    assert second.weight == 0
+    np.testing.assert_array_equal(second.scatter, 0)
+    np.testing.assert_allclose((first + second).scatter, first.scatter)
+    assert (second + second).weight == 0
+
+
+def test_flipped_moments_are_those_of_the_exchanged_runs():
+    source, target = pair()
+    flipped = cross_moments(ThreadsEngine(), source, target).flipped()
+    wanted = cross_moments(ThreadsEngine(), target, source)
+    np.testing.assert_allclose(flipped.cross, wanted.cross, rtol=AGREEMENT)
+    np.testing.assert_allclose(flipped.source.mean, wanted.source.mean, rtol=AGREEMENT)
+
+
+@pytest.mark.parametrize("block_rows", [1, 13, None])
+def test_the_number_of_threads_changes_no_bit(block_rows):
+    source, target = pair(1e3)
+    results = [
+        every_pass(ThreadsEngine(n_threads=n, block_rows=block_rows), source, target)
+        for n in (1, 2, 3, 8)
+    ]
+    for other in results[1:]:
+        for name, value in results[0].items():
+            np.testing.assert_array_equal(other[name], value, err_msg=name)
+
+
+@each_engine
+def test_values_that_are_not_finite_are_counted_and_left_out(engine):
+    source, _ = pair()
+    source[3, 0], source[400, 1], source[401, 1] = np.nan, np.inf, -np.inf
+    found = survey(engine, source)
+    assert found.n_not_finite == 3
+    clean = np.where(np.isfinite(source), source, 0)
+    np.testing.assert_allclose(found.mean, clean.mean(axis=0), rtol=AGREEMENT)
+    np.testing.assert_array_equal(found.low, clean.min(axis=0))
+    np.testing.assert_array_equal(found.high, clean.max(axis=0))
+
+
+@given(rows=embeddings_strategy(), block_rows=st.integers(1, 50), strict=st.booleans())
+def test_any_data_in_any_blocks_have_the_moments_numpy_gives(rows, block_rows, strict):
+    namespace = array_api_strict if strict else None
+    engine = ThreadsEngine(block_rows=block_rows, namespace=namespace, n_threads=2)
+    found = cross_moments(engine, rows, rows[:, :1])
+    centred = rows - rows.mean(axis=0)
+    size = float(np.square(rows).sum()) + np.finfo(float).tiny
+    np.testing.assert_allclose(found.source.scatter, centred.T @ centred, atol=AGREEMENT * size)
+    np.testing.assert_allclose(found.source.mean, rows.mean(axis=0), atol=AGREEMENT * size**0.5)
+
+
+@pytest.mark.parametrize("name", ["array-api-strict", "pickling", "odd blocks on threads"])
+def test_ica_converges_to_the_same_components_on_every_engine(name):
+    source, target = pair()
+    whole = cross_moments(ThreadsEngine(), source, target).source
+    wanted, found = (
+        fast_ica(engine, source, whole.mean, whole.scatter / whole.weight, seed=2)
+        for engine in (ThreadsEngine(), ENGINES[name])
+    )
+    assert wanted.converged
+    assert found.n_iterations == wanted.n_iterations
+    np.testing.assert_allclose(found.components, wanted.components, rtol=1e-8, atol=1e-8)
+
+
+def statistics_in(source: Path) -> set[str]:
+    """Return the functions that a module hands to an engine."""
+    tree = ast.parse(source.read_text())
+    partials = {
+        node.targets[0].id: node.value.args[0].id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and getattr(node.value.func, "id", "") == "partial"
+    }
+    names = {
+        node.args[0].id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "attr", "") in ("reduce_blocks", "map_blocks")
+        and isinstance(node.args[0], ast.Name)
+    }
+    return {partials.get(name, name) for name in names}
+
+
+def test_every_statistic_was_sent_through_pickle():
+    every_pass(ENGINES["pickling"], *pair())
+    root = Path(upto.__file__).parent
+    sources = [path for package in PACKAGES for path in (root / package).glob("*.py")]
+    known = set().union(*(statistics_in(path) for path in sources))
+    assert len(known) >= 10
+    assert known == PicklingEngine.sent
