@@ -302,7 +302,7 @@ def power(share: float, seed: int) -> Iterator[Rate]:
     """Count how often a rotation that explains a share of the variance is told from chance."""
     trials = max(10, int(share * 100))
     for explained in (0.02, 0.05, 0.1, 0.2, 0.5):
-        for n, d in ((30, 4), (100, 8), (400, 8), (400, 64)):
+        for n, d in ((30, 4), (100, 8), (400, 8), (200, 32)):
             hits = sum(detected(explained, n, d, (seed, trial)) for trial in range(trials))
             yield Rate(
                 check="power", case=f"R² {explained:g}", n_samples=n, n_features=d, hits=hits,

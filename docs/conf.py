@@ -1,7 +1,6 @@
 """The site: Markdown pages, the docstrings of the public names, warnings are errors."""
 
 from importlib import metadata
-from pathlib import Path
 
 project = "upto"
 author = "The upto developers"
@@ -16,9 +15,6 @@ extensions = [
 ]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "_tools"]
-if not (Path(__file__).parent.parent / "CHANGELOG.md").exists():
-    exclude_patterns.append("changelog.md")
-suppress_warnings = ["toc.excluded"]  # the changelog above, in a checkout without one
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

@@ -319,6 +319,14 @@ def test_every_number_of_hard_data_is_finite(rng):
         assert all(np.isfinite(in_sample(result, list(Group))).ravel()), name
 
 
+def test_held_out_rows_without_variance_have_no_absurd_share_of_it(rng):
+    x = rng.normal(size=(500, 10)) * (rng.random((500, 1)) < 0.03)
+    y = x @ random_element("rigid", 10, rng)[0]
+    for seed in range(5):
+        result = upto.compare(x, y, seed=seed, **FAST)
+        assert all(-100 < fit.held_out.r2 <= 1 for fit in result.fits)
+
+
 # ---------------------------------------------------------------- refusals
 
 GOOD = np.arange(30.0).reshape(10, 3) ** 1.5

@@ -203,6 +203,27 @@ def test_a_part_without_rows_weighs_nothing():
     assert (second + second).weight == 0
 
 
+@pytest.mark.parametrize("n_rows", [4, 100, 700])
+@pytest.mark.parametrize("weights", [None, "some"])
+def test_coordinates_that_never_change_have_no_scatter_at_all(n_rows, weights):
+    """Their mean is rounded; the rounding must not look like variance, nor like less than none."""
+    rng = np.random.default_rng(n_rows)
+    values = rng.normal(size=30) * 10.0 ** rng.integers(-5, 6, size=30)
+    rows = np.tile(values, (n_rows, 1))
+    rows[:, 0] = rng.normal(size=n_rows)
+    drawn = None if weights is None else rng.uniform(size=n_rows)
+    engine = ThreadsEngine(block_rows=40)
+    found = [
+        cross_moments(engine, rows, rows, drawn).source,
+        cross_moments(engine, rows, rows, drawn).target,
+        *moments(engine, rows, survey(engine, rows).mean, (np.arange(n_rows) % 2).astype(np.int8)),
+    ]
+    for each in found:
+        np.testing.assert_array_equal(each.scatter[1:, 1:], 0)
+        assert each.scatter[0, 0] > 0
+        np.testing.assert_allclose(each.mean[1:], values[1:], rtol=AGREEMENT)
+
+
 def test_flipped_moments_are_those_of_the_exchanged_runs():
     source, target = pair()
     flipped = cross_moments(ThreadsEngine(), source, target).flipped()
@@ -262,12 +283,14 @@ def test_ica_converges_to_the_same_components_on_every_engine(name):
 def statistics_in(source: Path) -> set[str]:
     """Return the functions that a module hands to an engine."""
     tree = ast.parse(source.read_text())
-    partials = {
-        node.targets[0].id: node.value.args[0].id
+    assigned = {
+        node.targets[0].id: [
+            each.id
+            for each in ast.walk(node.value)
+            if isinstance(each, ast.Name) and each.id.startswith("_")
+        ]
         for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
-        and getattr(node.value.func, "id", "") == "partial"
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
     names = {
         node.args[0].id
@@ -276,7 +299,7 @@ def statistics_in(source: Path) -> set[str]:
         and getattr(node.func, "attr", "") in ("reduce_blocks", "map_blocks")
         and isinstance(node.args[0], ast.Name)
     }
-    return {partials.get(name, name) for name in names}
+    return {each for name in names for each in assigned.get(name, [name])}
 
 
 def test_every_statistic_was_sent_through_pickle():

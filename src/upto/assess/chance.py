@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 
 CHANCE_ROWS = 5000
-"""Rows the chance level is taken from, or ten for each dimension where that is more."""
+
+
+def chance_rows(width: int) -> int:
+    """Return how many rows the chance level is taken from: ten for each dimension or more."""
+    return max(CHANCE_ROWS, 10 * width)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -39,8 +43,8 @@ class Chance:
 def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -> Chance:
     """Fit every map to rows shuffled within the fitted and within the held-out part."""
     source, target = pair.source, pair.target
-    index = pair.split.first_rows(max(CHANCE_ROWS, 10 * pair.width))
-    x, y = pair.take(index)
+    x, y = source.sample, target.sample
+    index = pair.split.first_rows(len(x))
     held_out = pair.split.parts[index] == 1
     everyone = np.ones(len(index), dtype=bool)
     inside: dict[str, list[Errors]] = {}

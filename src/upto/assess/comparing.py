@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from upto.assess.chance import chance_rows
 from upto.assess.details import compare_in_detail
 from upto.assess.matrix import compare_all
 from upto.assess.nulls import PAIRED_ROWS, PAIRED_ROWS_OF_MANY
 from upto.assess.options import Options
 from upto.assess.pair import Pair
-from upto.assess.prepare import prepare_run, survey_runs
+from upto.assess.prepare import QUANTILE_ROWS, prepare_run, survey_runs
 from upto.assess.split import split_rows
 from upto.core import (
     Comparison,
@@ -56,7 +57,7 @@ def compare(
     seed: int = 0,
     engine: Engine | str | None = None,
     progress: Progress | None = None,
-) -> Any:
+) -> Comparison | ComparisonMatrix:
     """Compare two or more runs: up to which group they agree, and with what error.
 
     The first run is mapped onto the second by the best element of each group. Errors are L2
@@ -157,6 +158,8 @@ def _compare(
     values: Any,
     found: list[Finding],
 ) -> Comparison | ComparisonMatrix:
+    one_pair = len(embeddings) == 2
+    width = max(run.n_features for run in embeddings)
     with progress.task("prepare runs", len(embeddings) + 1) as advance:
         surveys = survey_runs(engine, embeddings)
         split = split_rows(engine, [run.rows for run in embeddings], options.held_out, options.seed)
@@ -170,8 +173,9 @@ def _compare(
                     surveyed,
                     split,
                     ica=options.ica,
-                    in_sample=len(embeddings) == 2,
-                    paired_rows=PAIRED_ROWS if len(embeddings) == 2 else PAIRED_ROWS_OF_MANY,
+                    in_sample=one_pair,
+                    sample_rows=chance_rows(width) if one_pair else QUANTILE_ROWS,
+                    paired_rows=PAIRED_ROWS if one_pair else PAIRED_ROWS_OF_MANY,
                     seed=options.seed,
                 )
             )
@@ -180,13 +184,16 @@ def _compare(
     if split.n_duplicates:
         message = f"{split.n_duplicates} of {len(embeddings[0])} rows repeat another in every run."
         found.append(Finding(code="UP007", message=message))
-    if len(prepared) == 2:
+    if one_pair:
         pair = Pair(engine=engine, source=prepared[0], target=prepared[1], split=split)
         return compare_in_detail(pair, options, progress, label, values)
     return compare_all(engine, prepared, split, options, progress)
 
 
-def as_embeddings(runs: Sequence[Run]) -> tuple[Embeddings, ...]:
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+def as_embeddings(runs: Sequence[Run], names: Sequence[str] = _ORDINALS) -> tuple[Embeddings, ...]:
     """Take runs in any form: arrays, paths, manifests, embeddings."""
     embeddings: list[Embeddings] = []
     for position, run in enumerate(runs):
@@ -195,7 +202,7 @@ def as_embeddings(runs: Sequence[Run]) -> tuple[Embeddings, ...]:
         elif isinstance(run, str | Path):
             embeddings.extend(read_runs([run]))
         else:
-            name = _ORDINALS[position] if position < len(_ORDINALS) else f"run {position + 1}"
+            name = names[position] if position < len(names) else f"run {position + 1}"
             embeddings.append(Embeddings(rows=_as_rows(run, name), name=name))
     return _with_unique_names(embeddings)
 
@@ -208,9 +215,6 @@ def _as_rows(run: Any, name: str) -> Any:
     except ValueError:
         message = f"{name} is not an array: its rows have different lengths."
         raise InputError(message) from None
-
-
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
 def _with_unique_names(runs: Iterable[Embeddings]) -> tuple[Embeddings, ...]:

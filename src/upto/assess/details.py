@@ -96,7 +96,9 @@ def compare_in_detail(
         efficiency_in_sample=_efficiency(within),
         up_to=up_to,
         agreement=agreement,
-        verdict=sentence(agreement, up_to, chosen, n_samples=len(split.parts)),
+        verdict=sentence(
+            agreement, up_to, chosen, n_samples=len(split.parts), asked=options.held_out
+        ),
         findings=remarks(pair, fits, moments.fitted, agreement, options),
         scatter=_scatter(pair, maps[pictured], pictured, label, labels),
         provenance=Provenance(call="", seed=options.seed, engine="", seconds=0.0, versions={}),
@@ -120,14 +122,14 @@ def _suprema(
     groups = [group for group in Group if str(group) in maps]
     n_samples = len(pair.split.parts)
     limit = max(SUPREMUM_ROWS, 4 * pair.width)
-    index = pair.split.first_rows(limit)
+    x, y = pair.source.sample[:limit], pair.target.sample[:limit]
     if n_samples > limit:
         # The rows that decide are those with large errors; a sample keeps the rest honest.
         share = limit // (2 * len(groups))
         worst = [np.argpartition(-errors[group], share)[:share] for group in groups]
         index = np.unique(np.concatenate([*worst, pair.split.first_rows(limit // 2)]))
-    x, y = pair.take(index)
-    work = 2.0 * len(index) * pair.width**2 + 60.0 * pair.width**3
+        x, y = pair.take(index)
+    work = 2.0 * len(x) * pair.width**2 + 60.0 * pair.width**3
     iterations = min(50, int(SUPREMUM_WORK / work))
     refined: dict[str, AffineMap] = {}
     found: dict[str, float] = {}
@@ -151,9 +153,9 @@ def _suprema(
 
 
 def _defect(pair: Pair) -> Defect:
-    index = pair.split.first_rows(DEFECT_ROWS)
-    value = near_isometry_defect(*pair.take(index)) / pair.extent
-    return Defect(value=value, lower_bound=value / 2, n_rows=len(index))
+    x, y = pair.source.sample[:DEFECT_ROWS], pair.target.sample[:DEFECT_ROWS]
+    value = near_isometry_defect(x, y) / pair.extent
+    return Defect(value=value, lower_bound=value / 2, n_rows=len(x))
 
 
 def _fit(
@@ -224,8 +226,8 @@ def _scatter(
     axes = axes * np.where(leading < 0, -1.0, 1.0)
     if axes.shape[1] == 1:
         axes = np.hstack([axes, np.zeros_like(axes)])
+    x, y = pair.source.sample[:SCATTER_ROWS], pair.target.sample[:SCATTER_ROWS]
     index = pair.split.first_rows(SCATTER_ROWS)
-    x, y = pair.take(index)
     points = (y - target.everything.mean) @ axes
     aligned = (affine_map.predict(x) - target.everything.mean) @ axes
     return Scatter(

@@ -60,7 +60,7 @@ def inspect_run(
     """
     started = time.perf_counter()
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    found = as_embeddings([run])
+    found = as_embeddings([run], names=("run",))
     if len(found) != 1:
         message = f"one run is inspected at a time, not {len(found)}: name one of the manifest."
         raise InputError(message)
@@ -70,7 +70,7 @@ def inspect_run(
         split = split_rows(engine, [embeddings.rows], HELD_OUT, seed)
         advance(1)
         prepared = prepare_run(
-            engine, embeddings, surveyed, split, ica=ica, in_sample=False, paired_rows=0, seed=seed
+            engine, embeddings, surveyed, split, ica=ica, in_sample=False, seed=seed
         )
         advance(1)
     values = np.maximum(np.linalg.eigvalsh(prepared.everything.scatter)[::-1], 0.0)

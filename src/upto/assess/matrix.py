@@ -17,7 +17,7 @@ from upto.assess.pair import (
     held_out_p_values,
     pair_moments,
 )
-from upto.assess.verdict import LEVEL, Candidate, agreement_of, strictest_group
+from upto.assess.verdict import LEVEL, Candidate, agreement_of, strictest_group, undecided
 from upto.core import Agreement, ComparisonMatrix, Finding, Group, Matrix, Provenance
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def compare_all(
         ),
         up_to=tuple(tuple(groups.get(pair, (None, None))[0] for pair in row) for row in pairs),
         agreement=tuple(tuple(groups.get(pair, (None, None))[1] for pair in row) for row in pairs),
-        verdict=_sentence(runs, cells, groups),
+        verdict=_sentence(runs, cells, groups, options),
         findings=tuple(_findings(runs, groups)),
         provenance=Provenance(call="", seed=options.seed, engine="", seconds=0.0, versions={}),
     )
@@ -142,7 +142,10 @@ def _sentence(
     runs: Sequence[PreparedRun],
     cells: dict[tuple[int, int], Cells],
     groups: dict[tuple[int, int], tuple[Group | None, Agreement]],
+    options: Options,
 ) -> str:
+    if all(word == "undecided" for _, word in groups.values()):
+        return undecided(runs[0].summary.n_samples, asked=options.held_out)
     counts = Counter(group for group, _ in groups.values())
     group, often = counts.most_common(1)[0]
     if group is None:

@@ -41,11 +41,13 @@ ICA_WORK = 5e11
 class PreparedRun:
     """A run with its moments, diameter and components.
 
-    `judged` are the held-out rows, in memory where they fit, in their order in the run; `paired`
-    are the held-out rows whose pairing is permuted.
+    `sample` are the first rows in key order, in memory; `judged` are the held-out rows, in memory
+    where they fit, in their order in the run; `paired` are the held-out rows whose pairing is
+    permuted.
     """
 
     rows: Any
+    sample: Float
     judged: Float | None
     paired: Float
     pilot: Float
@@ -112,17 +114,18 @@ def prepare_run(
     *,
     ica: bool,
     in_sample: bool,
-    paired_rows: int,
+    sample_rows: int = QUANTILE_ROWS,
+    paired_rows: int = 0,
     seed: int,
 ) -> PreparedRun:
     """Compute everything that depends on one run only."""
     rows = engine.place(run.rows)
     fitted, held_out = moments(engine, rows, found.mean, split.parts)
     everything = fitted + held_out
-    sample = take_rows(engine, rows, split.first_rows(QUANTILE_ROWS))
+    sample = take_rows(engine, rows, split.first_rows(sample_rows))
     n_dead = int((found.low == found.high).sum())
     rank = _rank(everything)
-    extent = diameter(engine, rows, everything.mean, sample)
+    extent = diameter(engine, rows, everything.mean, sample[:QUANTILE_ROWS])
     findings = _findings(run, rank, n_dead, extent.value, extent.quantile)
     unmixing = unmixing_in_sample = scores = None
     if ica:
@@ -134,6 +137,7 @@ def prepare_run(
         findings += _ica_findings(run, unmixing, scores)
     return PreparedRun(
         rows=rows,
+        sample=sample,
         judged=_judged(engine, rows, split),
         paired=take_rows(engine, rows, split.distinct_held_out(paired_rows)),
         pilot=found.mean,

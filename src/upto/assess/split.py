@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core import random_stream
+from upto.core import GatheringRows, random_stream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,6 +99,8 @@ def take_rows(engine: Engine, rows: Any, index: NDArray[np.intp]) -> Float:
     back = np.searchsorted(ordered, index)
     if isinstance(rows, np.ndarray):
         return np.asarray(rows[ordered], dtype=np.float64)[back]
+    if isinstance(rows, GatheringRows):
+        return np.asarray(rows.gather(ordered), dtype=np.float64)[back]
     keep = np.zeros(rows.shape[0], dtype=bool)
     keep[index] = True
     gathered: Float = engine.map_blocks(_select, rows, keep)

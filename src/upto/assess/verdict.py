@@ -80,17 +80,24 @@ _OPENINGS = {
 }
 
 
+def undecided(n_samples: int, *, asked: float) -> str:
+    """Say why nothing was decided: `asked` is the fraction that was to be held out."""
+    if asked == 0:
+        return "Undecided: no rows were held out, and errors in sample decide nothing."
+    return (
+        f"Undecided: of {n_samples} rows too few differ to hold some out and tell agreement from "
+        "chance."
+    )
+
+
 def sentence(
-    agreement: Agreement, up_to: Group | None, chosen: Fit | None, *, n_samples: int
+    agreement: Agreement, up_to: Group | None, chosen: Fit | None, *, n_samples: int, asked: float
 ) -> str:
     """Put the verdict into words."""
     if agreement == "identical":
         return "Identical: the two runs hold the same numbers."
     if agreement == "undecided":
-        return (
-            f"Undecided: {n_samples} rows are too few to hold some out and tell agreement from "
-            "chance."
-        )
+        return undecided(n_samples, asked=asked)
     if agreement == "chance":
         return "No better than chance: no group maps held-out rows closer than a random pairing."
     if up_to is None or chosen is None or chosen.held_out is None:

@@ -13,7 +13,7 @@ from upto.core.comparison import (
     RunSummary,
     Scatter,
 )
-from upto.core.embeddings import Embeddings, Rows, SelectedRows
+from upto.core.embeddings import Embeddings, GatheringRows, Rows, SelectedRows
 from upto.core.errors import InputError, MissingExtraError, NotConvergedError, UptoError
 from upto.core.estimate import Estimate
 from upto.core.finding import RULES, Finding, Rule, unique_findings
@@ -38,6 +38,7 @@ __all__ = [
     "Estimate",
     "Finding",
     "Fit",
+    "GatheringRows",
     "Group",
     "Histogram",
     "InputError",

@@ -85,12 +85,12 @@ class Fit:
 
     @property
     def name(self) -> str:
-        """The row's name: the group, or ``"ica"``."""
+        """Name of the row, which is the group or ``"ica"``."""
         return "ica" if self.unmixed else str(self.up_to)
 
     @property
     def error(self) -> Estimate:
-        """The headline: the mean held-out error, in sample where nothing could be held out."""
+        """Mean held-out error, or in sample where nothing could be held out."""
         return (self.held_out or self.in_sample).mean
 
 

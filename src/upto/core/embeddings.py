@@ -29,6 +29,15 @@ class Rows(Protocol):
     def __getitem__(self, key: slice, /) -> Any: ...
 
 
+@runtime_checkable
+class GatheringRows(Protocol):
+    """Rows that can fetch scattered rows without reading those between them."""
+
+    def gather(self, index: NDArray[np.intp]) -> Any:
+        """Return the rows at ascending positions."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Embeddings:
     """One run: a representation of samples, with what is known about them.

@@ -103,8 +103,8 @@ RULES: dict[str, Rule] = {
             title="duplicate rows",
             severity="note",
             meaning="Some samples occur more than once with the same embedding in every run.",
-            matters="Duplicates carry no new evidence. They never straddle the held-out split, but "
-            "they do narrow intervals and p-values.",
+            matters="Duplicates carry no new evidence. They never straddle the held-out split and "
+            "count once in p-values, but they do narrow intervals.",
             remedy="Remove the duplicates before comparing.",
         ),
         Rule(

@@ -213,4 +213,9 @@ def _shift(weight: Float, sums: Float, scatter: Float, pilot: Float) -> Moments:
     if n == 0:
         return Moments(0.0, pilot, np.zeros_like(scatter))
     offset = sums / n
-    return Moments(n, pilot + offset, scatter - n * np.outer(offset, offset))
+    mean = pilot + offset
+    centred = scatter - n * np.outer(offset, offset)
+    # A coordinate that varies by no more than rounding does not vary.
+    rounding = 16 * np.finfo(float).eps
+    varies = np.diag(centred) > np.maximum(rounding * np.diag(scatter), n * (rounding * mean) ** 2)
+    return Moments(n, mean, centred if varies.all() else centred * np.outer(varies, varies))

@@ -95,7 +95,13 @@ class MappedRows(BlockRows):
         )
 
     def _read(self, start: int, stop: int) -> NDArray[Any]:
-        block: NDArray[Any] = np.asarray(self._map()[start:stop])
+        return self._decoded(np.asarray(self._map()[start:stop]))
+
+    def gather(self, index: NDArray[np.intp]) -> NDArray[Any]:
+        """Return the rows at ascending positions, touching no page between them."""
+        return np.require(self._decoded(np.asarray(self._map()[index])), dtype=self.dtype)
+
+    def _decoded(self, block: NDArray[Any]) -> NDArray[Any]:
         if self._bfloat16:
             return (block.astype(np.uint32) << 16).view(np.float32)
         return block

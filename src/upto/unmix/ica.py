@@ -44,8 +44,10 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ``sources = (X - mean_) @ components_.T``.
     mixing_ : ndarray of shape (n_features_in_, n_components)
         ``X = sources @ mixing_.T + mean_`` on the span of the rows.
-    mean_, whitening_ : ndarray
-        The centre, and the symmetric whitening matrix.
+    mean_ : ndarray of shape (n_features_in_,)
+        The centre.
+    whitening_ : ndarray of shape (n_features_in_, n_features_in_)
+        The symmetric whitening matrix.
     n_iter_ : int
         Iterations run.
     converged_ : bool
