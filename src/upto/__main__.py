@@ -2,4 +2,5 @@
 
 from upto.cli.main import main
 
-main(prog_name="upto")
+if __name__ == "__main__":
+    main(prog_name="upto")

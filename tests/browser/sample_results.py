@@ -19,6 +19,7 @@ from upto.core import (
     Provenance,
     RunSummary,
     Scatter,
+    Supremum,
 )
 
 # Group, ICA first or not, held out, in sample, p, R² held out.
@@ -77,7 +78,7 @@ def fit(row: tuple[Group, bool, float, float, float, float], *, held_out: bool =
         chance_in_sample=errors(CHANCE * 0.98, -0.9, interval=False) if held_out else None,
         chance=errors(CHANCE, -0.9, interval=False) if held_out else None,
         p_value=p if held_out else None,
-        supremum=inside * 2.4,
+        supremum=Supremum(high=inside * 2.4, low=inside * 2.1),
         histogram=histogram(out, 0.7, rng) if held_out else None,
         chance_histogram=histogram(CHANCE, 0.7, rng) if held_out else None,
     )

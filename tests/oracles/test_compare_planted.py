@@ -64,7 +64,7 @@ def test_the_planted_group_is_the_verdict_and_its_error_is_zero(group, n_samples
     for errors in (found.in_sample, found.held_out):
         np.testing.assert_allclose([errors.rms, errors.worst], 0, atol=EXACT)
         np.testing.assert_allclose(errors.r2, 1, atol=EXACT)
-    np.testing.assert_allclose(found.supremum, 0, atol=EXACT)
+    np.testing.assert_allclose(found.supremum.high, 0, atol=EXACT)
 
 
 @pytest.mark.parametrize("group", Group)
@@ -157,7 +157,7 @@ def test_a_displacement_of_constant_length_is_every_error_of_the_identity(n_feat
     for errors in (result.identity.in_sample, result.identity.held_out):
         values = [errors.mean.value, errors.rms, errors.q99, errors.worst]
         np.testing.assert_allclose(values, expected, rtol=ROUNDING)
-    np.testing.assert_allclose(result.identity.supremum, expected, rtol=ROUNDING)
+    np.testing.assert_allclose(result.identity.supremum.high, expected, rtol=ROUNDING)
 
 
 @pytest.mark.parametrize("kind", ["noise", "warp", "unrelated"])
@@ -173,13 +173,14 @@ def test_the_defect_bounds_the_supremum_and_the_supremum_the_worst_error(
     }[kind]
     result = upto.compare(x, y, **FAST)
     for fit in result.fits:
-        assert fit.supremum <= fit.in_sample.worst + ROUNDING
+        assert fit.supremum.high <= fit.in_sample.worst + ROUNDING
         if fit.up_to.is_isometric:
-            assert result.defect.lower_bound <= fit.supremum + ROUNDING
+            assert result.defect.lower_bound <= fit.supremum.high + ROUNDING
     for group in Group:
         for smaller in Group:
             if group.contains(smaller):
-                assert result.fit(group).supremum <= result.fit(smaller).supremum
+                assert result.fit(group).supremum.high <= result.fit(smaller).supremum.high
+                assert result.fit(group).supremum.low <= result.fit(smaller).supremum.low
                 inner, outer = result.fit(smaller).in_sample, result.fit(group).in_sample
                 assert outer.rms <= inner.rms + ROUNDING
 

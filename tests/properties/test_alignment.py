@@ -292,6 +292,22 @@ def test_the_pseudo_inverse_is_numpys(rank, rng):
     assert_moore_penrose(scatter, found)
 
 
+@pytest.mark.parametrize("scale", [1e-17, 1e-9, 1e9])
+def test_the_pseudo_inverse_follows_the_scale_of_the_data(scale, rng):
+    rows = rng.normal(size=(30, 5))[:, [0, 1, 2, 0, 3]] * [1, 0, 1, 1, 1]
+    wanted = pseudo_inverse(rows.T @ rows)
+    found = pseudo_inverse(scale**2 * (rows.T @ rows))
+    np.testing.assert_allclose(found * scale**2, wanted, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("small", [1e-29, 1e-14, 1e-10])
+def test_a_coordinate_that_hardly_varies_does_not_spoil_the_affine_map(small, rng):
+    source = rng.normal(size=(30, 4))[:, [0, 1, 2, 0]] * [1, small, 1, 1]
+    target = rng.normal(size=(30, 2))
+    with_it, without = rms(Group.AFFINE, source, target), rms(Group.AFFINE, source[:, ::2], target)
+    assert with_it <= without * (1 + 1e-5)
+
+
 def test_the_pseudo_inverse_does_not_let_a_large_coordinate_hide_the_others(rng):
     scales = np.array([1e-6, 1.0, 1e6])
     rows = rng.normal(size=(50, 3))
@@ -413,7 +429,9 @@ def test_the_smallest_worst_error_is_never_worse_than_least_squares(group, sourc
     rng = np.random.default_rng(seed)
     target = source[:, ::-1] + rng.normal(size=source.shape)
     start = fitted(group, source, target)
-    best, worst = smallest_worst_error(group, source, target, start)
+    found = smallest_worst_error(group, source, target, start)
+    best, worst = found.map, found.worst
+    assert 0.0 <= found.bound <= worst
     errors = np.linalg.norm(target - best.predict(source), axis=1)
     np.testing.assert_allclose(errors.max(), worst)
     assert worst <= np.linalg.norm(target - start.predict(source), axis=1).max()
@@ -422,7 +440,9 @@ def test_the_smallest_worst_error_is_never_worse_than_least_squares(group, sourc
 def test_the_smallest_worst_error_of_the_identity_is_its_own(rng):
     source, target = pair(rng)
     start = fitted(Group.IDENTITY, source, target)
-    best, worst = smallest_worst_error(Group.IDENTITY, source, target, start)
+    found = smallest_worst_error(Group.IDENTITY, source, target, start)
+    best, worst = found.map, found.worst
+    assert found.bound == worst
     np.testing.assert_allclose(worst, np.linalg.norm(target - source, axis=1).max())
     np.testing.assert_allclose(best.predict(source), source)
 
@@ -430,7 +450,8 @@ def test_the_smallest_worst_error_of_the_identity_is_its_own(rng):
 def test_an_exact_fit_stays(rng):
     source = rng.normal(size=(20, 3))
     start = fitted(Group.AFFINE, source, source)
-    best, worst = smallest_worst_error(Group.AFFINE, source, source, start)
+    found = smallest_worst_error(Group.AFFINE, source, source, start)
+    best, worst = found.map, found.worst
     assert best is start
     np.testing.assert_allclose(worst, 0.0, atol=ROUNDING)
 
@@ -454,8 +475,11 @@ def test_the_smallest_worst_error_of_a_line_is_the_chebyshev_solution(seed):
     y = x**2 + 0.3 * rng.normal(size=x.shape)
     start = fitted(Group.AFFINE, x, y)
     wanted = chebyshev_line(x[:, 0], y[:, 0])
-    _, worst = smallest_worst_error(Group.AFFINE, x, y, start, max_iterations=1000, tolerance=0)
+    found = smallest_worst_error(Group.AFFINE, x, y, start, max_iterations=1000, tolerance=0)
+    worst = found.worst
     assert worst >= wanted * (1 - ROUNDING)
+    assert found.bound <= wanted * (1 + ROUNDING)
+    np.testing.assert_allclose(found.bound, wanted, rtol=CHEBYSHEV)
     np.testing.assert_allclose(worst, wanted, rtol=CHEBYSHEV)
 
 
@@ -466,8 +490,9 @@ def test_by_default_the_iteration_ends_near_the_smallest_worst_error(seed):
     y = x**2 + 0.3 * rng.normal(size=x.shape)
     start = fitted(Group.AFFINE, x, y)
     wanted = chebyshev_line(x[:, 0], y[:, 0])
-    _, worst = smallest_worst_error(Group.AFFINE, x, y, start)
-    np.testing.assert_allclose(worst, wanted, rtol=EARLY_END)
+    found = smallest_worst_error(Group.AFFINE, x, y, start)
+    np.testing.assert_allclose(found.worst, wanted, rtol=EARLY_END)
+    assert found.bound <= wanted * (1 + ROUNDING)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -476,7 +501,7 @@ def test_the_smallest_worst_error_of_a_plane_is_what_a_general_solver_finds(seed
     x = rng.normal(size=(15, 2))
     y = np.sin(2 * x) + 0.1 * rng.normal(size=x.shape)
     start = fitted(Group.AFFINE, x, y)
-    _, worst = smallest_worst_error(Group.AFFINE, x, y, start, max_iterations=1000, tolerance=0)
+    worst = smallest_worst_error(Group.AFFINE, x, y, start, max_iterations=1000, tolerance=0).worst
     ones = np.column_stack([x, np.ones(15)])
 
     def slack(free):
@@ -499,7 +524,19 @@ def test_the_translation_alone_finds_the_middle_of_the_range():
     source = np.zeros((4, 1))
     target = np.array([[0.0], [0.0], [0.0], [8.0]])
     start = fitted(Group.RIGID, source, target)
-    _, worst = smallest_worst_error(
+    worst = smallest_worst_error(
         Group.RIGID, source, target, start, max_iterations=1000, tolerance=0
-    )
+    ).worst
     np.testing.assert_allclose(worst, 4.0, rtol=CHEBYSHEV)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@given(seed=seeds)
+def test_no_element_of_the_group_beats_the_proved_bound(group, seed):
+    rng = np.random.default_rng(seed)
+    source = rng.normal(size=(20, 3))
+    linear, translation = random_element(group, 3, rng)
+    target = source @ linear + translation + rng.normal(size=source.shape)
+    bound = smallest_worst_error(group, source, target, fitted(group, source, target)).bound
+    planted = np.linalg.norm(target - source @ linear - translation, axis=1).max()
+    assert bound <= planted * (1 + ROUNDING)

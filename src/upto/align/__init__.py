@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from upto.align.maps import AffineMap, fit_map, fit_maps, row_errors
-from upto.align.supremum import smallest_worst_error
+from upto.align.supremum import Refinement, smallest_worst_error
 
 if TYPE_CHECKING:
     from upto.align.aligner import Aligner
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AffineMap",
     "Aligner",
+    "Refinement",
     "fit_map",
     "fit_maps",
     "row_errors",

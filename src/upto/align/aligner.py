@@ -73,12 +73,14 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise InputError(message)
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         target = y.reshape(len(X), -1).astype(np.float64, copy=False)
-        moments = cross_moments(choose_engine(self.engine), X, target)
+        engine = choose_engine(self.engine)
+        moments = cross_moments(engine, X, target)
         start = fit_map(group, moments, rank_tolerance=self.rank_tolerance)
         if self.norm == "supremum":
-            self.map_, self.worst_error_ = smallest_worst_error(
-                group, X, target, start, rank_tolerance=self.rank_tolerance
+            refined = smallest_worst_error(
+                group, X, target, start, rank_tolerance=self.rank_tolerance, engine=engine
             )
+            self.map_, self.worst_error_ = refined.map, refined.worst
         else:
             self.map_ = start
             residual = target - start.predict(X)

@@ -3,25 +3,39 @@
 Least squares makes the mean square small; Definition 1 asks for the supremum. Lawson's method
 multiplies the weight of every row by its error and fits again, so that the weight gathers on the
 rows that decide. Every iterate is an element of the group, so the best worst error seen is always a
-valid upper bound on ε for these rows.
+valid upper bound on ε for these rows; the weighted mean square of a fit bounds it from below.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from upto.align.maps import AffineMap, fit_map
+from upto.core import Group
 from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core import Group
     from upto.engines import Engine
 
     Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refinement:
+    """A map refined towards the smallest worst error.
+
+    `worst` is its worst error; `bound` is proved: no map of the group has a smaller worst error
+    on these rows. It is zero where nothing can be proved.
+    """
+
+    map: AffineMap
+    worst: float
+    bound: float
 
 
 def smallest_worst_error(
@@ -34,7 +48,7 @@ def smallest_worst_error(
     tolerance: float = 1e-3,
     rank_tolerance: float = RANK_TOLERANCE,
     engine: Engine | None = None,
-) -> tuple[AffineMap, float]:
+) -> Refinement:
     """Refine a map towards the smallest worst error on rows that fit in memory.
 
     Parameters
@@ -46,7 +60,7 @@ def smallest_worst_error(
     start
         The least-squares map; the result is never worse.
     max_iterations, tolerance
-        The iteration ends when five rounds together improve by less than this fraction.
+        The iteration ends when the worst error is within this fraction of its proved bound.
     rank_tolerance
         As for `fit_map`.
     engine
@@ -54,29 +68,35 @@ def smallest_worst_error(
 
     Returns
     -------
-    The best map seen and its worst error.
+    Refinement
+        The best map seen, its worst error, and the bound no map of the group can go below.
     """
     engine = choose_engine(engine)
     errors = np.linalg.norm(target - start.predict(source), axis=1)
-    best, best_error = start, float(errors.max())
+    best, worst, bound = start, float(errors.max()), 0.0
+    if group is Group.IDENTITY:
+        return Refinement(best, worst, worst)
     # Every row keeps a little weight, or a row whose error once was zero could never return.
     floor = 1e-9 / len(source)
     weights = np.full(len(source), 1.0 / len(source))
-    history = [best_error]
-    for _ in range(max_iterations):
-        if best_error <= _roundoff(target):
+    bounded = not (group.is_isometric and source.shape[1] > target.shape[1])
+    for iteration in range(max_iterations + 1):
+        if iteration > 0:
+            moments = cross_moments(engine, source, target, weights)
+            fitted = fit_map(group, moments, rank_tolerance=rank_tolerance)
+            errors = np.linalg.norm(target - fitted.predict(source), axis=1)
+            if errors.max() < worst:
+                best, worst = fitted, float(errors.max())
+        if bounded:
+            # The fit has the least weighted mean square in the group: no element's worst error,
+            # which is at least its weighted mean, can be smaller than that.
+            mean_square = float(weights @ errors**2) / float(weights.sum())
+            bound = max(bound, min(float(np.sqrt(mean_square)), worst))
+        if worst <= max((1 + tolerance) * bound, _roundoff(target)):
             break
         weights = weights * errors
         weights = np.maximum(weights / weights.sum(), floor)
-        moments = cross_moments(engine, source, target, weights)
-        fitted = fit_map(group, moments, rank_tolerance=rank_tolerance)
-        errors = np.linalg.norm(target - fitted.predict(source), axis=1)
-        if errors.max() < best_error:
-            best, best_error = fitted, float(errors.max())
-        history.append(best_error)
-        if len(history) > 5 and history[-6] - best_error < tolerance * best_error:
-            break
-    return best, best_error
+    return Refinement(best, worst, bound)
 
 
 def _roundoff(target: Float) -> float:

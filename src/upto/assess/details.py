@@ -21,7 +21,17 @@ from upto.assess.pair import (
 )
 from upto.assess.remarks import remarks
 from upto.assess.verdict import LEVEL, Candidate, agreement_of, sentence, strictest_group
-from upto.core import Agreement, Comparison, Defect, Errors, Fit, Group, Provenance, Scatter
+from upto.core import (
+    Agreement,
+    Comparison,
+    Defect,
+    Errors,
+    Fit,
+    Group,
+    Provenance,
+    Scatter,
+    Supremum,
+)
 from upto.measure import ica_efficiency, near_isometry_defect
 
 if TYPE_CHECKING:
@@ -117,8 +127,11 @@ def _held_out_errors(pair: Pair, errors: Mapping[str, Float], seed: int) -> dict
 
 def _suprema(
     pair: Pair, maps: Mapping[str, AffineMap], errors: Mapping[str, Float]
-) -> dict[str, float]:
-    """Return the smallest worst error found for each group, over the diameter."""
+) -> dict[str, Supremum]:
+    """Bracket the smallest worst error of each group, over the diameter.
+
+    A bound proved on some rows holds for all of them; the other end is reached on all rows.
+    """
     groups = [group for group in Group if str(group) in maps]
     n_samples = len(pair.split.parts)
     limit = max(SUPREMUM_ROWS, 4 * pair.width)
@@ -126,30 +139,40 @@ def _suprema(
     if n_samples > limit:
         # The rows that decide are those with large errors; a sample keeps the rest honest.
         share = limit // (2 * len(groups))
-        worst = [np.argpartition(-errors[group], share)[:share] for group in groups]
-        index = np.unique(np.concatenate([*worst, pair.split.first_rows(limit // 2)]))
+        worst_rows = [np.argpartition(-errors[group], share)[:share] for group in groups]
+        index = np.unique(np.concatenate([*worst_rows, pair.split.first_rows(limit // 2)]))
         x, y = pair.take(index)
     work = 2.0 * len(x) * pair.width**2 + 60.0 * pair.width**3
     iterations = min(50, int(SUPREMUM_WORK / work))
-    refined: dict[str, AffineMap] = {}
-    found: dict[str, float] = {}
-    for group in groups:
-        refined[group], found[group] = smallest_worst_error(
-            group, x, y, maps[group], max_iterations=0 if group is Group.IDENTITY else iterations
+    refined = {
+        str(group): smallest_worst_error(
+            group, x, y, maps[group], max_iterations=iterations, engine=pair.engine
         )
-    if n_samples > limit and iterations:
-        everywhere = row_errors(
-            pair.engine, pair.source.rows, pair.target.rows, list(refined.values())
-        ).max(axis=0)
-        found = {name: float(worst) for name, worst in zip(refined, everywhere, strict=True)}
-    elif n_samples > limit:
-        found = {}
-    own = {
-        group: min(found.get(group, np.inf) / pair.extent, float(errors[group].max()))
         for group in groups
     }
-    # An element of a subgroup is an element of the group: its worst error bounds both.
-    return {group: min(own[other] for other in groups if group.contains(other)) for group in groups}
+    worst = {name: each.worst for name, each in refined.items()}
+    if n_samples > limit and iterations:
+        everywhere = row_errors(
+            pair.engine, pair.source.rows, pair.target.rows, [each.map for each in refined.values()]
+        ).max(axis=0)
+        worst = {name: float(value) for name, value in zip(refined, everywhere, strict=True)}
+    elif n_samples > limit:
+        worst = {}
+    reached = {
+        group: min(worst.get(group, np.inf) / pair.extent, float(errors[group].max()))
+        for group in groups
+    }
+    proved = {group: refined[group].bound / pair.extent for group in groups}
+    return {str(group): _consistent(group, reached, proved) for group in groups}
+
+
+def _consistent(
+    group: Group, reached: Mapping[Group, float], proved: Mapping[Group, float]
+) -> Supremum:
+    """Let a group use what its subgroups reach, and what is proved of the groups that hold it."""
+    high = min(value for other, value in reached.items() if group.contains(other))
+    low = min(high, max(value for other, value in proved.items() if other.contains(group)))
+    return Supremum(high=high, low=low if low > 0 else None)
 
 
 def _defect(pair: Pair) -> Defect:
@@ -165,7 +188,7 @@ def _fit(
     errors: Mapping[str, Float],
     chance: Chance,
     p_values: Mapping[str, float],
-    suprema: Mapping[str, float],
+    suprema: Mapping[str, Supremum],
 ) -> Fit:
     own, shuffled = errors.get(name), chance.errors.get(name)
     shown = [each for each in (own, shuffled) if each is not None]

@@ -108,7 +108,7 @@ def take_rows(engine: Engine, rows: Any, index: NDArray[np.intp]) -> Float:
 
 
 def _select(xp: Any, x: Any, keep: Any) -> Arrays:
-    return (x[keep, :],)
+    return (x[keep],)
 
 
 def _hash_rows(xp: Any, x: Any, multipliers: Any) -> Arrays:

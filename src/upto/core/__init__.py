@@ -12,6 +12,7 @@ from upto.core.comparison import (
     Matrix,
     RunSummary,
     Scatter,
+    Supremum,
 )
 from upto.core.embeddings import Embeddings, GatheringRows, Rows, SelectedRows
 from upto.core.errors import InputError, MissingExtraError, NotConvergedError, UptoError
@@ -55,6 +56,7 @@ __all__ = [
     "Scatter",
     "SelectedRows",
     "SilentProgress",
+    "Supremum",
     "Table",
     "UptoError",
     "library_versions",

@@ -64,12 +64,24 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Supremum:
+    """The ε of Definition 1 on the rows at hand: the smallest worst error of a group.
+
+    An element of the group with worst error `high` was found; where `low` is known, it is proved
+    that none has a smaller one.
+    """
+
+    high: float
+    low: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
     """How well the first run predicts the second up to one group.
 
     `unmixed` marks the row in which both runs were first turned by ICA, without supervision, and
-    then matched by a signed permutation. `supremum` is the smallest worst in-sample error found
-    over the group, the ε of Definition 1; `chance` is what shuffled rows give.
+    then matched by a signed permutation. `supremum` brackets the smallest worst in-sample error
+    of the group; `chance` is what shuffled rows give.
     """
 
     up_to: Group
@@ -79,7 +91,7 @@ class Fit:
     chance_in_sample: Errors | None
     chance: Errors | None
     p_value: float | None
-    supremum: float | None
+    supremum: Supremum | None
     histogram: Histogram | None
     chance_histogram: Histogram | None
 
@@ -233,6 +245,7 @@ class Comparison(Result):
             for kind, errors in columns:
                 if errors is not None:
                     sup = fit.supremum if kind == "in sample" else None
+                    bracket = (sup.low, sup.high) if sup else (None, None)
                     rows.append(
                         (
                             fit.name,
@@ -241,7 +254,7 @@ class Comparison(Result):
                             errors.rms,
                             errors.q99,
                             errors.worst,
-                            sup,
+                            *bracket,
                         )
                     )
         bound = self.defect
@@ -254,7 +267,8 @@ class Comparison(Result):
                 Column(name="RMS"),
                 Column(name="99 %"),
                 Column(name="worst"),
-                Column(name="smallest worst"),
+                Column(name="ε at least"),
+                Column(name="ε at most"),
             ),
             rows=tuple(rows),
             caption=f"near-isometry defect {bound.value:.4f} over {bound.n_rows} rows: "

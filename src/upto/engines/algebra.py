@@ -19,7 +19,8 @@ def pseudo_inverse(scatter: Float, rank_tolerance: float = RANK_TOLERANCE) -> Fl
     coordinate does not hide the small ones.
     """
     deviation = np.sqrt(np.diag(scatter))
-    alive = deviation > 0
+    # Removing what lies in lost directions would amplify rounding by the ratio of the scales.
+    alive = deviation > 1e-13 * deviation.max(initial=0.0)
     inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=alive)
     values, vectors = np.linalg.eigh(scatter * np.outer(inverse, inverse))
     kept = values > rank_tolerance * max(values[-1], np.finfo(float).tiny)
@@ -27,7 +28,7 @@ def pseudo_inverse(scatter: Float, rank_tolerance: float = RANK_TOLERANCE) -> Fl
     result: Float = (scaled / values[kept]) @ scaled.T
     if kept.all():
         return result
-    lost = vectors[:, ~kept] * np.where(alive, inverse, 1.0)[:, None]
+    lost = vectors[:, ~kept] * np.where(alive, inverse, inverse.max() or 1.0)[:, None]
     basis, _ = np.linalg.qr(lost)
     result -= basis @ (basis.T @ result)
     result -= (result @ basis) @ basis.T

@@ -198,7 +198,7 @@ def _bracket(result: Comparison) -> Bracket | None:
     rigid = next((fit for fit in result.fits if fit.name == "rigid"), None)
     if rigid is None or rigid.supremum is None:
         return None
-    low, high = result.defect.lower_bound, rigid.supremum
+    low, high = max(result.defect.lower_bound, rigid.supremum.low or 0.0), rigid.supremum.high
     return Bracket(
         defect=result.defect.value,
         low=low,

@@ -65,11 +65,11 @@ def test_only_the_verdicts_row_is_marked() -> None:
     assert summarise(sample.comparison(up_to=None)).tables[0].chosen is None
 
 
-def test_the_bracket_runs_from_half_the_defect_to_the_supremum() -> None:
+def test_the_bracket_runs_from_the_larger_bound_to_what_was_reached() -> None:
     result = sample.comparison()
     bracket = summarise(result).bracket
     assert bracket is not None
-    assert (bracket.low, bracket.high) == (result.defect.lower_bound, result.rigid.supremum)
+    assert (bracket.low, bracket.high) == (result.rigid.supremum.low, result.rigid.supremum.high)
     bare = tuple(dataclasses.replace(fit, supremum=None) for fit in result.fits)
     assert summarise(dataclasses.replace(result, fits=bare)).bracket is None
     assert summarise(dataclasses.replace(result, fits=())).bracket is None
