@@ -85,6 +85,12 @@ result = upto.compare(rows, rows + rng.laplace(size=(100, 40)), ica=False)
 rows = np.random.default_rng(0).laplace(size=(300, 4))
 result = upto.compare(rows, rows[:, :3], ica=False)
 """,
+    "UP019": """\
+rng = np.random.default_rng(0)
+first, second = rng.normal(size=(2, 1000, 32))
+first[:, 0] = second[:, 0] = 30 * rng.normal(size=1000)
+result = upto.compare(first, second, ica=False)
+""",
 }
 """For each code, the shortest code that raises it."""
 

@@ -130,6 +130,7 @@ def comparison(
         second=run(second, exact=False),
         n_samples=1000,
         n_held_out=300 if held_out else 0,
+        r2_per_direction=0.71 if held_out else None,
         fits=tuple(fit(row, held_out=held_out) for row in ROWS),
         defect=Defect(value=0.0621, lower_bound=0.03105, n_rows=1000),
         efficiency=0.8556,

@@ -95,6 +95,7 @@ def compare_in_detail(
         (Group(name) for name in maps if name not in (CONSTANT, ICA_ROW)),
         key=lambda group: within[group].rms,
     )
+    even = _r2_per_direction(pair, maps[pictured]) if split.n_held_out else None
     return Comparison(
         first=source.summary,
         second=target.summary,
@@ -102,14 +103,20 @@ def compare_in_detail(
         n_held_out=split.n_held_out,
         fits=fits,
         defect=defect,
+        r2_per_direction=even,
         efficiency=_efficiency(outside),
         efficiency_in_sample=_efficiency(within),
         up_to=up_to,
         agreement=agreement,
         verdict=sentence(
-            agreement, up_to, chosen, n_samples=len(split.parts), asked=options.held_out
+            agreement,
+            up_to,
+            chosen,
+            n_samples=len(split.parts),
+            asked=options.held_out,
+            even=even,
         ),
-        findings=remarks(pair, fits, moments.fitted, agreement, options),
+        findings=remarks(pair, fits, moments.fitted, chosen, agreement, even, options),
         scatter=_scatter(pair, maps[pictured], pictured, label, labels),
         provenance=Provenance(call="", seed=options.seed, engine="", seconds=0.0, versions={}),
     )
@@ -230,6 +237,19 @@ def _decide(
     }
     up_to = strictest_group(candidates, outside[CONSTANT].mean.value, options.tolerance)
     return up_to, agreement_of(candidates, up_to)
+
+
+def _r2_per_direction(pair: Pair, affine_map: AffineMap) -> float:
+    """Average R² over the target's principal directions, none counted below zero."""
+    values, vectors = np.linalg.eigh(pair.target.everything.scatter)
+    axes = vectors[:, values > 1e-10 * values[-1]]
+    x, y = pair.source.paired, pair.target.paired
+    residual = (y - affine_map.predict(x)) @ axes
+    spread = (y - y.mean(axis=0)) @ axes
+    total = np.einsum("ij,ij->j", spread, spread)
+    left = np.einsum("ij,ij->j", residual, residual)
+    share = np.divide(left, total, out=np.ones_like(left), where=total > 0)
+    return float(np.mean(np.clip(1.0 - share, 0.0, 1.0)))
 
 
 def _efficiency(errors: Mapping[str, Errors]) -> float | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from upto.assess.intervals import MIN_ROWS
 from upto.assess.pair import ambiguous_matches, source_correlations
+from upto.assess.verdict import is_carried_by_few
 from upto.core import Finding, Group
 from upto.measure import ica_efficiency
 
@@ -25,12 +26,15 @@ def remarks(
     pair: Pair,
     fits: tuple[Fit, ...],
     moments: CrossMoments,
+    chosen: Fit | None,
     agreement: Agreement,
+    even: float | None,
     options: Options,
 ) -> tuple[Finding, ...]:
-    """Return the findings of a pair."""
+    """Return the findings of a pair; `chosen` is the verdict's fit, `even` its R² per direction."""
     messages = [
         *_of_rows(pair, fits, agreement),
+        *_of_directions(chosen, even),
         *_of_groups(pair, fits, options),
         *_of_components(pair, fits, moments),
     ]
@@ -49,6 +53,17 @@ def _of_rows(pair: Pair, fits: tuple[Fit, ...], agreement: Agreement) -> Iterato
     if first.n_features != second.n_features:
         widths = f"{first.n_features} and {second.n_features}"
         yield "UP018", f"{first.name} and {second.name} have {widths} coordinates."
+
+
+def _of_directions(chosen: Fit | None, even: float | None) -> Iterator[tuple[str, str]]:
+    if chosen is not None and chosen.held_out is not None and even is not None:
+        r2 = chosen.held_out.r2
+        if is_carried_by_few(r2, even):
+            yield (
+                "UP019",
+                f"{chosen.name} explains {r2:.0%} of the variance but {even:.0%} of an average "
+                "direction.",
+            )
 
 
 def _of_groups(pair: Pair, fits: tuple[Fit, ...], options: Options) -> Iterator[tuple[str, str]]:

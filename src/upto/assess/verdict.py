@@ -9,7 +9,7 @@ from upto.core import Group
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from upto.core import Agreement, Fit
+    from upto.core import Agreement, Estimate, Fit
 
 LEVEL = 0.05
 """A group's error must beat chance at this level to count."""
@@ -80,6 +80,11 @@ _OPENINGS = {
 }
 
 
+def is_carried_by_few(r2: float, even: float) -> bool:
+    """Say whether few directions carry the agreement: R² far above R² per direction."""
+    return r2 >= PARTIAL and even < r2 / 2
+
+
 def undecided(n_samples: int, *, asked: float) -> str:
     """Say why nothing was decided: `asked` is the fraction that was to be held out."""
     if asked == 0:
@@ -91,9 +96,15 @@ def undecided(n_samples: int, *, asked: float) -> str:
 
 
 def sentence(
-    agreement: Agreement, up_to: Group | None, chosen: Fit | None, *, n_samples: int, asked: float
+    agreement: Agreement,
+    up_to: Group | None,
+    chosen: Fit | None,
+    *,
+    n_samples: int,
+    asked: float,
+    even: float | None,
 ) -> str:
-    """Put the verdict into words."""
+    """Put the verdict into words; `even` is R² per direction."""
     if agreement == "identical":
         return "Identical: the two runs hold the same numbers."
     if agreement == "undecided":
@@ -105,8 +116,16 @@ def sentence(
             "Related, but not the same up to any group: on held-out rows every map does worse "
             "than predicting the mean."
         )
-    beside = f", where chance gives {chosen.chance.mean.value:.3f}" if chosen.chance else ""
+    beside = f", where chance gives {_short(chosen.chance.mean)}" if chosen.chance else ""
+    narrow = ""
+    if even is not None and is_carried_by_few(chosen.held_out.r2, even):
+        narrow = f", but only {even:.0%} of an average direction"
+    opening = _OPENINGS[agreement].format(group=up_to.phrase)
     return (
-        f"{_OPENINGS[agreement].format(group=up_to.phrase)}: held-out error {chosen.error:.3f} of "
-        f"the diameter{beside}; {chosen.held_out.r2:.0%} of the variance explained."
+        f"{opening}: held-out error {_short(chosen.error)} of the diameter{beside}; "
+        f"{chosen.held_out.r2:.0%} of the variance explained{narrow}."
     )
+
+
+def _short(error: Estimate) -> str:
+    return format(error, ".3f" if error.value >= 0.01 else ".2g")

@@ -128,7 +128,11 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(Result):
-    """Two runs compared: the first is mapped onto the second."""
+    """Two runs compared: the first is mapped onto the second.
+
+    `r2_per_direction` is what the verdict's map explains of the target's principal directions on
+    held-out rows, each direction counted alike however little variance it has.
+    """
 
     kind: ClassVar[str] = "comparison"
     schema: ClassVar[int] = 1
@@ -139,6 +143,7 @@ class Comparison(Result):
     n_held_out: int
     fits: tuple[Fit, ...]
     defect: Defect
+    r2_per_direction: float | None
     efficiency: float | None
     efficiency_in_sample: float | None
     up_to: Group | None
@@ -229,8 +234,13 @@ class Comparison(Result):
                 Column(name="R² in sample", spec=".3f"),
             ),
             rows=tuple(rows),
-            caption=rows_text + self._efficiency_text(),
+            caption=f"{rows_text}{self._direction_text()}{self._efficiency_text()}",
         )
+
+    def _direction_text(self) -> str:
+        if self.r2_per_direction is None:
+            return ""
+        return f"; R² of an average direction {self.r2_per_direction:.3f}"
 
     def _efficiency_text(self) -> str:
         if self.efficiency is None:

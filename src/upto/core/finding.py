@@ -128,8 +128,8 @@ RULES: dict[str, Rule] = {
             code="UP011",
             title="diameter driven by outliers",
             severity="warning",
-            meaning="The largest distance between two rows is far above the 99.9 % quantile of "
-            "distances.",
+            meaning="The largest distance between two rows is more than three times what it is "
+            "without the outermost 1 % of the rows.",
             matters="Errors are reported over the diameter: a few outliers make all of them small.",
             remedy="Compare errors over the quantile diameter shown beside it, or remove the "
             "outliers.",
@@ -183,6 +183,16 @@ RULES: dict[str, Rule] = {
             matters="The identity is not defined; permutations and rigid maps are taken in the "
             "wider space and the error in the target's own coordinates.",
             remedy="Nothing is needed.",
+        ),
+        Rule(
+            code="UP019",
+            title="agreement carried by few directions",
+            severity="warning",
+            meaning="The map explains much of the variance but little of an average direction.",
+            matters="A few wide directions, such as class means or one far cluster, agree; what "
+            "lies in the many narrow ones does not, and errors over the diameter do not show it.",
+            remedy="Look at R² per direction; compare within classes, or after whitening both "
+            "runs.",
         ),
     )
 }

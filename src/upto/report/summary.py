@@ -177,12 +177,15 @@ def _facts(result: Comparison, fit: Fit | None) -> tuple[Fact, ...]:
         times = f"{level / mean.value:.3g} times the error" if mean.value > 0 else ""
         detail = ", ".join(text for text in (times, p) if text)
         chance = Fact(label="chance", value=f"{level:.4f}", detail=detail)
+    direction = "of the target's variance"
+    if result.r2_per_direction is not None:
+        direction = f"of the variance; {result.r2_per_direction:.3f} of an average direction"
     held_out = f"{result.n_held_out:,} held out" if result.n_held_out else "none held out"
     return (
         group,
         Fact(label=f"ε · mean error {kind}", value=f"{mean.value:.4f}", detail=interval),
         chance,
-        Fact(label=f"R² {kind}", value=f"{errors.r2:.3f}", detail="of the target's variance"),
+        Fact(label=f"R² {kind}", value=f"{errors.r2:.3f}", detail=direction),
         Fact(label="rows", value=f"{result.n_samples:,}", detail=held_out),
     )
 
