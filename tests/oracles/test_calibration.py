@@ -36,12 +36,12 @@ def fewest(rate, trials):
     ("kind", "n_samples", "n_features", "trials"),
     [
         ("Gaussian", 30, 4, TRIALS),
-        ("Gaussian", 10, 2, 40),
-        ("Gaussian", 20, 30, 40),
-        ("heavy tails", 30, 4, 40),
-        ("shared marginals", 30, 4, 40),
-        ("different widths", 30, 4, 40),
         ("repeated rows", 100, 2, 40),
+        pytest.param("Gaussian", 10, 2, 40, marks=pytest.mark.slow),
+        pytest.param("Gaussian", 20, 30, 40, marks=pytest.mark.slow),
+        pytest.param("heavy tails", 30, 4, 40, marks=pytest.mark.slow),
+        pytest.param("shared marginals", 30, 4, 40, marks=pytest.mark.slow),
+        pytest.param("different widths", 30, 4, 40, marks=pytest.mark.slow),
     ],
 )
 def test_independent_runs_are_called_chance(calibration, kind, n_samples, n_features, trials):
@@ -52,7 +52,10 @@ def test_independent_runs_are_called_chance(calibration, kind, n_samples, n_feat
     assert hits >= fewest(0.95, trials)
 
 
-@pytest.mark.parametrize(("noise", "rate"), [("Gaussian", 0.95), ("skewed", SKEWED_COVERAGE)])
+@pytest.mark.parametrize(
+    ("noise", "rate"),
+    [("Gaussian", 0.95), pytest.param("skewed", SKEWED_COVERAGE, marks=pytest.mark.slow)],
+)
 def test_intervals_cover_the_error_on_fresh_rows(calibration, noise, rate):
     found = [calibration.covers(noise, 50, 4, (SEED, trial)) for trial in range(TRIALS)]
     for group in (Group.IDENTITY, Group.RIGID, Group.AFFINE):

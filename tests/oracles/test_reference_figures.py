@@ -64,6 +64,7 @@ def test_in_sample_errors_are_the_printed_ones(pair):
     assert result.second.diameter.exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pair", [pair for pair in REFERENCE if pair != MAGIKA], ids=lambda pair: pair[0]
 )
@@ -73,6 +74,7 @@ def test_half_held_out_the_affine_map_explains_what_is_printed(pair):
     )
 
 
+@pytest.mark.slow
 def test_the_overfitted_pair_is_worse_than_its_mean_when_half_is_held_out():
     found = [compared(MAGIKA, seed=seed).affine.held_out.r2 for seed in SEVERAL_SPLITS]
     np.testing.assert_allclose(found, REFERENCE[MAGIKA][2], rtol=0, atol=0.12)
@@ -86,6 +88,7 @@ def test_the_overfitted_pair_is_not_passed_silently(held_out):
     assert "UP017" in [finding.code for finding in result.findings]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", REFERENCE, ids=lambda pair: pair[0])
 def test_real_pairs_beat_chance_and_larger_groups_fit_no_worse(pair):
     result = compared(pair)

@@ -45,7 +45,7 @@ def smallest_worst_error(
     start: AffineMap,
     *,
     max_iterations: int = 50,
-    tolerance: float = 1e-3,
+    tolerance: float = 5e-3,
     rank_tolerance: float = RANK_TOLERANCE,
     engine: Engine | None = None,
 ) -> Refinement:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 DEFECT_ROWS = 3000
 SCATTER_ROWS = 1000
 SUPREMUM_ROWS = 4096
+SUPREMUM_ITERATIONS = 40
 SUPREMUM_WORK = 2e10
 """Floating-point operations spent per group on the smallest worst error."""
 
@@ -150,7 +151,7 @@ def _suprema(
         index = np.unique(np.concatenate([*worst_rows, pair.split.first_rows(limit // 2)]))
         x, y = pair.take(index)
     work = 2.0 * len(x) * pair.width**2 + 60.0 * pair.width**3
-    iterations = min(50, int(SUPREMUM_WORK / work))
+    iterations = min(SUPREMUM_ITERATIONS, int(SUPREMUM_WORK / work))
     refined = {
         str(group): smallest_worst_error(
             group, x, y, maps[group], max_iterations=iterations, engine=pair.engine
