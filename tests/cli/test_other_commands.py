@@ -26,7 +26,7 @@ def test_every_option_says_what_it_does(command):
 
 
 def test_an_unknown_command_is_wrong_usage(upto):
-    assert upto("comapre").exit_code == 2
+    assert upto("juxtapose").exit_code == 2
 
 
 def test_inspect_tells_shape_rank_and_columns(upto, tmp_path, rng):

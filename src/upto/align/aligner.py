@@ -74,7 +74,7 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         target = y.reshape(len(X), -1).astype(np.float64, copy=False)
         engine = choose_engine(self.engine)
-        moments = cross_moments(engine, X, target)
+        moments = cross_moments(engine, X, target, full=group is Group.AFFINE)
         start = fit_map(group, moments, rank_tolerance=self.rank_tolerance)
         if self.norm == "supremum":
             refined = smallest_worst_error(

@@ -82,7 +82,7 @@ def smallest_worst_error(
     bounded = not (group.is_isometric and source.shape[1] > target.shape[1])
     for iteration in range(max_iterations + 1):
         if iteration > 0:
-            moments = cross_moments(engine, source, target, weights)
+            moments = cross_moments(engine, source, target, weights, full=group is Group.AFFINE)
             fitted = fit_map(group, moments, rank_tolerance=rank_tolerance)
             errors = np.linalg.norm(target - fitted.predict(source), axis=1)
             if errors.max() < worst:

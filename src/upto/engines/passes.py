@@ -8,7 +8,7 @@ nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,18 +122,29 @@ def cross_scatters(
 
 
 def cross_moments(
-    engine: Engine, source: Any, target: Any, weights: Float | None = None
+    engine: Engine,
+    source: Any,
+    target: Any,
+    weights: Float | None = None,
+    *,
+    full: bool = True,
 ) -> CrossMoments:
-    """Return the (weighted) moments of two row-aligned embeddings in one pass."""
+    """Return the (weighted) moments of two row-aligned embeddings in one pass.
+
+    Without `full`, the two scatter matrices hold their diagonals only, which halves the work: that
+    is all that the groups but the affine one need.
+    """
     # The mean of a few rows is close enough to the mean for the sums to lose nothing.
     pilots = tuple(
         np.asarray(rows[:_PILOT_ROWS], dtype=np.float64).mean(axis=0) for rows in (source, target)
     )
     vectors = () if weights is None else (weights,)
-    statistic = _pair_moments if weights is None else _weighted_pair_moments
+    statistic = partial(_pair_moments if weights is None else _weighted_pair_moments, full=full)
     total, x_sum, y_sum, xx, yy, xy = engine.reduce_blocks(
         statistic, source, target, *vectors, params=pilots
     )
+    if not full:
+        xx, yy = np.diag(xx), np.diag(yy)
     weight = float(total)
     x_offset, y_offset = x_sum / weight, y_sum / weight
     return CrossMoments(
@@ -177,20 +188,19 @@ def _part_products(xp: Any, x: Any, y: Any, parts: Any, x_pilot: Any, y_pilot: A
     return tuple(xp.matmul(x[parts == part].T, y[parts == part]) for part in (0, 1))
 
 
-def _pair_moments(xp: Any, x: Any, y: Any, x_pilot: Any, y_pilot: Any) -> Arrays:
+def _pair_moments(xp: Any, x: Any, y: Any, x_pilot: Any, y_pilot: Any, *, full: bool) -> Arrays:
     x, y = x - x_pilot, y - y_pilot
     return (
         xp.asarray(x.shape[0], dtype=x.dtype),
         xp.sum(x, axis=0),
         xp.sum(y, axis=0),
-        xp.matmul(x.T, x),
-        xp.matmul(y.T, y),
+        *_scatters(xp, x, y, full=full),
         xp.matmul(x.T, y),
     )
 
 
 def _weighted_pair_moments(
-    xp: Any, x: Any, y: Any, weights: Any, x_pilot: Any, y_pilot: Any
+    xp: Any, x: Any, y: Any, weights: Any, x_pilot: Any, y_pilot: Any, *, full: bool
 ) -> Arrays:
     root = xp.sqrt(weights)[:, None]
     x, y = (x - x_pilot) * root, (y - y_pilot) * root
@@ -198,10 +208,15 @@ def _weighted_pair_moments(
         xp.sum(weights),
         xp.matmul(root[:, 0], x),
         xp.matmul(root[:, 0], y),
-        xp.matmul(x.T, x),
-        xp.matmul(y.T, y),
+        *_scatters(xp, x, y, full=full),
         xp.matmul(x.T, y),
     )
+
+
+def _scatters(xp: Any, x: Any, y: Any, *, full: bool) -> Arrays:
+    if full:
+        return xp.matmul(x.T, x), xp.matmul(y.T, y)
+    return xp.sum(x * x, axis=0), xp.sum(y * y, axis=0)
 
 
 def _by_part(results: tuple[Float, ...], width: int) -> list[tuple[Float, ...]]:
