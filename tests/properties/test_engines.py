@@ -267,6 +267,16 @@ def test_any_data_in_any_blocks_have_the_moments_numpy_gives(rows, block_rows, s
     np.testing.assert_allclose(found.source.mean, rows.mean(axis=0), atol=AGREEMENT * size**0.5)
 
 
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_diagonal_moments_are_the_diagonals_of_the_full_ones(weights):
+    source, target = pair()
+    full = cross_moments(ThreadsEngine(), source, target, weights)
+    lean = cross_moments(ThreadsEngine(), source, target, weights, full=False)
+    np.testing.assert_allclose(lean.cross, full.cross, rtol=AGREEMENT, atol=AGREEMENT)
+    for found, wanted in ((lean.source, full.source), (lean.target, full.target)):
+        np.testing.assert_allclose(found.scatter, np.diag(np.diag(wanted.scatter)), rtol=AGREEMENT)
+
+
 @pytest.mark.parametrize("name", ["array-api-strict", "pickling", "odd blocks on threads"])
 def test_ica_converges_to_the_same_components_on_every_engine(name):
     source, target = pair()
