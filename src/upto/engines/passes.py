@@ -7,7 +7,7 @@ nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -146,12 +146,10 @@ def cross_moments(
     if not full:
         xx, yy = np.diag(xx), np.diag(yy)
     weight = float(total)
-    x_offset, y_offset = x_sum / weight, y_sum / weight
-    return CrossMoments(
-        _shift(total, x_sum, xx, pilots[0]),
-        _shift(total, y_sum, yy, pilots[1]),
-        xy - weight * np.outer(x_offset, y_offset),
-    )
+    sides = [_shift(total, x_sum, xx, pilots[0]), _shift(total, y_sum, yy, pilots[1])]
+    if not full:
+        sides = [replace(side, scatter=np.diag(np.diag(side.scatter))) for side in sides]
+    return CrossMoments(sides[0], sides[1], xy - weight * np.outer(x_sum / weight, y_sum / weight))
 
 
 _PILOT_ROWS = 256
