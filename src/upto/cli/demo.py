@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from upto.cli.exits import EPILOG, with_exit_codes
+from upto.cli.output import page_option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from upto.core import Comparison
 
 CHAPTERS = (
@@ -32,14 +34,7 @@ CHAPTERS = (
 
 
 @click.command("demo", epilog=EPILOG)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("report.html"),
-    show_default=True,
-    help="Where to write the page.",
-)
+@page_option
 @with_exit_codes
 def command(output: Path) -> None:
     """Compare bundled embeddings of really trained, public networks, and explain what is seen."""

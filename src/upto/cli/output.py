@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -175,13 +176,12 @@ def console_for(*, stderr: bool) -> Any:
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options all of them share, as one `output` argument."""
 
+    @functools.wraps(command)
     def wrapped(**kwargs: Any) -> Any:
         names = ("format", "path", "engine", "seed", "quiet", "verbose", "progress")
         output = Output(**{name: kwargs.pop(f"output_{name}") for name in names})
         return command(output=output, **kwargs)
 
-    wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
-    wrapped.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
     for option in (
         click.option(
             "--progress/--no-progress", "output_progress", default=True, help="Show bars on stderr."
@@ -218,5 +218,17 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Format of the result; a table by default.",
         ),
     ):
-        wrapped = option(wrapped)
+        option(wrapped)
     return wrapped
+
+
+def page_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that writes a page the option that says where."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, path_type=Path),
+        default=Path("report.html"),
+        show_default=True,
+        help="Where to write the page.",
+    )(command)

@@ -7,21 +7,14 @@ from pathlib import Path
 import click
 
 from upto.cli.exits import EPILOG, with_exit_codes
-from upto.cli.output import Output
+from upto.cli.output import Output, page_option
 
 
 @click.command("report", epilog=EPILOG)
 @click.argument(
     "results", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RESULT.json…"
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("report.html"),
-    show_default=True,
-    help="Where to write the page.",
-)
+@page_option
 @with_exit_codes
 def command(results: tuple[Path, ...], output: Path) -> None:
     """Make one self-contained page from results that were written as JSON.

@@ -1,7 +1,7 @@
 """Engines carry the passes: where rows live and how blocks of them are summed."""
 
 from upto.engines.algebra import RANK_TOLERANCE, nearest_rotation, pseudo_inverse
-from upto.engines.base import Engine, add, block_length, maximum
+from upto.engines.base import Engine, add, block_length
 from upto.engines.choose import ENGINE_NAMES, choose_engine
 from upto.engines.passes import (
     CrossMoments,
@@ -27,7 +27,6 @@ __all__ = [
     "choose_engine",
     "cross_moments",
     "cross_scatters",
-    "maximum",
     "moments",
     "nearest_rotation",
     "pseudo_inverse",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -69,11 +67,6 @@ class Engine(Protocol):
 def add(first: Arrays, second: Arrays) -> Arrays:
     """Add partial sums."""
     return tuple(a + b for a, b in zip(first, second, strict=True))
-
-
-def maximum(first: Arrays, second: Arrays) -> Arrays:
-    """Keep the larger of partial maxima."""
-    return tuple(np.maximum(a, b) for a, b in zip(first, second, strict=True))
 
 
 def block_length(n_samples: int, widths: Sequence[int], target_bytes: int = 2**20) -> int:
