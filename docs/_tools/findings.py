@@ -91,6 +91,11 @@ first, second = rng.normal(size=(2, 1000, 32))
 first[:, 0] = second[:, 0] = 30 * rng.normal(size=1000)
 result = upto.compare(first, second, ica=False)
 """,
+    "UP020": """\
+rows = np.random.default_rng(0).laplace(size=(300, 4))
+named = upto.Embeddings(rows=rows, name="named", ids=np.arange(300))
+result = upto.compare(named, rows + 1, ica=False)
+""",
 }
 """For each code, the shortest code that raises it."""
 

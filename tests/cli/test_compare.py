@@ -91,7 +91,7 @@ def test_fail_above_fails_when_no_group_agrees(upto, tmp_path, rng):
         np.save(tmp_path / f"{name}.npy", rng.normal(size=(200, 3)))
     result = upto("compare", "a.npy", "b.npy", *FAST, "--fail-above", "0.9")
     assert result.exit_code == 1
-    assert "agree up to no group" in result.stderr
+    assert "no agreement was found" in result.stderr
     assert "No better than chance" in result.stdout
 
 
@@ -199,7 +199,7 @@ def test_labels_of_the_wrong_length_are_refused(upto, tmp_path, pair):
     (tmp_path / "labels.txt").write_text("a\nb\n")
     result = upto("compare", *pair, "--labels", "labels.txt", *FAST)
     assert result.exit_code == 3
-    assert "labels have shape (2,) but the runs share 300 rows" in result.stderr
+    assert "labels have shape (2,) but first has 300 rows" in result.stderr
 
 
 def test_an_unknown_column_of_labels_is_refused(upto, pair):
@@ -235,3 +235,72 @@ def test_an_interrupt_exits_with_130_and_writes_nothing(tmp_path):
     assert process.returncode == 130, stderr.decode()
     assert b"interrupted" in stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npy", "b.npy"]
+
+
+@pytest.mark.parametrize("option", ["-o", "--report"])
+def test_an_input_is_never_overwritten(upto, pair, option):
+    before = pair[0].read_bytes()
+    result = upto("compare", *pair, *FAST, "--format", "json", option, pair[0])
+    assert result.exit_code == 3
+    assert "is an input" in result.stderr
+    assert pair[0].read_bytes() == before
+
+
+def test_a_member_of_a_manifest_is_never_overwritten(upto, tmp_path, pair):
+    names = "".join(f'[[run]]\npath = "{path.name}"\n' for path in pair)
+    (tmp_path / "runs.toml").write_text(names)
+    result = upto("compare", "runs.toml", "-o", "second.npy", "--format", "json")
+    assert result.exit_code == 3
+    assert "is an input" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--fail-above", "--tolerance"])
+def test_nan_is_no_limit(upto, pair, option):
+    assert upto("compare", *pair, option, "nan").exit_code == 2
+
+
+def test_the_identity_of_runs_of_different_width_is_refused(upto, tmp_path, pair):
+    np.save(tmp_path / "narrow.npy", np.load(pair[1])[:, :3])
+    result = upto("compare", pair[0], "narrow.npy", "--up-to", "identity")
+    assert result.exit_code == 3
+    assert "cannot be compared up to the identity" in result.stderr
+
+
+def test_labels_follow_rows_that_are_matched_by_ids(upto, tmp_path, rng):
+    rows, ids = rng.laplace(size=(60, 3)), np.arange(60)
+    np.savez(tmp_path / "a.npz", z=rows, id=ids)
+    np.savez(tmp_path / "b.npz", z=rows[::-1][:50] + 1, id=ids[::-1][:50])
+    (tmp_path / "labels.txt").write_text("\n".join(f"{'old' if i < 10 else 'new'}" for i in ids))
+    options = ("--labels", "labels.txt", *FAST, "--format", "json")
+    result = upto("compare", "a.npz::z", "b.npz::z", *options)
+    assert set(json.loads(result.stdout)["scatter"]["labels"]) == {"new"}
+
+
+def test_a_matrix_as_csv_has_every_error(upto, tmp_path, pair, rng):
+    np.save(tmp_path / "third.npy", rng.normal(size=(300, 4)))
+    result = upto("compare", *pair, "third.npy", *FAST, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert len(rows) == 6 * 7
+    assert float(rows[0]["error"]) > 0
+
+
+def test_strict_tells_unconverged_ica_by_its_own_code(upto, tmp_path, rng):
+    for name in ("a", "b"):
+        np.save(tmp_path / f"{name}.npy", rng.normal(size=(400, 12)))
+    assert upto("compare", "a.npy", "b.npy", "--refits", "0", "--strict").exit_code == 4
+
+
+def test_files_and_codes_are_completed(upto):
+    for words, position, expected in (
+        ("upto compare a", "2", "file"),
+        ("upto explain UP00", "2", "UP003"),
+    ):
+        env = {"_UPTO_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": position}
+        result = subprocess.run(
+            [sys.executable, "-c", "from upto.cli.main import main; main(prog_name='upto')"],
+            env={**os.environ, **env},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert expected in result.stdout

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from upto.align.maps import fit_map
+from upto.align.maps import fit_map, needs_full_scatter
 from upto.align.supremum import smallest_worst_error
 from upto.core import Group, InputError
 from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
@@ -74,7 +74,7 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         target = y.reshape(len(X), -1).astype(np.float64, copy=False)
         engine = choose_engine(self.engine)
-        moments = cross_moments(engine, X, target, full=group is Group.AFFINE)
+        moments = cross_moments(engine, X, target, full=needs_full_scatter(group, X, target))
         start = fit_map(group, moments, rank_tolerance=self.rank_tolerance)
         if self.norm == "supremum":
             refined = smallest_worst_error(

@@ -1,9 +1,10 @@
 """The best map of each group, in closed form from centred moments.
 
 Maps act on the right: ``prediction = scale * ((source - source_mean) @ matrix) + target_mean``,
-where the matrix of a permutation is kept as an index. For runs of different width the isometry
-groups are taken in the wider space, the narrower run padded with zeros, and the error is measured
-in the target's own coordinates.
+where the matrix of a permutation is kept as an index. For runs of different width an isometry
+embeds the narrower source in the target's space, or turns the wider source and drops coordinates;
+the error is measured in the target's own coordinates. Dropping has no closed form for rotations:
+there the best of two starts is improved step by step.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from upto.core import Group, InputError
-from upto.engines import RANK_TOLERANCE, pseudo_inverse
+from upto.engines import RANK_TOLERANCE, nearest_rotation, pseudo_inverse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,10 +91,15 @@ def fit_map(
     if group is Group.SIGNED_SIMILARITY:
         return _rescaled(_signed_permutation(moments), moments)
     if group is Group.SCALED_PERMUTATION:
-        return _scaled_permutation(moments, rank_tolerance)
+        return _scaled_permutation(moments)
     if group is Group.AFFINE:
         return _affine(moments, rank_tolerance)
     return _rigid(moments, scaled=group is Group.SIMILARITY)
+
+
+def needs_full_scatter(group: Group, source: Any, target: Any) -> bool:
+    """Say whether a fit needs more of the source's scatter matrix than its diagonal."""
+    return group is Group.AFFINE or source.shape[1] > target.shape[1]
 
 
 def fit_maps(
@@ -194,13 +200,18 @@ def _identity(moments: CrossMoments) -> AffineMap:
 
 def _signed_permutation(moments: CrossMoments) -> AffineMap:
     signs = np.where(moments.cross < 0, -1.0, 1.0)
-    return _matched(moments, gain=np.abs(moments.cross), coefficient=signs)
+    # A source coordinate that is used costs its variance; where all are used, all cost the same.
+    cost = np.diag(moments.source.scatter)[:, None] if _drops_coordinates(moments) else 0.0
+    return _matched(moments, gain=2 * np.abs(moments.cross) - cost, coefficient=signs)
 
 
-def _scaled_permutation(moments: CrossMoments, rank_tolerance: float) -> AffineMap:
+def _drops_coordinates(moments: CrossMoments) -> bool:
+    return len(moments.source.mean) > len(moments.target.mean)
+
+
+def _scaled_permutation(moments: CrossMoments) -> AffineMap:
     variance = np.diag(moments.source.scatter)
-    alive = variance > rank_tolerance * max(variance.max(initial=0.0), np.finfo(float).tiny)
-    inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=alive)[:, None]
+    inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0)[:, None]
     slope = moments.cross * inverse
     return _matched(moments, gain=moments.cross * slope, coefficient=slope)
 
@@ -222,15 +233,47 @@ def _rigid(moments: CrossMoments, *, scaled: bool) -> AffineMap:
         source_mean=moments.source.mean,
         target_mean=moments.target.mean,
         scale=np.ones(len(moments.target.mean)),
-        matrix=moments.rotation,
+        matrix=_dropping_rotation(moments) if _drops_coordinates(moments) else moments.rotation,
     )
     return _rescaled(rotation, moments) if scaled else rotation
 
 
+def _dropping_rotation(moments: CrossMoments) -> Float:
+    """Return a matrix with orthonormal columns and a small squared error.
+
+    Each step minimises a bound that touches the error at the current matrix, so the error never
+    grows (the unbalanced Procrustes problem has no closed form).
+    """
+    cross, scatter = moments.cross, moments.source.scatter
+    slack = float(np.linalg.eigvalsh(scatter)[-1]) * np.eye(len(scatter)) - scatter
+
+    def error(matrix: Float) -> float:
+        return float(np.vdot(matrix, scatter @ matrix) - 2 * np.vdot(matrix, cross))
+
+    best = None
+    for start in (moments.rotation, nearest_rotation(moments.source.inverse @ cross)):
+        matrix = start
+        for _ in range(_DROPPING_STEPS):
+            stepped = nearest_rotation(cross + slack @ matrix)
+            if error(matrix) - error(stepped) <= 1e-12 * abs(error(matrix)):
+                break
+            matrix = stepped
+        if best is None or error(matrix) < error(best):
+            best = matrix
+    return start if best is None else best
+
+
+_DROPPING_STEPS = 100
+
+
 def _rescaled(isometry: AffineMap, moments: CrossMoments) -> AffineMap:
     """Add the one scale with the least squared error."""
-    total = float(np.trace(moments.source.scatter))
-    gain = float(np.vdot(isometry.linear(), moments.cross))
+    linear = isometry.linear()
+    if _drops_coordinates(moments):
+        total = float(np.vdot(linear, moments.source.scatter @ linear))
+    else:
+        total = float(np.trace(moments.source.scatter))
+    gain = float(np.vdot(linear, moments.cross))
     return replace(isometry, scale=isometry.scale * (gain / total if total > 0 else 0.0))
 
 

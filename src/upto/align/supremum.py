@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.align.maps import AffineMap, fit_map
+from upto.align.maps import AffineMap, fit_map, needs_full_scatter
 from upto.core import Group
 from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
 
@@ -79,21 +79,24 @@ def smallest_worst_error(
     # Every row keeps a little weight, or a row whose error once was zero could never return.
     floor = 1e-9 / len(source)
     weights = np.full(len(source), 1.0 / len(source))
-    bounded = not (group.is_isometric and source.shape[1] > target.shape[1])
-    for iteration in range(max_iterations + 1):
-        if iteration > 0:
-            moments = cross_moments(engine, source, target, weights, full=group is Group.AFFINE)
-            fitted = fit_map(group, moments, rank_tolerance=rank_tolerance)
-            errors = np.linalg.norm(target - fitted.predict(source), axis=1)
-            if errors.max() < worst:
-                best, worst = fitted, float(errors.max())
+    # Where coordinates are dropped, only these groups have an exact least-squares fit.
+    exact = group in (Group.AFFINE, Group.SCALED_PERMUTATION)
+    bounded = exact or source.shape[1] <= target.shape[1]
+    for _ in range(max_iterations):
+        if worst <= max((1 + tolerance) * bound, _roundoff(target)):
+            break
+        moments = cross_moments(
+            engine, source, target, weights, full=needs_full_scatter(group, source, target)
+        )
+        fitted = fit_map(group, moments, rank_tolerance=rank_tolerance)
+        errors = np.linalg.norm(target - fitted.predict(source), axis=1)
+        if errors.max() < worst:
+            best, worst = fitted, float(errors.max())
         if bounded:
             # The fit has the least weighted mean square in the group: no element's worst error,
             # which is at least its weighted mean, can be smaller than that.
             mean_square = float(weights @ errors**2) / float(weights.sum())
             bound = max(bound, min(float(np.sqrt(mean_square)), worst))
-        if worst <= max((1 + tolerance) * bound, _roundoff(target)):
-            break
         weights = weights * errors
         weights = np.maximum(weights / weights.sum(), floor)
     return Refinement(best, worst, bound)

@@ -121,11 +121,16 @@ def compare(
         seed=seed,
     )
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    embeddings, findings = match_rows(as_embeddings(runs))
-    if len(embeddings) < 2:
-        message = f"a comparison needs two runs or more, not {len(embeddings)}."
+    given = as_embeddings(runs)
+    if len(given) < 2:
+        message = f"a comparison needs two runs or more, not {len(given)}."
         raise InputError(message)
-    label, values = _labels(labels, embeddings)
+    label = None
+    if labels is not None:
+        label, given = _with_labels(labels, given)
+    embeddings, findings = match_rows(given)
+    values = None if label is None else np.asarray(embeddings[0].columns[label])
+    _refuse_no_group(options, embeddings)
     found = list(findings)
     width = max(run.n_features for run in embeddings)
     with threadpool_limits(1 if width < _WIDE else None, "blas"):
@@ -208,6 +213,13 @@ def as_embeddings(runs: Sequence[Run], names: Sequence[str] = _ORDINALS) -> tupl
 
 
 def _as_rows(run: Any, name: str) -> Any:
+    if hasattr(run, "toarray"):
+        message = f"{name} is a sparse matrix: pass its `toarray()`."
+        raise InputError(message)
+    if isinstance(run, np.ma.MaskedArray) and np.ma.is_masked(run):
+        count = int(np.ma.getmaskarray(run).sum())
+        message = f"{name} has {count} masked values: remove or fill them first."
+        raise InputError(message)
     if isinstance(run, Rows):
         return run
     try:
@@ -227,21 +239,36 @@ def _with_unique_names(runs: Iterable[Embeddings]) -> tuple[Embeddings, ...]:
     return tuple(unique)
 
 
-def _labels(labels: str | ArrayLike | None, runs: tuple[Embeddings, ...]) -> tuple[str | None, Any]:
-    if labels is None:
-        return None, None
-    if isinstance(labels, str):
-        columns = runs[0].columns
-        if labels not in columns:
-            known = ", ".join(columns) or "none"
-            message = f"{runs[0].name} has no column {labels!r}; its columns are: {known}."
-            raise InputError(message)
-        return labels, np.asarray(columns[labels])
-    values = np.asarray(labels)
-    if values.ndim != 1 or len(values) != len(runs[0]):
+def _refuse_no_group(options: Options, runs: tuple[Embeddings, ...]) -> None:
+    widths = {run.n_features for run in runs}
+    if options.groups == (Group.IDENTITY,) and len(widths) > 1:
+        counts = " and ".join(str(run.n_features) for run in runs)
         message = (
-            f"labels have shape {values.shape} but the runs share {len(runs[0])} rows: give one "
+            f"runs of {counts} coordinates cannot be compared up to the identity: compare them up "
+            "to another group."
+        )
+        raise InputError(message)
+
+
+def _with_labels(
+    labels: str | ArrayLike, runs: tuple[Embeddings, ...]
+) -> tuple[str, tuple[Embeddings, ...]]:
+    """Make labels a column of the first run, so that matching rows by id keeps them in step."""
+    first = runs[0]
+    if len(runs) > 2:
+        message = f"labels colour the picture of one pair, but there are {len(runs)} runs."
+        raise InputError(message)
+    if isinstance(labels, str):
+        if labels not in first.columns:
+            known = ", ".join(first.columns) or "none"
+            message = f"{first.name} has no column {labels!r}; its columns are: {known}."
+            raise InputError(message)
+        return labels, runs
+    values = np.asarray(labels)
+    if values.ndim != 1 or len(values) != len(first):
+        message = (
+            f"labels have shape {values.shape} but {first.name} has {len(first)} rows: give one "
             "label for each row."
         )
         raise InputError(message)
-    return "label", values
+    return "label", (replace(first, columns={**first.columns, "label": values}), *runs[1:])

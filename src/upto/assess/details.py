@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.align import row_errors, smallest_worst_error
+from upto.align import smallest_worst_error
 from upto.assess.chance import Chance, chance_level
 from upto.assess.intervals import histogram, mean_intervals, summarise
 from upto.assess.nulls import smallest_p_value
@@ -15,12 +15,21 @@ from upto.assess.pair import (
     ICA_ROW,
     Pair,
     candidate_maps,
-    errors_by_map,
     held_out_p_values,
+    iterate_errors,
     pair_moments,
+    r2_per_direction,
+    robust_r2,
 )
 from upto.assess.remarks import remarks
-from upto.assess.verdict import LEVEL, Candidate, agreement_of, sentence, strictest_group
+from upto.assess.verdict import (
+    LEVEL,
+    Candidate,
+    agreement_of,
+    sentence,
+    strictest_group,
+    tempered,
+)
 from upto.core import (
     Agreement,
     Comparison,
@@ -47,7 +56,7 @@ if TYPE_CHECKING:
 
 DEFECT_ROWS = 3000
 SCATTER_ROWS = 1000
-SUPREMUM_ROWS = 4096
+SUPREMUM_ROWS, SUPREMUM_WORST = 4096, 300
 SUPREMUM_ITERATIONS = 40
 SUPREMUM_WORK = 2e10
 """Floating-point operations spent per group on the smallest worst error."""
@@ -65,38 +74,41 @@ def compare_in_detail(
             moments.everything,
             (source.unmixing_in_sample, target.unmixing_in_sample),
         )
-        in_sample = errors_by_map(pair, in_sample_maps, held_out=False)
         total = float(np.trace(target.everything.scatter)) / pair.extent**2
-        within = {name: summarise(errors, total) for name, errors in in_sample.items()}
+        within, worst_rows = dict[str, Errors](), dict[str, Any]()
+        for name, found in iterate_errors(pair, in_sample_maps, held_out=False):
+            within[name] = summarise(found, total)
+            worst_rows[name] = _largest(found, SUPREMUM_WORST)
         advance(1)
-        suprema = _suprema(pair, in_sample_maps, in_sample)
-        del in_sample
+        defect = _defect(pair)
+        suprema = _suprema(pair, in_sample_maps, within, worst_rows, defect)
         advance(1)
         maps, errors, p_values = in_sample_maps, dict[str, Any](), dict[str, float]()
         if split.n_held_out:
             unmixings = (source.unmixing, target.unmixing)
             maps = candidate_maps(options.groups, moments.fitted, unmixings)
-            errors = errors_by_map(pair, maps, held_out=True)
+            errors = dict(iterate_errors(pair, maps, held_out=True))
             p_values = held_out_p_values(
                 pair, maps, permutations=options.permutations, seed=options.seed
             )
         outside = _held_out_errors(pair, errors, options.seed)
         advance(1)
         chance = chance_level(pair, options, advance)
-        defect = _defect(pair)
         advance(1)
     fits = tuple(
         _fit(name, within, outside, errors, chance, p_values, suprema)
         for name in maps
         if name != CONSTANT
     )
-    up_to, agreement = _decide(pair, fits, within, outside, options)
+    up_to, agreement = _decide(pair, fits, maps, within, errors, options)
+    even = None if up_to is None else r2_per_direction(pair, maps[up_to])
+    if up_to is not None and agreement != "identical":
+        agreement = tempered(agreement, outside[up_to].r2, even)
     chosen = next((fit for fit in fits if fit.up_to is up_to and not fit.unmixed), None)
     pictured = up_to or min(
         (Group(name) for name in maps if name not in (CONSTANT, ICA_ROW)),
         key=lambda group: within[group].rms,
     )
-    even = _r2_per_direction(pair, maps[pictured]) if split.n_held_out else None
     return Comparison(
         first=source.summary,
         second=target.summary,
@@ -134,7 +146,11 @@ def _held_out_errors(pair: Pair, errors: Mapping[str, Float], seed: int) -> dict
 
 
 def _suprema(
-    pair: Pair, maps: Mapping[str, AffineMap], errors: Mapping[str, Float]
+    pair: Pair,
+    maps: Mapping[str, AffineMap],
+    within: Mapping[str, Errors],
+    worst_rows: Mapping[str, NDArray[np.intp]],
+    defect: Defect,
 ) -> dict[str, Supremum]:
     """Bracket the smallest worst error of each group, over the diameter.
 
@@ -146,9 +162,8 @@ def _suprema(
     x, y = pair.source.sample[:limit], pair.target.sample[:limit]
     if n_samples > limit:
         # The rows that decide are those with large errors; a sample keeps the rest honest.
-        share = limit // (2 * len(groups))
-        worst_rows = [np.argpartition(-errors[group], share)[:share] for group in groups]
-        index = np.unique(np.concatenate([*worst_rows, pair.split.first_rows(limit // 2)]))
+        chosen = [worst_rows[group] for group in groups]
+        index = np.unique(np.concatenate([*chosen, pair.split.first_rows(limit // 2)]))
         x, y = pair.take(index)
     work = 2.0 * len(x) * pair.width**2 + 60.0 * pair.width**3
     iterations = min(SUPREMUM_ITERATIONS, int(SUPREMUM_WORK / work))
@@ -158,19 +173,18 @@ def _suprema(
         )
         for group in groups
     }
-    worst = {name: each.worst for name, each in refined.items()}
-    if n_samples > limit and iterations:
-        everywhere = row_errors(
-            pair.engine, pair.source.rows, pair.target.rows, [each.map for each in refined.values()]
-        ).max(axis=0)
-        worst = {name: float(value) for name, value in zip(refined, everywhere, strict=True)}
-    elif n_samples > limit:
-        worst = {}
     reached = {
-        group: min(worst.get(group, np.inf) / pair.extent, float(errors[group].max()))
-        for group in groups
+        group: min(refined[group].worst / pair.extent, within[group].worst) for group in groups
     }
+    if n_samples > limit:
+        changed = {name: each.map for name, each in refined.items() if each.map is not maps[name]}
+        reached = {group: within[group].worst for group in groups}
+        for name, found in iterate_errors(pair, changed, held_out=False):
+            reached[Group(name)] = min(float(found.max()), within[name].worst)
     proved = {group: refined[group].bound / pair.extent for group in groups}
+    for group in groups:
+        if group.is_isometric:
+            proved[group] = max(proved[group], defect.lower_bound)
     return {str(group): _consistent(group, reached, proved) for group in groups}
 
 
@@ -181,6 +195,12 @@ def _consistent(
     high = min(value for other, value in reached.items() if group.contains(other))
     low = min(high, max(value for other, value in proved.items() if other.contains(group)))
     return Supremum(high=high, low=low if low > 0 else None)
+
+
+def _largest(values: Float, count: int) -> NDArray[np.intp]:
+    if len(values) <= count:
+        return np.arange(len(values))
+    return np.argpartition(-values, count)[:count]
 
 
 def _defect(pair: Pair) -> Defect:
@@ -222,8 +242,9 @@ def _fit(
 def _decide(
     pair: Pair,
     fits: tuple[Fit, ...],
+    maps: Mapping[str, AffineMap],
     within: Mapping[str, Errors],
-    outside: Mapping[str, Errors],
+    errors: Mapping[str, Float],
     options: Options,
 ) -> tuple[Group | None, Agreement]:
     if "identity" in within and within["identity"].worst == 0.0:
@@ -232,25 +253,17 @@ def _decide(
     if n_paired == 0 or smallest_p_value(n_paired, options.permutations) > LEVEL:
         return None, "undecided"
     candidates = {
-        fit.up_to: Candidate(error=fit.error.value, r2=fit.held_out.r2, p_value=fit.p_value)
+        fit.up_to: Candidate(
+            error=fit.error.value,
+            r2=fit.held_out.r2,
+            p_value=fit.p_value,
+            robust_r2=robust_r2(pair, maps[fit.name], fit.held_out.r2),
+        )
         for fit in fits
         if not fit.unmixed and fit.held_out is not None
     }
-    up_to = strictest_group(candidates, outside[CONSTANT].mean.value, options.tolerance)
+    up_to = strictest_group(candidates, float(errors[CONSTANT].mean()), options.tolerance)
     return up_to, agreement_of(candidates, up_to)
-
-
-def _r2_per_direction(pair: Pair, affine_map: AffineMap) -> float:
-    """Average R² over the target's principal directions, none counted below zero."""
-    values, vectors = np.linalg.eigh(pair.target.everything.scatter)
-    axes = vectors[:, values > 1e-10 * values[-1]]
-    x, y = pair.source.paired, pair.target.paired
-    residual = (y - affine_map.predict(x)) @ axes
-    spread = (y - y.mean(axis=0)) @ axes
-    total = np.einsum("ij,ij->j", spread, spread)
-    left = np.einsum("ij,ij->j", residual, residual)
-    share = np.divide(left, total, out=np.ones_like(left), where=total > 0)
-    return float(np.mean(np.clip(1.0 - share, 0.0, 1.0)))
 
 
 def _efficiency(errors: Mapping[str, Errors]) -> float | None:
@@ -264,8 +277,7 @@ def _scatter(
     pair: Pair, affine_map: AffineMap, up_to: Group, label: str | None, labels: Any
 ) -> Scatter:
     target = pair.target
-    _, vectors = np.linalg.eigh(target.everything.scatter)
-    axes = vectors[:, ::-1][:, :2]
+    axes = target.axes[:, :2]
     leading = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
     axes = axes * np.where(leading < 0, -1.0, 1.0)
     if axes.shape[1] == 1:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from upto.core import Group, InputError
 
 
@@ -23,6 +25,15 @@ class Options:
         if self.up_to not in tuple(Group):
             message = f"there is no group {self.up_to!r}: choose one of {', '.join(Group)}."
             raise InputError(message)
+        for name in ("permutations", "refits", "seed"):
+            if not isinstance(getattr(self, name), int | np.integer):
+                message = f"{name} is {getattr(self, name)!r}, but it must be a whole number."
+                raise InputError(message)
+        for name in ("held_out", "tolerance"):
+            value = getattr(self, name)
+            if not isinstance(value, float | int | np.number) or not np.isfinite(value):
+                message = f"{name} is {value!r}, but it must be a finite number."
+                raise InputError(message)
         if not 0 <= self.held_out < 1:
             message = f"held_out is {self.held_out}, but it must be a fraction from 0 to below 1."
             raise InputError(message)

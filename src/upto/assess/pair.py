@@ -10,6 +10,7 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from upto.align import AffineMap, fit_maps, row_errors
+from upto.assess.intervals import r_squared
 from upto.assess.nulls import pairing_p_values
 from upto.assess.prepare import PreparedRun
 from upto.assess.split import Split, take_rows
@@ -17,7 +18,7 @@ from upto.core import Group
 from upto.engines import CrossMoments, Engine, cross_scatters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from upto.unmix import Unmixing
 
@@ -25,7 +26,7 @@ Float = NDArray[np.float64]
 
 ICA_ROW = "ica"
 CONSTANT = "constant"
-_ERROR_BYTES = 2**27
+_ERROR_BYTES = 2**26
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -98,7 +99,8 @@ def candidate_maps(
     same_width = len(moments.source.mean) == len(moments.target.mean)
     defined = [group for group in groups if same_width or group is not Group.IDENTITY]
     maps = {str(group): fitted for group, fitted in fit_maps(defined, moments).items()}
-    if unmixings[0] is not None and unmixings[1] is not None:
+    matching = Group.SIGNED_PERMUTATION in groups
+    if matching and unmixings[0] is not None and unmixings[1] is not None:
         maps[ICA_ROW] = ica_map(unmixings[0], unmixings[1], moments)
     maps[CONSTANT] = _constant(moments)
     return maps
@@ -135,24 +137,26 @@ def ambiguous_matches(correlation: Float) -> int:
     return int((rival >= 0.95 * matched).sum())
 
 
-def errors_by_map(pair: Pair, maps: dict[str, AffineMap], *, held_out: bool) -> dict[str, Float]:
-    """Return the error of every row, or of every held-out row, over the target's diameter."""
+def iterate_errors(
+    pair: Pair, maps: Mapping[str, AffineMap], *, held_out: bool
+) -> Iterator[tuple[str, Float]]:
+    """Yield the error of every row, or of every held-out row, over the diameter, map by map.
+
+    Few vectors exist at a time, so long runs can be summarised in little memory.
+    """
     source, target, keep = pair.source.rows, pair.target.rows, None
     n_rows = pair.split.n_held_out if held_out else len(pair.split.parts)
     if held_out and pair.source.judged is not None and pair.target.judged is not None:
         source, target = pair.source.judged, pair.target.judged
     elif held_out:
         keep = pair.split.parts == 1
-    # A vector of errors a map is kept until it is summarised; few at a time on long data.
     batch = max(2, _ERROR_BYTES // (8 * n_rows))
     names = list(maps)
-    errors: dict[str, Float] = {}
     for start in range(0, len(names), batch):
         chosen = names[start : start + batch]
         found = row_errors(pair.engine, source, target, [maps[name] for name in chosen], keep)
         found /= pair.extent
-        errors |= {name: found[:, column] for column, name in enumerate(chosen)}
-    return errors
+        yield from zip(chosen, found.T, strict=True)
 
 
 def held_out_p_values(
@@ -165,6 +169,34 @@ def held_out_p_values(
         [maps[name] for name in names], source, target, permutations=permutations, seed=seed
     )
     return dict(zip(names, values, strict=True))
+
+
+def robust_r2(pair: Pair, affine_map: AffineMap, r2: float) -> float:
+    """Return R², or that of held-out rows without the outermost where it is smaller.
+
+    One far row that the runs share would otherwise make unrelated runs agree.
+    """
+    x, y = pair.source.paired, pair.target.paired
+    away = np.linalg.norm(y - np.median(y, axis=0), axis=1)
+    kept = np.argsort(away, kind="stable")[: len(y) - -(-len(y) // 100)]
+    if len(kept) < 2:
+        return r2
+    centred = y[kept] - y[kept].mean(axis=0)
+    errors = np.linalg.norm(y[kept] - affine_map.predict(x[kept]), axis=1)
+    return min(r2, r_squared(errors, float(np.vdot(centred, centred))))
+
+
+def r2_per_direction(pair: Pair, affine_map: AffineMap) -> float | None:
+    """Average R² over the target's principal directions, none counted below zero."""
+    x, y, axes = pair.source.paired, pair.target.paired, pair.target.axes
+    if len(y) == 0:
+        return None
+    residual = (y - affine_map.predict(x)) @ axes
+    spread = (y - y.mean(axis=0)) @ axes
+    total = np.einsum("ij,ij->j", spread, spread)
+    left = np.einsum("ij,ij->j", residual, residual)
+    share = np.divide(left, total, out=np.ones_like(left), where=total > 0)
+    return float(np.mean(np.clip(1.0 - share, 0.0, 1.0)))
 
 
 def _constant(moments: CrossMoments) -> AffineMap:

@@ -30,7 +30,7 @@ LARGEST, SMALLEST = 1e140, 1e-140
 NEAR_GAUSSIAN = 3.0
 """Standard errors within which a component counts as Gaussian."""
 _JUDGED_BYTES = 2**26
-GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 30
+GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 400
 """Held-out rows Gaussianity is judged on: at most, and at least."""
 ITERATIONS, WARM_ITERATIONS = 100, 30
 ICA_WORK = 5e11
@@ -43,13 +43,14 @@ class PreparedRun:
 
     `sample` are the first rows in key order, in memory; `judged` are the held-out rows, in memory
     where they fit, in their order in the run; `paired` are the held-out rows whose pairing is
-    permuted.
+    permuted; `axes` are the principal directions, the widest first.
     """
 
     rows: Any
     sample: Float
     judged: Float | None
     paired: Float
+    axes: Float
     pilot: Float
     fitted: Moments
     held_out: Moments
@@ -140,6 +141,7 @@ def prepare_run(
         sample=sample,
         judged=_judged(engine, rows, split),
         paired=take_rows(engine, rows, split.distinct_held_out(paired_rows)),
+        axes=_principal_axes(everything),
         pilot=found.mean,
         fitted=fitted,
         held_out=held_out,
@@ -191,6 +193,13 @@ def _unmix(
         seed=seed,
         max_iterations=iterations,
     )
+
+
+def _principal_axes(part: Moments) -> Float:
+    """Return the principal directions, the widest first, without those of no variance."""
+    values, vectors = np.linalg.eigh(part.scatter)
+    axes: Float = vectors[:, values > 1e-10 * values[-1]][:, ::-1]
+    return axes
 
 
 def _rank(part: Moments) -> int:

@@ -46,7 +46,10 @@ def _of_rows(pair: Pair, fits: tuple[Fit, ...], agreement: Agreement) -> Iterato
     if agreement == "identical":
         yield "UP014", f"{first.name} and {second.name} are equal in every value."
     if agreement == "chance":
-        lowest = min((fit.p_value for fit in fits if fit.p_value is not None), default=1.0)
+        lowest = min(
+            (fit.p_value for fit in fits if fit.p_value is not None and not fit.unmixed),
+            default=1.0,
+        )
         yield "UP009", f"the smallest p-value of any group is {lowest:.2g}."
     if split.n_held_out < MIN_ROWS:
         yield "UP015", f"{split.n_held_out} of {len(split.parts)} rows are held out."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from upto.core import Group
@@ -17,20 +18,19 @@ SAME, CLOSE, PARTIAL = 0.99, 0.9, 0.5
 """Held-out R² from which runs are called the same, close, or partly the same."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """What the verdict needs to know of one group."""
+    """What the verdict needs to know of one group: `robust_r2` leaves the outermost rows out."""
 
-    __slots__ = ("error", "p_value", "r2")
-
-    def __init__(self, *, error: float, r2: float, p_value: float | None) -> None:
-        self.error = error
-        self.r2 = r2
-        self.p_value = p_value
+    error: float
+    r2: float
+    p_value: float | None
+    robust_r2: float
 
     @property
     def counts(self) -> bool:
         """Whether the error beats both chance and the constant map."""
-        return self.p_value is not None and self.p_value <= LEVEL and self.r2 > 0
+        return self.p_value is not None and self.p_value <= LEVEL and self.robust_r2 > 0
 
 
 def strictest_group(
@@ -64,7 +64,7 @@ def agreement_of(candidates: Mapping[Group, Candidate], up_to: Group | None) -> 
             each.p_value is not None and each.p_value <= LEVEL for each in candidates.values()
         )
         return "weak" if related else "chance"
-    r2 = candidates[up_to].r2
+    r2 = candidates[up_to].robust_r2
     if r2 >= SAME:
         return "same"
     if r2 >= CLOSE:
@@ -85,10 +85,18 @@ def is_carried_by_few(r2: float, even: float) -> bool:
     return r2 >= PARTIAL and even < r2 / 2
 
 
+def tempered(agreement: Agreement, r2: float, even: float | None) -> Agreement:
+    """Call agreement that few directions carry partial at most."""
+    strong = agreement in ("same", "close")
+    return "partial" if strong and even is not None and is_carried_by_few(r2, even) else agreement
+
+
 def undecided(n_samples: int, *, asked: float) -> str:
     """Say why nothing was decided: `asked` is the fraction that was to be held out."""
     if asked == 0:
         return "Undecided: no rows were held out, and errors in sample decide nothing."
+    if asked > 0.9:
+        return f"Undecided: holding out {asked:.1%} of {n_samples} rows leaves too few to fit."
     return (
         f"Undecided: of {n_samples} rows too few differ to hold some out and tell agreement from "
         "chance."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
-from upto.cli.output import output_options
+from upto.cli.output import complete_file, output_options, refuse_nan
 from upto.core.group import Group
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("compare", epilog=EPILOG)
-@click.argument("runs", nargs=-1, required=True, metavar="RUN…")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN…", shell_complete=complete_file)
 @click.option(
     "--up-to",
     type=click.Choice([str(group) for group in Group]),
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--tolerance",
     type=click.FloatRange(0),
+    callback=refuse_nan,
     default=0.05,
     show_default=True,
     help="Loss the verdict's group may have against the best one, over the error of the mean.",
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 @click.option(
     "--fail-above",
     type=click.FloatRange(0),
+    callback=refuse_nan,
     help="Exit with 1 if the verdict's error is above this, or no group agrees.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 if there is any finding of a warning.")
@@ -91,7 +93,7 @@ def command(
     upto compare seed0.npy seed1.npy --report report.html
     upto compare runs.npz::a runs.npz::b --format json -o result.json
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
-    output.check(report)
+    output.check(report, inputs=(*runs, *([labels] if labels else [])))
     from upto.assess import compare
     from upto.load import read_runs
 
@@ -124,12 +126,14 @@ def _check_limits(result: Any, fail_above: float | None, *, strict: bool) -> Non
     if fail_above is not None:
         worst = _largest_error(result)
         if worst is None:
-            stop(Exit.LIMIT, f"the runs agree up to no group, so no error is below {fail_above:g}.")
+            stop(Exit.LIMIT, f"no agreement was found, so no error is below {fail_above:g}.")
         elif worst > fail_above:
             stop(Exit.LIMIT, f"the error {worst:.4g} is above the limit of {fail_above:g}.")
     warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
+    if strict and any(finding.code == "UP004" for finding in warnings):
+        stop(Exit.NOT_CONVERGED, "ICA did not converge and --strict was given; see UP004.")
     if strict and warnings:
-        stop(Exit.LIMIT, f"{len(warnings)} findings are warnings and --strict was given.")
+        stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")
 
 
 def _largest_error(result: Any) -> float | None:

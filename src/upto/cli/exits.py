@@ -30,7 +30,7 @@ MEANINGS = {
     Exit.LIMIT: "a --fail-above or --strict limit failed",
     Exit.USAGE: "wrong usage",
     Exit.INPUT: "unusable input",
-    Exit.NOT_CONVERGED: "did not converge",
+    Exit.NOT_CONVERGED: "ICA did not converge, with --strict",
     Exit.INTERRUPTED: "interrupted",
 }
 
@@ -54,12 +54,11 @@ def with_exit_codes(command: Callable[..., Any]) -> Callable[..., Any]:
             raise SystemExit(Exit.DONE) from None
         except Exception as error:
             # Imported here so that `upto --help` stays instant.
-            from upto.core import NotConvergedError, UptoError
+            from upto.core import UptoError
 
             if not isinstance(error, UptoError):
                 raise
-            converged = not isinstance(error, NotConvergedError)
-            stop(Exit.INPUT if converged else Exit.NOT_CONVERGED, str(error))
+            stop(Exit.INPUT, str(error))
 
     return run
 

@@ -9,8 +9,14 @@ import click
 from upto.cli.exits import EPILOG, with_exit_codes
 
 
+def _complete_code(_context: object, _parameter: object, incomplete: str) -> list[str]:
+    from upto.core import RULES
+
+    return [code for code in RULES if code.startswith(incomplete.upper())]
+
+
 @click.command("explain", epilog=EPILOG)
-@click.argument("code", required=False, metavar="[CODE]")
+@click.argument("code", required=False, metavar="[CODE]", shell_complete=_complete_code)
 @with_exit_codes
 def command(code: str | None) -> None:
     """Say what a finding means, why it matters and what to do; without CODE, list them all.

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from upto.cli.exits import EPILOG, with_exit_codes
-from upto.cli.output import output_options
+from upto.cli.output import complete_file, output_options
 
 if TYPE_CHECKING:
     from upto.cli.output import Output
 
 
 @click.command("inspect", epilog=EPILOG)
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", shell_complete=complete_file)
 @click.option("--ica/--no-ica", default=True, show_default=True, help="Look at Gaussianity too.")
 @output_options
 @with_exit_codes
@@ -25,7 +25,7 @@ def command(*, output: Output, run: str, ica: bool) -> None:
     upto inspect embeddings.parquet
     upto inspect runs.npz::seed0 --format json
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
-    output.check()
+    output.check(inputs=(run,))
     from upto.assess import inspect_run
 
     result = inspect_run(

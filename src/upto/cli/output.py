@@ -16,6 +16,8 @@ from upto.core.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from click.shell_completion import CompletionItem
+
     from upto.core import Finding, Progress, Result, Table
 
 FORMATS = ("table", "json", "csv", "md")
@@ -50,12 +52,16 @@ class Output:
             raise InputError(message)
         return _SUFFIXES[suffix]
 
-    def check(self, *paths: Path | None) -> None:
-        """Refuse a place that cannot be written to before any work is done."""
+    def check(self, *paths: Path | None, inputs: tuple[str, ...] = ()) -> None:
+        """Refuse a place that cannot or must not be written to before any work is done."""
         _ = self.chosen_format
+        read = {path.resolve() for given in inputs for path in _files_of(given)}
         for path in (self.path, *paths):
             if path is not None:
                 self.refuse_missing_folder(path)
+                if path.resolve() in read:
+                    message = f"{path} is an input: writing the result there would destroy it."
+                    raise InputError(message)
 
     @staticmethod
     def refuse_missing_folder(path: Path) -> None:
@@ -83,7 +89,7 @@ class Output:
         if self.chosen_format == "json":
             return result.to_json() + "\n"
         if self.chosen_format == "csv":
-            return _main_table(result).to_csv()
+            return result.data_table().to_csv()
         if self.chosen_format == "md":
             tables = "\n".join(
                 f"**{table.title}**\n\n{table.to_markdown()}" for table in result.tables()
@@ -115,6 +121,31 @@ class Output:
 
         watched = self.progress and not self.quiet and sys.stderr.isatty()
         return RichProgress() if watched else SilentProgress()
+
+
+def _files_of(given: str) -> list[Path]:
+    """Name the files behind an argument: itself, and what a manifest lists."""
+    from upto.load.manifest import listed_runs
+
+    file = Path(given.partition("::")[0])
+    if file.suffix.lower() == ".toml" and file.is_file():
+        return [file, *(run.path for run in listed_runs(file))]
+    return [file]
+
+
+def complete_file(_context: object, _parameter: object, incomplete: str) -> list[CompletionItem]:
+    """Offer files in the shell."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def refuse_nan(_context: object, _parameter: object, value: float | None) -> float | None:
+    """Refuse a limit that nothing can exceed."""
+    if value is not None and value != value:
+        message = "nan is not a number that anything can be compared with."
+        raise click.BadParameter(message)
+    return value
 
 
 class _Brief:

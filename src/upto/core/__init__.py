@@ -15,7 +15,7 @@ from upto.core.comparison import (
     Supremum,
 )
 from upto.core.embeddings import Embeddings, GatheringRows, Rows, SelectedRows
-from upto.core.errors import InputError, MissingExtraError, NotConvergedError, UptoError
+from upto.core.errors import InputError, MissingExtraError, UptoError
 from upto.core.estimate import Estimate
 from upto.core.finding import RULES, Finding, Rule, unique_findings
 from upto.core.group import Group
@@ -46,7 +46,6 @@ __all__ = [
     "Inspection",
     "Matrix",
     "MissingExtraError",
-    "NotConvergedError",
     "Progress",
     "Provenance",
     "Result",

@@ -348,3 +348,28 @@ class ComparisonMatrix(Result):
             for matrix in self.matrices
         )
         return (verdicts, *errors)
+
+    def data_table(self) -> Table:
+        """Return one row for every ordered pair and group."""
+        names = [run.name for run in self.runs]
+        rows: list[tuple[Cell, ...]] = [
+            (
+                source,
+                target,
+                matrix.name,
+                matrix.error[i][j],
+                matrix.r2[i][j],
+                matrix.p_value[i][j],
+                str(self.up_to[i][j] or ""),
+            )
+            for matrix in self.matrices
+            for i, source in enumerate(names)
+            for j, target in enumerate(names)
+            if i != j
+        ]
+        heads = ("run", "onto", "up to", "error", "R²", "p", "verdict")
+        return Table(
+            title="Every ordered pair and group",
+            columns=tuple(Column(name=name) for name in heads),
+            rows=tuple(rows),
+        )

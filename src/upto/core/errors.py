@@ -17,7 +17,3 @@ class MissingExtraError(InputError):
             f"{what} needs the package {package}, which is not installed: "
             f"run `pip install 'upto[{extra}]'`."
         )
-
-
-class NotConvergedError(UptoError):
-    """An iteration ended before its criterion was met. The command line exits with 4."""

@@ -194,5 +194,13 @@ RULES: dict[str, Rule] = {
             remedy="Look at R² per direction; compare within classes, or after whitening both "
             "runs.",
         ),
+        Rule(
+            code="UP020",
+            title="ids in some runs only",
+            severity="warning",
+            meaning="Some runs name their rows and others do not: rows were matched by position.",
+            matters="If the rows are in another order, unrelated samples were compared.",
+            remedy="Give every run ids, or make sure that the order is the same.",
+        ),
     )
 }

@@ -63,6 +63,10 @@ class Result:
         """Return the tables of this result, the most important first."""
         raise NotImplementedError
 
+    def data_table(self) -> Table:
+        """Return the table that stands for the result as data: the first one, if no other."""
+        return self.tables()[0]
+
     def plot(self) -> Figure:
         """Draw the result as a matplotlib figure."""
         from upto.report.figures import draw

@@ -38,7 +38,7 @@ def match_rows(
         return tuple(runs), ()
     if any(run.ids is None for run in runs):
         _check_counts(runs)
-        return tuple(runs), ()
+        return tuple(runs), _by_position(runs)
     all_ids = _comparable([np.asarray(run.ids) for run in runs])
     for run, ids in zip(runs, all_ids, strict=True):
         _check_unique(run, ids)
@@ -54,6 +54,14 @@ def match_rows(
             raise InputError(message)
     matched = tuple(_select(run, ids, shared) for run, ids in zip(runs, all_ids, strict=True))
     return matched, _left_out(runs, all_ids, shared)
+
+
+def _by_position(runs: Sequence[Embeddings]) -> tuple[Finding, ...]:
+    named = [run.name for run in runs if run.ids is not None]
+    if not named:
+        return ()
+    message = f"{', '.join(named)} has ids but not every run does: rows were taken in their order."
+    return (Finding(code="UP020", message=message),)
 
 
 def _check_counts(runs: Sequence[Embeddings]) -> None:

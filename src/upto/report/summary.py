@@ -183,7 +183,7 @@ def _facts(result: Comparison, fit: Fit | None) -> tuple[Fact, ...]:
     held_out = f"{result.n_held_out:,} held out" if result.n_held_out else "none held out"
     return (
         group,
-        Fact(label=f"ε · mean error {kind}", value=f"{mean.value:.4f}", detail=interval),
+        Fact(label=f"mean error {kind}", value=f"{mean.value:.4f}", detail=interval),
         chance,
         Fact(label=f"R² {kind}", value=f"{errors.r2:.3f}", detail=direction),
         Fact(label="rows", value=f"{result.n_samples:,}", detail=held_out),

@@ -82,7 +82,9 @@ def test_without_ids_the_numbers_of_rows_must_be_equal():
 
 def test_ids_of_some_runs_only_are_not_used():
     runs = (run("first", ["a", "b"]), run("second", n_samples=2))
-    assert match_rows(runs) == (runs, ())
+    matched, findings = match_rows(runs)
+    assert matched == runs
+    assert [finding.code for finding in findings] == ["UP020"]
     with pytest.raises(InputError, match=r"first has 2 rows but second has 3"):
         match_rows([runs[0], run("second", n_samples=3)])
 

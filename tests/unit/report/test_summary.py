@@ -33,8 +33,8 @@ def test_facts_name_the_group_its_error_and_chance() -> None:
     facts = {fact.label: fact for fact in summarise(sample.comparison()).facts}
     assert facts["up to"].value == "rigid"
     assert facts["up to"].detail == "a rigid motion"
-    assert facts["ε · mean error held out"].value == "0.0312"
-    assert "0.0293 to 0.0334" in facts["ε · mean error held out"].detail
+    assert facts["mean error held out"].value == "0.0312"
+    assert "0.0293 to 0.0334" in facts["mean error held out"].detail
     assert facts["chance"].value == "0.3012"
     assert facts["chance"].detail.startswith("9.65 times the error")
     assert facts["rows"].detail == "300 held out"
@@ -45,7 +45,7 @@ def test_without_held_out_rows_the_facts_say_so() -> None:
     facts = {fact.label: fact for fact in view.facts}
     assert facts["up to"].value == "none"
     assert facts["up to"].detail == "smallest error: affine"
-    assert facts["ε · mean error in sample"].detail == "no interval"
+    assert facts["mean error in sample"].detail == "no interval"
     assert facts["chance"].detail == "not measured"
     assert view.spreads == ()
 
