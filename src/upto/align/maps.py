@@ -255,7 +255,7 @@ def _dropping_rotation(moments: CrossMoments) -> Float:
         matrix = start
         for _ in range(_DROPPING_STEPS):
             stepped = nearest_rotation(cross + slack @ matrix)
-            if error(matrix) - error(stepped) <= 1e-12 * abs(error(matrix)):
+            if error(matrix) - error(stepped) <= 1e-9 * abs(error(matrix)):
                 break
             matrix = stepped
         if best is None or error(matrix) < error(best):
@@ -263,7 +263,7 @@ def _dropping_rotation(moments: CrossMoments) -> Float:
     return start if best is None else best
 
 
-_DROPPING_STEPS = 100
+_DROPPING_STEPS = 30
 
 
 def _rescaled(isometry: AffineMap, moments: CrossMoments) -> AffineMap:
