@@ -35,7 +35,7 @@ def write_pair(folder, n_samples, width):
 
 def run(size):
     n_samples, width = SIZES[size]
-    with tempfile.TemporaryDirectory(dir=".") as folder:
+    with tempfile.TemporaryDirectory() as folder:
         paths = write_pair(Path(folder), n_samples, width)
         record = {}
         started = time.perf_counter()

@@ -180,8 +180,8 @@ RULES: dict[str, Rule] = {
             title="runs of different width",
             severity="note",
             meaning="The runs have different numbers of coordinates.",
-            matters="The identity is not defined; permutations and rigid maps are taken in the "
-            "wider space and the error in the target's own coordinates.",
+            matters="The identity is not defined. A narrower source is embedded, a wider one loses "
+            "coordinates; the error is measured in the target's own coordinates.",
             remedy="Nothing is needed.",
         ),
         Rule(
