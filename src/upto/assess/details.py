@@ -200,7 +200,8 @@ def _consistent(
 def _largest(values: Float, count: int) -> NDArray[np.intp]:
     if len(values) <= count:
         return np.arange(len(values))
-    return np.argpartition(-values, count)[:count]
+    # A view would keep the positions of all rows alive.
+    return np.argpartition(-values, count)[:count].copy()
 
 
 def _defect(pair: Pair) -> Defect:
