@@ -176,7 +176,7 @@ def test_the_scaled_permutation_is_the_best_of_all(source_width, target_width, r
         )
 
 
-@pytest.mark.parametrize(("source_width", "target_width"), [(1, 1), (5, 5), (3, 6), (6, 3)])
+@pytest.mark.parametrize(("source_width", "target_width"), [(1, 1), (5, 5), (3, 6)])
 def test_the_rigid_map_is_scipys(source_width, target_width, rng):
     width = max(source_width, target_width)
     source, target = pair(rng, 40, source_width, target_width)
@@ -190,6 +190,15 @@ def test_the_rigid_map_is_scipys(source_width, target_width, rng):
     if source_width == target_width:
         np.testing.assert_allclose(found.linear(), rotation, atol=ROUNDING)
         np.testing.assert_allclose(found.predict(source), x @ rotation + target.mean(axis=0))
+
+
+def test_a_rigid_map_that_drops_coordinates_beats_the_padded_one(rng):
+    source, target = pair(rng, 40, 6, 3)
+    x, y = centred(source), centred(target)
+    rotation, _ = scipy.linalg.orthogonal_procrustes(x, padded(y, 6))
+    found = fitted(Group.RIGID, source, target).linear()
+    np.testing.assert_allclose(found.T @ found, np.eye(3), atol=ROUNDING)
+    assert np.sum((y - x @ found) ** 2) <= np.sum((y - x @ rotation[:, :3]) ** 2)
 
 
 @pytest.mark.parametrize(("source_width", "target_width"), [(1, 1), (5, 5), (3, 6)])
