@@ -19,7 +19,7 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from upto.core import Group, InputError
-from upto.engines import RANK_TOLERANCE, nearest_rotation, pseudo_inverse
+from upto.engines import RANK_TOLERANCE, nearest_rotation, pseudo_inverse, varying
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -211,7 +211,8 @@ def _drops_coordinates(moments: CrossMoments) -> bool:
 
 def _scaled_permutation(moments: CrossMoments) -> AffineMap:
     variance = np.diag(moments.source.scatter)
-    inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0)[:, None]
+    alive = varying(np.sqrt(variance))
+    inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=alive)[:, None]
     slope = moments.cross * inverse
     return _matched(moments, gain=moments.cross * slope, coefficient=slope)
 

@@ -1,6 +1,6 @@
 """Engines carry the passes: where rows live and how blocks of them are summed."""
 
-from upto.engines.algebra import RANK_TOLERANCE, nearest_rotation, pseudo_inverse
+from upto.engines.algebra import RANK_TOLERANCE, nearest_rotation, pseudo_inverse, varying
 from upto.engines.base import Engine, add, block_length
 from upto.engines.choose import ENGINE_NAMES, choose_engine
 from upto.engines.passes import (
@@ -31,4 +31,5 @@ __all__ = [
     "nearest_rotation",
     "pseudo_inverse",
     "survey",
+    "varying",
 ]

@@ -12,6 +12,13 @@ RANK_TOLERANCE = 1e-12
 """Directions whose variance is below this fraction of the largest are taken as absent."""
 
 
+def varying(deviation: Float) -> NDArray[np.bool_]:
+    """Say which coordinates vary by more than rounding beside the widest one."""
+    # Removing what lies in lost directions would amplify rounding by the ratio of the scales.
+    alive: NDArray[np.bool_] = deviation > 1e-13 * deviation.max(initial=0.0)
+    return alive
+
+
 def pseudo_inverse(scatter: Float, rank_tolerance: float = RANK_TOLERANCE) -> Float:
     """Return the Moore-Penrose inverse of a scatter matrix.
 
@@ -19,8 +26,7 @@ def pseudo_inverse(scatter: Float, rank_tolerance: float = RANK_TOLERANCE) -> Fl
     coordinate does not hide the small ones.
     """
     deviation = np.sqrt(np.diag(scatter))
-    # Removing what lies in lost directions would amplify rounding by the ratio of the scales.
-    alive = deviation > 1e-13 * deviation.max(initial=0.0)
+    alive = varying(deviation)
     inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=alive)
     values, vectors = np.linalg.eigh(scatter * np.outer(inverse, inverse))
     kept = values > rank_tolerance * max(values[-1], np.finfo(float).tiny)
