@@ -74,11 +74,7 @@ def compare_in_detail(
             moments.everything,
             (source.unmixing_in_sample, target.unmixing_in_sample),
         )
-        total = float(np.trace(target.everything.scatter)) / pair.extent**2
-        within, worst_rows = dict[str, Errors](), dict[str, Any]()
-        for name, found in iterate_errors(pair, in_sample_maps, held_out=False):
-            within[name] = summarise(found, total)
-            worst_rows[name] = _largest(found, SUPREMUM_WORST)
+        within, worst_rows = _in_sample_errors(pair, in_sample_maps)
         advance(1)
         defect = _defect(pair)
         suprema = _suprema(pair, in_sample_maps, within, worst_rows, defect)
@@ -133,6 +129,19 @@ def compare_in_detail(
         scatter=_scatter(pair, maps[pictured], pictured, label, labels),
         provenance=Provenance(call="", seed=options.seed, engine="", seconds=0.0, versions={}),
     )
+
+
+def _in_sample_errors(
+    pair: Pair, maps: Mapping[str, AffineMap]
+) -> tuple[dict[str, Errors], dict[str, NDArray[np.intp]]]:
+    """Summarise errors in sample and find the rows with the largest, keeping no error vector."""
+    total = float(np.trace(pair.target.everything.scatter)) / pair.extent**2
+    summaries: dict[str, Errors] = {}
+    worst_rows: dict[str, NDArray[np.intp]] = {}
+    for name, errors in iterate_errors(pair, maps, held_out=False):
+        summaries[name] = summarise(errors, total)
+        worst_rows[name] = _largest(errors, SUPREMUM_WORST)
+    return summaries, worst_rows
 
 
 def _held_out_errors(pair: Pair, errors: Mapping[str, Float], seed: int) -> dict[str, Errors]:

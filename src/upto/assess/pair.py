@@ -26,7 +26,7 @@ Float = NDArray[np.float64]
 
 ICA_ROW = "ica"
 CONSTANT = "constant"
-_ERROR_BYTES = 2**26
+_ERROR_BYTES = 2**25
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -150,7 +150,7 @@ def iterate_errors(
         source, target = pair.source.judged, pair.target.judged
     elif held_out:
         keep = pair.split.parts == 1
-    batch = max(2, _ERROR_BYTES // (8 * n_rows))
+    batch = max(1, _ERROR_BYTES // (8 * n_rows))
     names = list(maps)
     for start in range(0, len(names), batch):
         chosen = names[start : start + batch]
