@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from pydoc import locate
 
 import numpy as np
 import pytest
@@ -162,6 +163,7 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, rng):
     np.save("seed0.npy", rows)
     np.save("seed1.npy", rows[:, ::-1] + 1)
     names: dict[str, object] = {"__name__": "page"}
+    n_run = 0
     for block in blocks_of(page):
         if block.language == "toml":
             Path("runs.toml").write_text(block.text, encoding="utf-8")
@@ -169,8 +171,11 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, rng):
             continue
         elif block.language == "python":
             run_python(page, block, names)
+            n_run += 1
         else:
             run_console(block)
+            n_run += 1
+    assert n_run > 0
 
 
 def test_blocks_that_are_not_run_say_why():
@@ -207,12 +212,9 @@ def test_every_public_name_is_in_the_api():
 
 def test_every_name_of_the_api_page_exists():
     text = (DOCS / "python-api.md").read_text(encoding="utf-8")
-    for name in re.findall(r"auto\w+:: upto\.([\w.]+)", text):
-        value = upto
-        for part in name.split("."):
-            if not hasattr(value, part):
-                __import__(f"{value.__name__}.{part}")
-            value = getattr(value, part)
+    names = re.findall(r"auto\w+:: upto\.([\w.]+)", text)
+    assert [name for name in names if locate(f"upto.{name}") is None] == []
+    assert locate("upto.no_such_name") is None
 
 
 def test_every_command_has_a_section():

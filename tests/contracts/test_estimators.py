@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from upto import ICA, Aligner
 from upto.core import Group, InputError
@@ -34,6 +34,19 @@ ESTIMATORS = [
 @parametrize_with_checks(ESTIMATORS, xfail_strict=True)
 def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
     check(estimator)
+
+
+class Forgetful(Aligner):
+    """An estimator that changes the rows it was given, which the checks must notice."""
+
+    def fit(self, X, y):
+        X += 1.0
+        return super().fit(X, y)
+
+
+def test_the_checks_can_fail():
+    found = check_estimator(Forgetful(), on_fail=None, on_skip=None)
+    assert "failed" in {each["status"] for each in found}
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import platform
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -46,7 +47,7 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-class Result:
+class Result(ABC):
     """Base of results: subclasses are frozen dataclasses and say their `kind` and `schema`.
 
     Subclasses have `verdict`, `findings`, `provenance` and `tables()`.
@@ -59,9 +60,9 @@ class Result:
     findings: tuple[Finding, ...]
     provenance: Provenance
 
+    @abstractmethod
     def tables(self) -> tuple[Table, ...]:
         """Return the tables of this result, the most important first."""
-        raise NotImplementedError
 
     def data_table(self) -> Table:
         """Return the table that stands for the result as data: the first one, if no other."""

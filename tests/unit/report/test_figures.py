@@ -66,5 +66,8 @@ def test_a_kind_without_a_figure_says_so() -> None:
         kind = "other"
         schema = 1
 
+        def tables(self) -> tuple[Table, ...]:
+            return ()
+
     with pytest.raises(InputError, match="'other' has no figure"):
         draw(Other())

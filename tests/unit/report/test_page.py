@@ -70,7 +70,10 @@ def test_hostile_names_are_escaped_everywhere() -> None:
 
 
 def test_names_that_no_encoding_can_write_do_not_stop_the_page(tmp_path: Path) -> None:
-    Report([sample.comparison(first="run\udce9.npy")]).write(tmp_path / "report.html")
+    path = Report([sample.comparison(first="run\udce9.npy")]).write(tmp_path / "report.html")
+    page = path.read_text(encoding="utf-8")
+    assert "run" in page
+    assert page.rstrip().endswith("</html>")
 
 
 def test_templates_never_switch_escaping_off() -> None:
