@@ -4,7 +4,7 @@ import sys
 import pytest
 from browser import sample_results as sample
 
-from upto.core import InputError, MissingExtraError, Result
+from upto.core import InputError, MissingExtraError, Result, Table
 from upto.report import draw
 
 
