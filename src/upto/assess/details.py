@@ -9,29 +9,11 @@ import numpy as np
 from upto.align import smallest_worst_error
 from upto.assess.chance import Chance, chance_level
 from upto.assess.intervals import histogram, mean_intervals, summarise
-from upto.assess.nulls import smallest_p_value
-from upto.assess.pair import (
-    CONSTANT,
-    ICA_ROW,
-    Pair,
-    candidate_maps,
-    held_out_p_values,
-    iterate_errors,
-    pair_moments,
-    r2_per_direction,
-    robust_r2,
-)
+from upto.assess.judging import judge
+from upto.assess.pair import CONSTANT, ICA_ROW, Pair, candidate_maps, iterate_errors, pair_moments
 from upto.assess.remarks import remarks
-from upto.assess.verdict import (
-    LEVEL,
-    Candidate,
-    agreement_of,
-    sentence,
-    strictest_group,
-    tempered,
-)
+from upto.assess.verdict import sentence
 from upto.core import (
-    Agreement,
     Comparison,
     Defect,
     Errors,
@@ -79,27 +61,19 @@ def compare_in_detail(
         defect = _defect(pair)
         suprema = _suprema(pair, in_sample_maps, within, worst_rows, defect)
         advance(1)
-        maps, errors, p_values = in_sample_maps, dict[str, Any](), dict[str, float]()
-        if split.n_held_out:
-            unmixings = (source.unmixing, target.unmixing)
-            maps = candidate_maps(options.groups, moments.fitted, unmixings)
-            errors = dict(iterate_errors(pair, maps, held_out=True))
-            p_values = held_out_p_values(
-                pair, maps, permutations=options.permutations, seed=options.seed
-            )
+        judgement = judge(pair, moments, options)
+        outcome, maps = judgement.outcome, judgement.maps
+        errors = judgement.errors if split.n_held_out else {}
         outside = _held_out_errors(pair, errors, options.seed)
         advance(1)
         chance = chance_level(pair, options, advance)
         advance(1)
     fits = tuple(
-        _fit(name, within, outside, errors, chance, p_values, suprema)
+        _fit(name, within, outside, errors, chance, outcome.candidates[name].p_value, suprema)
         for name in maps
         if name != CONSTANT
     )
-    up_to, agreement = _decide(pair, fits, maps, within, errors, options)
-    even = None if up_to is None else r2_per_direction(pair, maps[up_to])
-    if up_to is not None and agreement != "identical":
-        agreement = tempered(agreement, outside[up_to].r2, even)
+    up_to = outcome.up_to
     chosen = next((fit for fit in fits if fit.up_to is up_to and not fit.unmixed), None)
     pictured = up_to or min(
         (Group(name) for name in maps if name not in (CONSTANT, ICA_ROW)),
@@ -112,20 +86,20 @@ def compare_in_detail(
         n_held_out=split.n_held_out,
         fits=fits,
         defect=defect,
-        r2_per_direction=even,
+        r2_per_direction=outcome.even,
         efficiency=_efficiency(outside),
         efficiency_in_sample=_efficiency(within),
         up_to=up_to,
-        agreement=agreement,
+        agreement=outcome.agreement,
         verdict=sentence(
-            agreement,
+            outcome.agreement,
             up_to,
             chosen,
             n_samples=len(split.parts),
             asked=options.held_out,
-            even=even,
+            even=outcome.even,
         ),
-        findings=remarks(pair, fits, moments.fitted, chosen, agreement, even, options),
+        findings=remarks(pair, fits, moments.fitted, chosen, outcome, options),
         scatter=_scatter(pair, maps[pictured], pictured, label, labels),
         provenance=Provenance(call="", seed=options.seed, engine="", seconds=0.0, versions={}),
     )
@@ -225,7 +199,7 @@ def _fit(
     outside: Mapping[str, Errors],
     errors: Mapping[str, Float],
     chance: Chance,
-    p_values: Mapping[str, float],
+    p_value: float | None,
     suprema: Mapping[str, Supremum],
 ) -> Fit:
     own, shuffled = errors.get(name), chance.errors.get(name)
@@ -242,38 +216,11 @@ def _fit(
         held_out=outside.get(name),
         chance_in_sample=chance.in_sample.get(name),
         chance=chance.held_out.get(name),
-        p_value=p_values.get(name),
+        p_value=p_value,
         supremum=suprema.get(name),
         histogram=picture(own),
         chance_histogram=picture(shuffled),
     )
-
-
-def _decide(
-    pair: Pair,
-    fits: tuple[Fit, ...],
-    maps: Mapping[str, AffineMap],
-    within: Mapping[str, Errors],
-    errors: Mapping[str, Float],
-    options: Options,
-) -> tuple[Group | None, Agreement]:
-    if "identity" in within and within["identity"].worst == 0.0:
-        return Group.IDENTITY, "identical"
-    n_paired = len(pair.source.paired)
-    if n_paired == 0 or smallest_p_value(n_paired, options.permutations) > LEVEL:
-        return None, "undecided"
-    candidates = {
-        fit.up_to: Candidate(
-            error=fit.error.value,
-            r2=fit.held_out.r2,
-            p_value=fit.p_value,
-            robust_r2=robust_r2(pair, maps[fit.name], fit.held_out.r2),
-        )
-        for fit in fits
-        if not fit.unmixed and fit.held_out is not None
-    }
-    up_to = strictest_group(candidates, float(errors[CONSTANT].mean()), options.tolerance)
-    return up_to, agreement_of(candidates, up_to)
 
 
 def _efficiency(errors: Mapping[str, Errors]) -> float | None:

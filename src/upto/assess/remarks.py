@@ -13,6 +13,7 @@ from upto.measure import ica_efficiency
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from upto.assess.judging import Outcome
     from upto.assess.options import Options
     from upto.assess.pair import Pair
     from upto.core import Agreement, Fit
@@ -27,14 +28,13 @@ def remarks(
     fits: tuple[Fit, ...],
     moments: CrossMoments,
     chosen: Fit | None,
-    agreement: Agreement,
-    even: float | None,
+    outcome: Outcome,
     options: Options,
 ) -> tuple[Finding, ...]:
-    """Return the findings of a pair; `chosen` is the verdict's fit, `even` its R² per direction."""
+    """Return the findings of a pair; `chosen` is the verdict's fit."""
     messages = [
-        *_of_rows(pair, fits, agreement),
-        *_of_directions(chosen, even),
+        *_of_rows(pair, fits, outcome.agreement),
+        *_of_directions(chosen, outcome.even),
         *_of_groups(pair, fits, options),
         *_of_components(pair, fits, moments),
     ]
