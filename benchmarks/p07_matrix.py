@@ -7,7 +7,7 @@ import numpy as np
 import upto
 from benchmarks.measure import interleaved, publish
 
-SIZES = {"quick": (6, 2_000, 128), "full": (6, 10_000, 512)}
+SIZES = {"quick": (6, 2_000, 128), "full": (10, 10_000, 512)}
 
 
 def runs_of(count, n_samples, width):

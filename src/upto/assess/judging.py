@@ -15,11 +15,11 @@ from upto.assess.pair import (
     CONSTANT,
     Pair,
     PairMoments,
+    bulk_r2,
     candidate_maps,
     held_out_p_values,
     iterate_errors,
     r2_per_direction,
-    robust_r2,
 )
 from upto.assess.verdict import LEVEL, Candidate, agreement_of, strictest_group, tempered
 from upto.core import Agreement, Group
@@ -70,6 +70,7 @@ def judge(pair: Pair, moments: PairMoments, options: Options) -> Judgement:
         p_values = held_out_p_values(
             pair, maps, permutations=options.permutations, seed=options.seed
         )
+    without_outermost = bulk_r2(pair, maps)
     candidates = {}
     for name, found in errors.items():
         r2 = r_squared(found, total)
@@ -77,7 +78,7 @@ def judge(pair: Pair, moments: PairMoments, options: Options) -> Judgement:
             error=float(found.mean()),
             r2=r2,
             p_value=p_values.get(name),
-            robust_r2=robust_r2(pair, maps[name], r2),
+            robust_r2=min(r2, without_outermost.get(name, r2)),
         )
     outcome = _outcome(pair, maps, candidates, options)
     return Judgement(maps=maps, errors=errors, outcome=outcome)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import random_stream
+from upto.measure import squared_distances
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +39,7 @@ def pairing_p_values(
     rows = np.arange(len(source))
     scores = []
     for affine_map in maps:
-        distances = _distances(affine_map.predict(source), target)
+        distances = np.sqrt(squared_distances(affine_map.predict(source), target))
         means = distances[rows, orders].mean(axis=1)
         spread = means.std()
         scores.append((means - means.mean()) / spread if spread > 0 else np.zeros_like(means))
@@ -80,12 +81,3 @@ def _pairings(n_rows: int, permutations: int, seed: int) -> NDArray[np.intp]:
     rng = random_stream(seed, "pairings")
     drawn = [rng.permutation(n_rows) for _ in range(permutations)]
     return np.stack([np.arange(n_rows), *drawn])
-
-
-def _distances(predicted: Float, target: Float) -> Float:
-    centre = target.mean(axis=0)
-    predicted, target = predicted - centre, target - centre
-    squared = np.einsum("ij,ij->i", predicted, predicted)[:, None]
-    squared = squared + np.einsum("ij,ij->i", target, target) - 2 * predicted @ target.T
-    distances: Float = np.sqrt(np.maximum(squared, 0.0))
-    return distances

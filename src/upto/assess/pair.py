@@ -171,19 +171,22 @@ def held_out_p_values(
     return dict(zip(names, values, strict=True))
 
 
-def robust_r2(pair: Pair, affine_map: AffineMap, r2: float) -> float:
-    """Return R², or that of held-out rows without the outermost where it is smaller.
+def bulk_r2(pair: Pair, maps: Mapping[str, AffineMap]) -> dict[str, float]:
+    """Return every map's R² on held-out rows without the outermost; none where too few are left.
 
     One far row that the runs share would otherwise make unrelated runs agree.
     """
     x, y = pair.source.paired, pair.target.paired
+    if len(y) < 3:
+        return {}
     away = np.linalg.norm(y - np.median(y, axis=0), axis=1)
     kept = np.argsort(away, kind="stable")[: len(y) - -(-len(y) // 100)]
-    if len(kept) < 2:
-        return r2
-    centred = y[kept] - y[kept].mean(axis=0)
-    errors = np.linalg.norm(y[kept] - affine_map.predict(x[kept]), axis=1)
-    return min(r2, r_squared(errors, float(np.vdot(centred, centred))))
+    x, y = x[kept], y[kept]
+    total = float(np.vdot(centred := y - y.mean(axis=0), centred))
+    return {
+        name: r_squared(np.linalg.norm(y - affine_map.predict(x), axis=1), total)
+        for name, affine_map in maps.items()
+    }
 
 
 def r2_per_direction(pair: Pair, affine_map: AffineMap) -> float | None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import GatheringRows, random_stream
+from upto.engines import select_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,12 +104,7 @@ def take_rows(engine: Engine, rows: Any, index: NDArray[np.intp]) -> Float:
         return np.asarray(rows.gather(ordered), dtype=np.float64)[back]
     keep = np.zeros(rows.shape[0], dtype=bool)
     keep[index] = True
-    gathered: Float = engine.map_blocks(_select, rows, keep)
-    return gathered[back]
-
-
-def _select(xp: Any, x: Any, keep: Any) -> Arrays:
-    return (x[keep],)
+    return select_rows(engine, rows, keep)[back]
 
 
 def _hash_rows(xp: Any, x: Any, multipliers: Any) -> Arrays:

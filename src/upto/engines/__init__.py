@@ -10,6 +10,7 @@ from upto.engines.passes import (
     cross_moments,
     cross_scatters,
     moments,
+    select_rows,
     survey,
 )
 from upto.engines.threads import ThreadsEngine
@@ -30,6 +31,7 @@ __all__ = [
     "moments",
     "nearest_rotation",
     "pseudo_inverse",
+    "select_rows",
     "survey",
     "varying",
 ]

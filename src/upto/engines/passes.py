@@ -102,6 +102,12 @@ def moments(engine: Engine, rows: Any, pilot: Float, parts: NDArray[np.int8]) ->
     ]
 
 
+def select_rows(engine: Engine, rows: Any, keep: NDArray[np.bool_]) -> Float:
+    """Bring the rows a mask keeps into memory, in one pass."""
+    kept: Float = engine.map_blocks(_select, rows, keep)
+    return kept
+
+
 def cross_scatters(
     engine: Engine,
     source: Any,
@@ -153,6 +159,10 @@ def cross_moments(
 
 
 _PILOT_ROWS = 256
+
+
+def _select(xp: Any, x: Any, keep: Any) -> Arrays:
+    return (x[keep],)
 
 
 def _survey(xp: Any, x: Any) -> Arrays:

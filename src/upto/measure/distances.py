@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import Diameter
+from upto.engines import select_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +56,7 @@ def diameter(
     width = rows.shape[1]
     fits = candidates.sum() * width * 8 <= _CANDIDATE_BYTES
     if fits and 2.0 * width * _pairs_above(radii[candidates], lower) <= exact_work:
-        points = engine.map_blocks(_select, rows, candidates) - ball
+        points = select_rows(engine, rows, candidates) - ball
         value = _exact(points, radii[candidates], lower)
         return Diameter(value=value, upper=value, exact=True, quantile=min(quantile, value))
     return Diameter(value=lower, upper=upper, exact=False, quantile=min(quantile, upper))
@@ -66,7 +67,7 @@ def distance_quantile(points: Float, level: float) -> float:
     n_points = len(points)
     if n_points < 2:
         return 0.0
-    squared = _squared_distances(points, points)
+    squared = squared_distances(points, points)
     above = squared[np.triu_indices(n_points, 1)]
     return float(np.sqrt(np.quantile(above, level)))
 
@@ -82,8 +83,8 @@ def near_isometry_defect(source: Float, target: Float) -> float:
     one_sided = source.shape[1] > target.shape[1]
     for start in range(0, len(source), block):
         rows = slice(start, start + block)
-        change = np.sqrt(_squared_distances(target[rows], target))
-        change -= np.sqrt(_squared_distances(source[rows], source))
+        change = np.sqrt(squared_distances(target[rows], target))
+        change -= np.sqrt(squared_distances(source[rows], source))
         worst = max(worst, float(change.max() if one_sided else np.abs(change).max()))
     return worst
 
@@ -96,10 +97,6 @@ def _radii(engine: Engine, rows: Any, centre: Float) -> Float:
 def _distance_to(xp: Any, x: Any, centre: Any) -> Arrays:
     x = x - centre
     return (xp.sqrt(xp.linalg.vecdot(x, x)),)
-
-
-def _select(xp: Any, x: Any, keep: Any) -> Arrays:
-    return (x[keep],)
 
 
 def _sweeps(engine: Engine, rows: Any, centre: Float, starts: NDArray[np.intp]) -> float:
@@ -136,7 +133,7 @@ def _enclosing_centre(engine: Engine, rows: Any, radii: Float) -> Float:
     outermost = np.argsort(-radii, kind="stable")[:_CORE_ROWS]
     keep = np.zeros(len(radii), dtype=bool)
     keep[outermost] = True
-    core: Float = engine.map_blocks(_select, rows, keep)
+    core = select_rows(engine, rows, keep)
     centre: Float = core.mean(axis=0)
     for step in range(1, 101):
         away = core - centre
@@ -171,7 +168,8 @@ def _exact(points: Float, radii: Float, lower: float) -> float:
     return best
 
 
-def _squared_distances(first: Float, second: Float) -> Float:
+def squared_distances(first: Float, second: Float) -> Float:
+    """Return the squared distance from every row of the first to every row of the second."""
     # Centring first keeps the expansion exact for rows far from the origin.
     centre = second.mean(axis=0)
     first, second = first - centre, second - centre

@@ -80,7 +80,7 @@ def _comparison(result: Comparison) -> Figure:
     # A dollar in a run's name is a dollar, not mathematics.
     axes.set_title(title, loc="left", fontsize=10, parse_math=False)
     _plain(axes)
-    _keys(figure, axes)
+    _keys(figure)
     return figure
 
 
@@ -93,7 +93,7 @@ def _plain(axes: Axes) -> None:
     axes.tick_params(axis="x", color=_GREY)
 
 
-def _keys(figure: Figure, axes: Axes) -> None:
+def _keys(figure: Figure) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
