@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -219,6 +221,14 @@ def test_wrong_usage_exits_with_two(upto, pair, option):
     assert upto("compare", *pair, *option).exit_code == 2
 
 
+def _wait_until_mapped(process, name):
+    maps = Path(f"/proc/{process.pid}/maps")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and name not in maps.read_text():
+        time.sleep(0.05)
+    time.sleep(0.5)
+
+
 def test_an_interrupt_exits_with_130_and_writes_nothing(tmp_path):
     rng = np.random.default_rng(0)
     for name in ("a", "b"):
@@ -228,8 +238,10 @@ def test_an_interrupt_exits_with_130_and_writes_nothing(tmp_path):
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        # A suite that runs in the background ignores interrupts, and its children would too.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
-    time.sleep(4)
+    _wait_until_mapped(process, "b.npy")
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr.decode()
