@@ -8,13 +8,21 @@ export OPENBLAS_NUM_THREADS ?= 2
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml
-	test -x $(PY) || python3 -m venv $(VENV)
+$(PY):
+	python3 -m venv $(VENV)
 	$(PY) -m pip install --quiet --upgrade pip
-	$(PY) -m pip install --quiet --editable ".[all,testing]" --group dev
-	touch $(STAMP)
 
-demo: setup
+$(STAMP): pyproject.toml | $(PY)
+	$(PY) -m pip install --quiet torch==2.13.0 # first and pinned: an open range may bring gigabytes
+	$(PY) -m pip install --quiet --editable ".[all,testing]" --group dev
+	touch $(STAMP) $(VENV)/.demo
+
+# The demo needs no engine but threads, and is not kept waiting for the large ones.
+$(VENV)/.demo: pyproject.toml | $(PY)
+	$(PY) -m pip install --quiet --editable ".[report,plot]"
+	touch $(VENV)/.demo
+
+demo: $(VENV)/.demo
 	$(VENV)/bin/upto demo --output report.html
 
 # The browser of the page tests; where it may not be installed, those tests say why they skip.

@@ -3,25 +3,48 @@
 from __future__ import annotations
 
 import argparse
+import inspect
+from importlib import import_module
+from pathlib import Path
 
-from benchmarks import memory, p06_compare, p07_matrix, p08_signed_permutation, p17_startup
+from benchmarks.measure import session
 
 BENCHMARKS = {
-    "p06": p06_compare,
-    "p07": p07_matrix,
-    "p08": p08_signed_permutation,
-    "p17": p17_startup,
-    "memory": memory,
+    "p01": "p01_ica",
+    "p03": "p03_gpu",
+    "p04": "p04_disk",
+    "p05": "p05_cluster",
+    "p06": "p06_compare",
+    "p07": "p07_matrix",
+    "p08": "p08_signed_permutation",
+    "p11": "p11_restarts",
+    "p17": "p17_startup",
+    "memory": "memory",
 }
+PUBLISHED, QUICK = Path(__file__).parent / "results", Path("build/benchmarks")
 
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], help="all by default")
     parser.add_argument("--full", action="store_true", help="the sizes of the published figures")
+    parser.add_argument("--rounds", type=int, help="rounds of each contestant, where there is one")
+    parser.add_argument("--data", type=Path, help="a folder of npz files with real embeddings")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        help=f"folder of the JSON files; by default {PUBLISHED.name} here, or {QUICK} for quick "
+        "sizes, which shall not replace published figures",
+    )
     arguments = parser.parse_args()
+    session.size = "full" if arguments.full else "quick"
+    session.results = arguments.results or (PUBLISHED if arguments.full else QUICK)
     for name in arguments.names or BENCHMARKS:
-        BENCHMARKS[name].run("full" if arguments.full else "quick")
+        # Imported one by one: a machine may have the packages of one benchmark only.
+        run = import_module(f"benchmarks.{BENCHMARKS[name]}").run
+        options = {"rounds": arguments.rounds, "data": arguments.data}
+        taken = inspect.signature(run).parameters
+        run(session.size, **{key: value for key, value in options.items() if key in taken})
 
 
 if __name__ == "__main__":

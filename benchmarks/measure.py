@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import platform
 import statistics
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 
-RESULTS = Path(__file__).parent / "results"
+
+@dataclass(slots=True)
+class Session:
+    """What the command line asked of all benchmarks of a run."""
+
+    results: Path = Path("build/benchmarks")
+    size: str = "quick"
+
+
+session = Session()
 
 
 def interleaved(contestants, repeats=3):
@@ -39,6 +51,70 @@ def product_rate(width, n_rows=4096, dtype=np.float64, seconds=1.0):
         first.T @ second
         count += 1
     return count * 2.0 * n_rows * width**2 / (time.perf_counter() - started)
+
+
+def pass_rate(width, dtype=np.float32, n_rows=4096, seconds=0.5):
+    """Return the operations a second of the two products of a pass, by the better of two ways.
+
+    BLAS may spread each product over all cores, or each core may do products of its own.
+    """
+    from threadpoolctl import threadpool_limits
+
+    n_threads = os.cpu_count() or 1
+    rates = []
+    for in_pool, in_blas in ((1, n_threads), (n_threads, 1)):
+        with threadpool_limits(in_blas, "blas"), ThreadPoolExecutor(in_pool) as pool:
+            works = [pool.submit(_products, width, dtype, n_rows, seconds) for _ in range(in_pool)]
+            rates.append(sum(work.result() for work in works))
+    return max(rates)
+
+
+def _products(width, dtype, n_rows, seconds):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(n_rows, width)).astype(dtype)
+    unmixing = rng.normal(size=(width, width)).astype(dtype)
+    count, started = 0, time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        (rows @ unmixing).T @ rows
+        count += 1
+    return count * 4.0 * n_rows * width**2 / (time.perf_counter() - started)
+
+
+def memory_rate(n_bytes=2**28, repeats=5):
+    """Return the bytes a second that all cores read from memory."""
+    n_threads = os.cpu_count() or 1
+    parts = np.array_split(np.ones(n_bytes // 4, dtype=np.float32), n_threads)
+    best = np.inf
+    with ThreadPoolExecutor(n_threads) as pool:
+        for _ in range(repeats):
+            started = time.perf_counter()
+            list(pool.map(np.max, parts))
+            best = min(best, time.perf_counter() - started)
+    return n_bytes / best
+
+
+def available_memory():
+    """Return the bytes of memory that can be taken without pushing others out."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+@contextmanager
+def all_cores():
+    """Let BLAS and torch use every core, whatever the environment says."""
+    from threadpoolctl import threadpool_limits
+
+    n_threads = os.cpu_count() or 1
+    try:
+        import torch
+    except ImportError:
+        pass
+    else:
+        torch.set_num_threads(n_threads)
+    with threadpool_limits(n_threads, "blas"):
+        yield
 
 
 def _anonymous_bytes():
@@ -68,6 +144,17 @@ def peak_memory(record):
         watcher.join()
 
 
+def measured(work):
+    """Run something once; return what it returned, its seconds and the extra bytes it took."""
+    gc.collect()
+    record = {}
+    with peak_memory(record):
+        started = time.perf_counter()
+        result = work()
+        seconds = time.perf_counter() - started
+    return result, seconds, record["extra_bytes"]
+
+
 def publish(name, title, rows, **facts):
     """Print one table and write one JSON."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
@@ -82,17 +169,24 @@ def publish(name, title, rows, **facts):
     record = {
         "benchmark": name,
         "title": title,
-        "command": f"python -m benchmarks {name}",
+        "command": f"python -m benchmarks {name}{' --full' if session.size == 'full' else ''}",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "versions": {
-            package: metadata.version(package)
-            for package in ("upto", "numpy", "scipy", "scikit-learn")
+            package: _version(package) for package in ("upto", "numpy", "scipy", "scikit-learn")
         },
         **facts,
         "rows": rows,
     }
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    session.results.mkdir(parents=True, exist_ok=True)
+    (session.results / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def _version(package):
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        # Run from a copy of the repository, as on a machine nothing can be installed on.
+        return "source"
 
 
 def _text(value):

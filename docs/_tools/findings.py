@@ -26,7 +26,7 @@ result = upto.inspect_run(rng.normal(size=(2000, 4)))
 """,
     "UP004": """\
 rng = np.random.default_rng(0)
-result = upto.inspect_run(rng.normal(size=(400, 30)))
+result = upto.unmix_run(rng.laplace(size=(1000, 8)), max_iterations=2)
 """,
     "UP005": """\
 rng = np.random.default_rng(0)
@@ -95,6 +95,19 @@ result = upto.compare(first, second, ica=False)
 rows = np.random.default_rng(0).laplace(size=(300, 4))
 named = upto.Embeddings(rows=rows, name="named", ids=np.arange(300))
 result = upto.compare(named, rows + 1, ica=False)
+""",
+    "UP021": """\
+rows = np.random.default_rng(0).laplace(size=(1000, 2))
+result = upto.unmix_run(np.vstack([rows, rows[:, ::-1]]))
+""",
+    "UP022": """\
+rng = np.random.default_rng(0)
+result = upto.unmix_run(rng.normal(size=(3000, 4)), restarts=10)
+""",
+    "UP023": """\
+rng = np.random.default_rng(0)
+rows = np.hstack([rng.laplace(size=(3000, 2)), rng.normal(size=(3000, 3))])
+result = upto.unmix_run(rows)
 """,
 }
 """For each code, the shortest code that raises it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from upto.align import Aligner
-    from upto.assess import compare, inspect_run
+    from upto.assess import apply_transform, compare, inspect_run, unmix_run
     from upto.core import (
         Comparison,
         ComparisonMatrix,
@@ -21,17 +21,26 @@ if TYPE_CHECKING:
         InputError,
         Inspection,
         Table,
+        Unmixed,
         UptoError,
     )
-    from upto.engines import ThreadsEngine
+    from upto.engines import DaskEngine, ThreadsEngine, TorchEngine
     from upto.load import read_manifest, read_run, read_runs
     from upto.report import Report
-    from upto.unmix import ICA
+    from upto.unmix import (
+        ICA,
+        Whitener,
+        ica_from_anndata,
+        load_transform,
+        save_transform,
+        write_to_anndata,
+    )
 
 _HOMES = {
     "Aligner": "upto.align",
     "Comparison": "upto.core",
     "ComparisonMatrix": "upto.core",
+    "DaskEngine": "upto.engines",
     "Embeddings": "upto.core",
     "Estimate": "upto.core",
     "Finding": "upto.core",
@@ -42,12 +51,21 @@ _HOMES = {
     "Report": "upto.report",
     "Table": "upto.core",
     "ThreadsEngine": "upto.engines",
+    "TorchEngine": "upto.engines",
+    "Unmixed": "upto.core",
     "UptoError": "upto.core",
+    "Whitener": "upto.unmix",
+    "apply_transform": "upto.assess",
     "compare": "upto.assess",
+    "ica_from_anndata": "upto.unmix",
     "inspect_run": "upto.assess",
+    "load_transform": "upto.unmix",
     "read_manifest": "upto.load",
     "read_run": "upto.load",
     "read_runs": "upto.load",
+    "save_transform": "upto.unmix",
+    "unmix_run": "upto.assess",
+    "write_to_anndata": "upto.unmix",
 }
 
 __all__ = [
@@ -55,6 +73,7 @@ __all__ = [
     "Aligner",
     "Comparison",
     "ComparisonMatrix",
+    "DaskEngine",
     "Embeddings",
     "Estimate",
     "Finding",
@@ -64,12 +83,21 @@ __all__ = [
     "Report",
     "Table",
     "ThreadsEngine",
+    "TorchEngine",
+    "Unmixed",
     "UptoError",
+    "Whitener",
+    "apply_transform",
     "compare",
+    "ica_from_anndata",
     "inspect_run",
+    "load_transform",
     "read_manifest",
     "read_run",
     "read_runs",
+    "save_transform",
+    "unmix_run",
+    "write_to_anndata",
 ]
 
 

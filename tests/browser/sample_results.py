@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from upto.core import (
     Comparison,
     ComparisonMatrix,
+    Component,
     Defect,
     Diameter,
     Errors,
@@ -15,11 +18,14 @@ from upto.core import (
     Fit,
     Group,
     Histogram,
+    Inspection,
     Matrix,
     Provenance,
     RunSummary,
     Scatter,
     Supremum,
+    TraceStep,
+    Unmixed,
 )
 
 # Group, ICA first or not, held out, in sample, p, R² held out.
@@ -196,4 +202,124 @@ def matrix(
         verdict=verdict,
         findings=findings,
         provenance=provenance("upto compare run-*.npy --seed 0"),
+    )
+
+
+def trace(
+    *, n_steps: int = 30, switch: int = 8, refine: int = 24, floor: float = 3e-9
+) -> tuple[TraceStep, ...]:
+    """FastICA first, Picard-O once it is close, and doubles for the last digits."""
+    steps = []
+    passes = 0
+    for index in range(n_steps):
+        passes += 2 if index % 5 == 4 else 1
+        gradient = 0.31 * 10 ** (-0.27 * index) * (1 + 0.5 * np.sin(2.3 * index))
+        steps.append(
+            TraceStep(
+                iteration=index + 1,
+                solver="fastica" if index < switch else "picard",
+                dtype="float32" if index < refine else "float64",
+                contrast=0.01712 - 0.0061 * float(np.exp(-0.35 * index)),
+                gradient=max(float(gradient), floor),
+                turned=float(gradient) * 0.6,
+                passes=passes,
+                seconds=0.021 * passes,
+            )
+        )
+    return tuple(steps)
+
+
+def component(index: int, count: int, subspace: int | None, *, stability: bool) -> Component:
+    rng = np.random.default_rng(100 + index)
+    value = 0.052 * float(np.exp(-2.6 * index / count)) + 0.001 * float(rng.normal())
+    error = 0.0011 * (1 + 0.4 * float(rng.random()))
+    if subspace is not None:
+        value = 0.0008 * float(rng.normal())
+    steady = 0.97 + 0.029 * float(rng.random())
+    return Component(
+        nongaussianity=Estimate(value=value, low=value - 1.96 * error, high=value + 1.96 * error),
+        z=abs(value) / error,
+        variance=(2 * count - index) / (count * (3 * count + 1) / 2),
+        stability=(steady if subspace is None else 0.2 + 0.3 * float(rng.random()))
+        if stability
+        else None,
+        subspace=subspace,
+    )
+
+
+UNMIXED_FINDINGS = (
+    Finding(
+        code="UP003",
+        message="5 of 24 components of mae-seed-1/encoder.npy cannot be told from Gaussian ones.",
+    ),
+)
+
+
+def unmixed(
+    *,
+    name: str = "mae-seed-1/encoder.npy",
+    n_components: int = 24,
+    subspaces: tuple[tuple[int, ...], ...] = ((17, 20, 21), (22, 23)),
+    steps: tuple[TraceStep, ...] | None = None,
+    measured: bool = True,
+    restarts: bool = True,
+    converged: bool = True,
+    verdict: str = "19 of 24 components are identifiable: the other 5 lie in 2 subspaces within "
+    "which any rotation fits the rows as well; restarts agree on 19.",
+    findings: tuple[Finding, ...] = UNMIXED_FINDINGS,
+) -> Unmixed:
+    steps = trace() if steps is None else steps
+    number_of = {member: i for i, members in enumerate(subspaces, 1) for member in members}
+    components = tuple(
+        component(index, n_components, number_of.get(index), stability=restarts)
+        for index in range(n_components)
+    )
+    if not measured:
+        components = tuple(replace(c, nongaussianity=None, z=None) for c in components)
+    n_identifiable = n_components - len(number_of)
+    return Unmixed(
+        name=name,
+        n_samples=20_000,
+        n_features=n_components + 2,
+        n_held_out=6_000 if measured else 0,
+        rank=n_components,
+        solver="auto",
+        contrast="logcosh",
+        whiten="pca",
+        n_restarts=10 if restarts else 0,
+        n_bootstraps=20 if restarts else 0,
+        converged=converged,
+        n_iterations=len(steps),
+        n_passes=steps[-1].passes if steps else 0,
+        components=components,
+        subspaces=subspaces,
+        n_identifiable=n_identifiable,
+        curvature=Estimate(value=0.0021, low=-0.0009, high=0.0051) if measured else None,
+        curvature_identifiable=0.0184 if measured and n_identifiable else None,
+        trace=steps,
+        verdict=verdict,
+        findings=findings,
+        provenance=provenance(f"upto unmix {name[:60]} -o components.npy --seed 0"),
+    )
+
+
+def inspection(
+    *, name: str = "mae-seed-1/encoder.npy", spectrum: tuple[float, ...] | None = None
+) -> Inspection:
+    usual = (*np.exp(-0.12 * np.arange(62)), 1e-17, 0.0)
+    shares = np.asarray(usual if spectrum is None else spectrum)
+    shares = shares / shares.sum()
+    return Inspection(
+        run=run(name),
+        dtype="float32",
+        has_ids=False,
+        columns=(),
+        n_duplicates=0,
+        spectrum=tuple(float(share) for share in shares),
+        effective_dimension=float(1 / np.sum(shares**2)),
+        nongaussianity=(),
+        n_near_gaussian=0,
+        verdict=f"{name[:60]}: 1000 rows of 64 coordinates, rank 62.",
+        findings=(),
+        provenance=provenance("upto inspect run-a.npy"),
     )

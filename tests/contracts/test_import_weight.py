@@ -7,14 +7,17 @@ import sys
 
 import pytest
 
-HEAVY = ("sklearn", "torch", "matplotlib", "scipy.stats", "pandas", "pyarrow", "h5py", "jinja2")
-LIBRARY = ("sklearn", "torch", "matplotlib", "pandas", "pyarrow", "h5py", "zarr", "jinja2")
+ENGINES = ("torch", "dask", "distributed")
+HEAVY = ("sklearn", "matplotlib", "scipy.stats", "pandas", "pyarrow", "h5py", "jinja2", *ENGINES)
+LIBRARY = ("sklearn", "matplotlib", "pandas", "pyarrow", "h5py", "zarr", "jinja2", *ENGINES)
 LIGHT = {
     "import upto; upto.Group; upto.InputError": HEAVY,
     "from upto.cli.main import main": HEAVY,
     "import upto.core": (*HEAVY, "scipy"),
     "import upto.assess, upto.align, upto.unmix, upto.measure": LIBRARY,
     "import upto.load, upto.report": (*LIBRARY, "scipy.stats"),
+    "import upto; upto.TorchEngine; upto.DaskEngine": ENGINES,
+    "import upto.engines.sending, upto.engines.workers, upto.engines.feeding": ENGINES,
 }
 
 

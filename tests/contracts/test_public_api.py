@@ -11,25 +11,35 @@ import pytest
 import upto
 
 PUBLIC = [
-    "ICA",
     "Aligner",
     "Comparison",
     "ComparisonMatrix",
+    "DaskEngine",
     "Embeddings",
     "Estimate",
     "Finding",
     "Group",
+    "ICA",
     "InputError",
     "Inspection",
     "Report",
     "Table",
     "ThreadsEngine",
+    "TorchEngine",
+    "Unmixed",
     "UptoError",
+    "Whitener",
+    "apply_transform",
     "compare",
+    "ica_from_anndata",
     "inspect_run",
+    "load_transform",
     "read_manifest",
     "read_run",
     "read_runs",
+    "save_transform",
+    "unmix_run",
+    "write_to_anndata",
 ]
 # `__main__` is run, not imported.
 MODULES = sorted(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pickle
+from functools import partial
 from pathlib import Path
 
 import array_api_strict
@@ -15,7 +16,15 @@ from hypothesis import strategies as st
 import upto
 from upto.align import fit_maps, row_errors
 from upto.core import Group
-from upto.engines import ThreadsEngine, cross_moments, cross_scatters, moments, survey
+from upto.engines import (
+    DaskEngine,
+    ThreadsEngine,
+    TorchEngine,
+    cross_moments,
+    cross_scatters,
+    moments,
+    survey,
+)
 from upto.measure import diameter
 from upto.testing import embeddings_strategy, random_element
 from upto.unmix import fast_ica, nongaussianity
@@ -56,6 +65,9 @@ ENGINES = {
     "array-api-strict": ThreadsEngine(namespace=array_api_strict),
     "array-api-strict, small blocks": ThreadsEngine(namespace=array_api_strict, block_rows=64),
     "pickling": PicklingEngine(block_rows=50),
+    "torch": TorchEngine(device="cpu"),
+    "torch, small blocks": TorchEngine(device="cpu", block_rows=33),
+    "torch, resident": TorchEngine(device="cpu", block_rows=64, resident=True),
 }
 LAYOUTS = {
     "C": np.ascontiguousarray,
@@ -147,9 +159,20 @@ def test_every_engine_agrees_with_numpy(engine, offset):
     )
 
 
+@pytest.mark.parametrize("block_rows", [150, 407])
+def test_a_cluster_agrees_with_numpy(client, block_rows):
+    source, target = pair(1e3)
+    engine = DaskEngine(client=client, block_rows=block_rows)
+    assert_same(
+        every_pass(engine, source, target), every_pass(ThreadsEngine(), source, target), AGREEMENT
+    )
+
+
 @each_layout
 @pytest.mark.parametrize(
-    "engine", [ThreadsEngine(block_rows=50), ENGINES["array-api-strict"]], ids=["numpy", "strict"]
+    "engine",
+    [ThreadsEngine(block_rows=50), ENGINES["array-api-strict"], ENGINES["torch, small blocks"]],
+    ids=["numpy", "strict", "torch"],
 )
 def test_every_layout_gives_the_same_numbers(layout, engine):
     source, target = pair()
@@ -159,7 +182,7 @@ def test_every_layout_gives_the_same_numbers(layout, engine):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "int64", "uint8", "bool"])
-@pytest.mark.parametrize("name", ["odd blocks", "array-api-strict"])
+@pytest.mark.parametrize("name", ["odd blocks", "array-api-strict", "torch", "torch, resident"])
 def test_every_type_is_computed_in_double_precision(dtype, name):
     source, target = pair()
     low = tuple(np.trunc(np.abs(rows) / 2).astype(dtype) for rows in (source, target))
@@ -256,10 +279,16 @@ def test_values_that_are_not_finite_are_counted_and_left_out(engine):
     np.testing.assert_array_equal(found.high, clean.max(axis=0))
 
 
-@given(rows=embeddings_strategy(), block_rows=st.integers(1, 50), strict=st.booleans())
-def test_any_data_in_any_blocks_have_the_moments_numpy_gives(rows, block_rows, strict):
-    namespace = array_api_strict if strict else None
-    engine = ThreadsEngine(block_rows=block_rows, namespace=namespace, n_threads=2)
+MAKERS = {
+    "numpy": partial(ThreadsEngine, n_threads=2),
+    "strict": partial(ThreadsEngine, n_threads=2, namespace=array_api_strict),
+    "torch": partial(TorchEngine, device="cpu"),
+}
+
+
+@given(rows=embeddings_strategy(), block_rows=st.integers(1, 50), maker=st.sampled_from([*MAKERS]))
+def test_any_data_in_any_blocks_have_the_moments_numpy_gives(rows, block_rows, maker):
+    engine = MAKERS[maker](block_rows=block_rows)
     found = cross_moments(engine, rows, rows[:, :1])
     centred = rows - rows.mean(axis=0)
     size = float(np.square(rows).sum()) + np.finfo(float).tiny
@@ -277,7 +306,7 @@ def test_diagonal_moments_are_the_diagonals_of_the_full_ones(weights):
         np.testing.assert_allclose(found.scatter, np.diag(np.diag(wanted.scatter)), rtol=AGREEMENT)
 
 
-@pytest.mark.parametrize("name", ["array-api-strict", "pickling", "odd blocks on threads"])
+@pytest.mark.parametrize("name", ["array-api-strict", "pickling", "odd blocks on threads", "torch"])
 def test_ica_converges_to_the_same_components_on_every_engine(name):
     source, target = pair()
     whole = cross_moments(ThreadsEngine(), source, target).source

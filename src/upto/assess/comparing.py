@@ -16,7 +16,7 @@ from upto.assess.matrix import compare_all
 from upto.assess.nulls import PAIRED_ROWS, PAIRED_ROWS_OF_MANY
 from upto.assess.options import Options
 from upto.assess.pair import Pair
-from upto.assess.prepare import QUANTILE_ROWS, prepare_run, survey_runs
+from upto.assess.prepare import QUANTILE_ROWS, place_runs, prepare_run, survey_runs
 from upto.assess.split import split_rows
 from upto.core import (
     Comparison,
@@ -165,6 +165,7 @@ def _compare(
 ) -> Comparison | ComparisonMatrix:
     one_pair = len(embeddings) == 2
     width = max(run.n_features for run in embeddings)
+    embeddings = place_runs(engine, embeddings)
     with progress.task("prepare runs", len(embeddings) + 1) as advance:
         surveys = survey_runs(engine, embeddings)
         split = split_rows(engine, [run.rows for run in embeddings], options.held_out, options.seed)

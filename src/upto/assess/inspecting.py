@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.assess.comparing import as_embeddings
-from upto.assess.prepare import NEAR_GAUSSIAN, prepare_run, survey_runs
+from upto.assess.prepare import place_runs, prepare_run, survey_runs
 from upto.assess.split import split_rows
 from upto.core import (
     Finding,
@@ -20,6 +20,7 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import choose_engine
+from upto.unmix.gaussianity import CLEAR
 
 if TYPE_CHECKING:
     from upto.assess.comparing import Run
@@ -64,7 +65,7 @@ def inspect_run(
     if len(found) != 1:
         message = f"one run is inspected at a time, not {len(found)}: name one of the manifest."
         raise InputError(message)
-    embeddings = found[0]
+    (embeddings,) = place_runs(engine, found)
     with progress.task("inspect", 2) as advance:
         (surveyed,) = survey_runs(engine, [embeddings])
         split = split_rows(engine, [embeddings.rows], HELD_OUT, seed)
@@ -76,7 +77,7 @@ def inspect_run(
     values = np.maximum(np.linalg.eigvalsh(prepared.everything.scatter)[::-1], 0.0)
     shares = values / values.sum()
     scores = () if prepared.nongaussianity is None else prepared.nongaussianity
-    near = int(np.sum(np.asarray(scores) < NEAR_GAUSSIAN))
+    near = int(np.sum(np.asarray(scores) < CLEAR))
     findings = list(prepared.findings)
     if split.n_duplicates:
         message = f"{split.n_duplicates} of {len(embeddings)} rows repeat another."

@@ -133,7 +133,9 @@ def ambiguous_matches(correlation: Float) -> int:
     matched = size[rows, columns]
     others = size.copy()
     others[rows, columns] = 0.0
-    rival = np.maximum(others[rows].max(axis=1), others[:, columns].max(axis=0))
+    rival = np.maximum(
+        others[rows].max(axis=1, initial=0.0), others[:, columns].max(axis=0, initial=0.0)
+    )
     return int((rival >= 0.95 * matched).sum())
 
 

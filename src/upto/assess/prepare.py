@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from upto.assess.split import take_rows
 from upto.core import Embeddings, Finding, InputError, RunSummary
 from upto.engines import Moments, moments, survey
 from upto.measure import diameter, distance_quantile
-from upto.unmix import Unmixing, fast_ica, nongaussianity
+from upto.unmix import Unmixing, find_components, nongaussianity, pair_curvature
+from upto.unmix.gaussianity import CLEAR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,12 +28,11 @@ if TYPE_CHECKING:
 QUANTILE_ROWS = 2048
 LARGEST, SMALLEST = 1e140, 1e-140
 """Sums of squares of larger values overflow, and of smaller ranges vanish."""
-NEAR_GAUSSIAN = 3.0
-"""Standard errors within which a component counts as Gaussian."""
 _JUDGED_BYTES = 2**26
 GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 400
 """Held-out rows Gaussianity is judged on: at most, and at least."""
-ITERATIONS, WARM_ITERATIONS = 100, 30
+ITERATIONS, PASSES, ICA_TOLERANCE = 200, 100, 1e-5
+"""Steps one ICA may take at most, and those it usually needs."""
 ICA_WORK = 5e11
 """Floating-point operations one ICA may spend; the rows it sees are limited accordingly."""
 
@@ -43,7 +43,8 @@ class PreparedRun:
 
     `sample` are the first rows in key order, in memory; `judged` are the held-out rows, in memory
     where they fit, in their order in the run; `paired` are the held-out rows whose pairing is
-    permuted; `axes` are the principal directions, the widest first.
+    permuted; `axes` are the principal directions, the widest first. `unmixing` holds the components
+    that are identifiable, as far as that could be judged; `unmixing_in_sample` all of them.
     """
 
     rows: Any
@@ -72,8 +73,10 @@ class PreparedRun:
         return self.fitted, self.held_out
 
 
-def survey_runs(engine: Engine, runs: Sequence[Embeddings]) -> list[Survey]:
-    """Pass over every run once and refuse what cannot be compared."""
+def survey_runs(
+    engine: Engine, runs: Sequence[Embeddings], *, at_least: int = 2, varying: bool = True
+) -> list[Survey]:
+    """Pass over every run once and refuse what cannot be used."""
     surveys = []
     for run in runs:
         found = survey(engine, run.rows)
@@ -83,16 +86,17 @@ def survey_runs(engine: Engine, runs: Sequence[Embeddings]) -> list[Survey]:
                 "those rows from every run, or impute them."
             )
             raise InputError(message)
-        if run.n_samples < 2:
+        if run.n_samples < at_least:
             message = f"{run.name} has 1 row: at least two are needed to compare anything."
             raise InputError(message)
-        if bool(np.all(found.low == found.high)):
+        if varying and bool(np.all(found.low == found.high)):
             message = (
                 f"{run.name} has zero variance: all its {run.n_samples} rows are equal, so there "
                 "is nothing to compare."
             )
             raise InputError(message)
-        _refuse_extreme_scale(run, found)
+        if varying:
+            _refuse_extreme_scale(run, found)
         surveys.append(found)
     return surveys
 
@@ -107,6 +111,11 @@ def _refuse_extreme_scale(run: Embeddings, found: Survey) -> None:
         raise InputError(message)
 
 
+def place_runs(engine: Engine, runs: Sequence[Embeddings]) -> tuple[Embeddings, ...]:
+    """Put the rows of runs where the passes will read them."""
+    return tuple(replace(run, rows=engine.place(run.rows)) for run in runs)
+
+
 def prepare_run(
     engine: Engine,
     run: Embeddings,
@@ -119,23 +128,29 @@ def prepare_run(
     paired_rows: int = 0,
     seed: int,
 ) -> PreparedRun:
-    """Compute everything that depends on one run only."""
-    rows = engine.place(run.rows)
+    """Compute everything that depends on one placed run only."""
+    rows = run.rows
     fitted, held_out = moments(engine, rows, found.mean, split.parts)
     everything = fitted + held_out
     sample = take_rows(engine, rows, split.first_rows(sample_rows))
     n_dead = int((found.low == found.high).sum())
     rank = _rank(everything)
     extent = diameter(engine, rows, everything.mean, sample[:QUANTILE_ROWS])
-    findings = _findings(run, rank, n_dead, extent.value, _bulk_extent(sample[:QUANTILE_ROWS]))
+    findings = run_findings(run, rank=rank, n_dead=n_dead)
+    findings += _extent_findings(run, extent.value, _bulk_extent(sample[:QUANTILE_ROWS]))
     unmixing = unmixing_in_sample = scores = None
+    n_components = n_identifiable = None
     if ica:
         unmixing = _unmix(engine, rows, fitted, split.first_rows(run.n_samples, 0), seed)
         if in_sample:
             everyone = split.first_rows(run.n_samples)
             unmixing_in_sample = _unmix(engine, rows, everything, everyone, seed, unmixing)
-        scores = _nongaussianity(engine, rows, unmixing, split)
+        n_components = len(unmixing.components)
+        scores, identifiable = _judge_components(engine, rows, unmixing, split)
         findings += _ica_findings(run, unmixing, scores)
+        if identifiable is not None:
+            n_identifiable = int(identifiable.sum())
+            unmixing = unmixing.restricted(identifiable)
     return PreparedRun(
         rows=rows,
         sample=sample,
@@ -156,6 +171,8 @@ def prepare_run(
             spread=float(np.sqrt(everything.total_variance)),
             layer=run.layer,
             seed=run.seed,
+            n_components=n_components,
+            n_identifiable=n_identifiable,
         ),
         unmixing=unmixing,
         unmixing_in_sample=unmixing_in_sample,
@@ -180,18 +197,17 @@ def _unmix(
     start: Unmixing | None = None,
 ) -> Unmixing:
     width = rows.shape[1]
-    iterations = ITERATIONS if start is None else WARM_ITERATIONS
-    affordable = int(ICA_WORK / (4.0 * width**2 * iterations))
+    affordable = int(ICA_WORK / (4.0 * width**2 * PASSES))
     limit = max(affordable, 20 * width, 2048)
     held = take_rows(engine, rows, positions[:limit])
-    return fast_ica(
+    return find_components(
         engine,
         held,
-        part.mean,
-        part.scatter / part.weight,
-        start=None if start is None else start.rotation,
+        part=part,
+        start=None if start is None else start.components,
         seed=seed,
-        max_iterations=iterations,
+        tolerance=ICA_TOLERANCE,
+        max_iterations=ITERATIONS,
     )
 
 
@@ -209,7 +225,8 @@ def _rank(part: Moments) -> int:
     return int((values > 1e-10 * values[-1]).sum())
 
 
-def _findings(run: Embeddings, rank: int, n_dead: int, extent: float, bulk: float) -> list[Finding]:
+def run_findings(run: Embeddings, *, rank: int, n_dead: int) -> list[Finding]:
+    """Remark on the size and the rank of a run."""
     n, d = run.n_samples, run.n_features
     findings = []
     if n < 5 * d:
@@ -221,7 +238,12 @@ def _findings(run: Embeddings, rank: int, n_dead: int, extent: float, bulk: floa
     if n_dead:
         message = f"{n_dead} of {d} coordinates of {run.name} never change."
         findings.append(Finding(code="UP013", message=message))
-    if n > 10 and bulk > 0 and extent > 3 * bulk:
+    return findings
+
+
+def _extent_findings(run: Embeddings, extent: float, bulk: float) -> list[Finding]:
+    findings = []
+    if run.n_samples > 10 and bulk > 0 and extent > 3 * bulk:
         message = (
             f"the diameter of {run.name} is {extent:.4g}, {extent / bulk:.3g} times that of its "
             f"rows without the outermost 1 % ({bulk:.4g})."
@@ -240,17 +262,28 @@ def _bulk_extent(sample: Float) -> float:
     return distance_quantile(sample[np.argsort(away, kind="stable")[:kept]], 0.999)
 
 
-def _nongaussianity(engine: Engine, rows: Any, unmixing: Unmixing, split: Split) -> Float | None:
-    """Judge components on rows they were not fitted to; None where too few were held out."""
+def _judge_components(
+    engine: Engine, rows: Any, unmixing: Unmixing, split: Split
+) -> tuple[Float | None, NDArray[np.bool_] | None]:
+    """Judge components on rows they were not fitted to; None where too few were held out.
+
+    Returns how many standard errors each is from a Gaussian, and which are identifiable: those that
+    cannot turn into another.
+    """
     index = split.first_rows(GAUSSIANITY_ROWS, 1)
     if len(index) < MIN_GAUSSIANITY_ROWS:
-        return None
-    return nongaussianity(engine, take_rows(engine, rows, index), unmixing)
+        return None, None
+    held = take_rows(engine, rows, index)
+    z = nongaussianity(engine, held, unmixing).z
+    identifiable = np.ones(len(z), dtype=bool)
+    for subspace in pair_curvature(engine, held, unmixing).subspaces(z < CLEAR):
+        identifiable[list(subspace)] = False
+    return z, identifiable
 
 
 def _ica_findings(run: Embeddings, unmixing: Unmixing, scores: Float | None) -> list[Finding]:
     findings = []
-    near = 0 if scores is None else int((scores < NEAR_GAUSSIAN).sum())
+    near = 0 if scores is None else int((scores < CLEAR).sum())
     if near >= 2:
         total = len(unmixing.components)
         message = (

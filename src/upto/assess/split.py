@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import GatheringRows, random_stream
-from upto.engines import select_rows
+from upto.engines import host_array, select_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,10 +109,10 @@ def take_rows(engine: Engine, rows: Any, index: NDArray[np.intp]) -> Float:
 
 def _hash_rows(xp: Any, x: Any, multipliers: Any) -> Arrays:
     # Bits have no array API, so this one function works on the host. Adding zero turns -0 into 0.
-    bits = np.ascontiguousarray(np.asarray(x) + 0.0).view(np.uint64)
+    bits = np.ascontiguousarray(host_array(x) + 0.0).view(np.uint64)
     # Low-precision floats leave the low bits empty: fold the high ones onto them.
     folded = bits ^ (bits >> np.uint64(32))
-    return ((folded * np.asarray(multipliers)).sum(axis=1, dtype=np.uint64),)
+    return ((folded * host_array(multipliers)).sum(axis=1, dtype=np.uint64),)
 
 
 def _mix(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:

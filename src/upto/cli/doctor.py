@@ -29,6 +29,8 @@ EXTRAS = {
     "safetensors": ("safetensors", "safetensors files"),
     "report": ("jinja2", "pages"),
     "plot": ("matplotlib", "figures"),
+    "torch": ("torch", "the torch engine"),
+    "dask": ("distributed", "the dask engine"),
 }
 
 

@@ -56,6 +56,9 @@ def with_exit_codes(command: Callable[..., Any]) -> Callable[..., Any]:
             # Imported here so that `upto --help` stays instant.
             from upto.core import UptoError
 
+            if isinstance(error, OSError) and error.strerror:
+                where = f"{error.filename}: " if error.filename else ""
+                stop(Exit.INPUT, f"{where}{error.strerror}; what was there before is untouched.")
             if not isinstance(error, UptoError):
                 raise
             stop(Exit.INPUT, str(error))

@@ -12,6 +12,7 @@ from upto.cli.exits import EPILOG
 COMMANDS = {
     "compare": "Tell whether runs are the same representation, up to what, with what error.",
     "inspect": "Show what a run is like: shape, rank, spectrum, Gaussianity.",
+    "unmix": "Find the independent components of a run and write them to a file.",
     "report": "Make one page from results written as JSON.",
     "explain": "Say what a finding means, why it matters and what to do.",
     "doctor": "Show what is installed and what is missing.",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from upto.core import Finding, Progress, Result, Table
 
 FORMATS = ("table", "json", "csv", "md")
+ENGINES = ("threads", "torch", "dask")
+"""The names of `upto.engines.choose`, here again because importing them takes NumPy."""
 _SUFFIXES = {".json": "json", ".csv": "csv", ".md": "md", ".txt": "table"}
 
 
@@ -55,7 +57,7 @@ class Output:
     def check(self, *paths: Path | None, inputs: tuple[str, ...] = ()) -> None:
         """Refuse a place that cannot or must not be written to before any work is done."""
         _ = self.chosen_format
-        read = {path.resolve() for given in inputs for path in _files_of(given)}
+        read = {path.resolve() for given in inputs for path in files_of(given)}
         for path in (self.path, *paths):
             if path is not None:
                 self.refuse_missing_folder(path)
@@ -123,7 +125,7 @@ class Output:
         return RichProgress() if watched else SilentProgress()
 
 
-def _files_of(given: str) -> list[Path]:
+def files_of(given: str) -> list[Path]:
     """Name the files behind an argument: itself, and what a manifest lists."""
     from upto.load.manifest import listed_runs
 
@@ -204,15 +206,25 @@ def console_for(*, stderr: bool) -> Any:
     return Console(stderr=stderr, width=width, highlight=False, soft_wrap=stderr)
 
 
-def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options all of them share, as one `output` argument."""
+def output_options(command: Callable[..., Any], *, result_file: bool = True) -> Callable[..., Any]:
+    """Give a command the options all of them share, as one `output` argument.
+
+    Without `result_file` the command's `-o` is its own, and the result goes to stdout.
+    """
 
     @functools.wraps(command)
     def wrapped(**kwargs: Any) -> Any:
         names = ("format", "path", "engine", "seed", "quiet", "verbose", "progress")
-        output = Output(**{name: kwargs.pop(f"output_{name}") for name in names})
+        output = Output(**{name: kwargs.pop(f"output_{name}", None) for name in names})
         return command(output=output, **kwargs)
 
+    path_option = click.option(
+        "-o",
+        "--output",
+        "output_path",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="File to write the result to; its suffix chooses the format.",
+    )
     for option in (
         click.option(
             "--progress/--no-progress", "output_progress", default=True, help="Show bars on stderr."
@@ -232,16 +244,10 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "output_engine",
             default="threads",
             show_default=True,
-            type=click.Choice(["threads"]),
+            type=click.Choice(ENGINES),
             help="Engine of the passes.",
         ),
-        click.option(
-            "-o",
-            "--output",
-            "output_path",
-            type=click.Path(dir_okay=False, path_type=Path),
-            help="File to write the result to; its suffix chooses the format.",
-        ),
+        *([path_option] if result_file else []),
         click.option(
             "--format",
             "output_format",

@@ -24,10 +24,17 @@ def command(results: tuple[Path, ...], output: Path) -> None:
     upto compare a.npy c.npy -o ac.json
     upto report ab.json ac.json -o report.html
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
-    from upto.core import Comparison, ComparisonMatrix, InputError, Inspection, result_from_json
+    from upto.core import (
+        Comparison,
+        ComparisonMatrix,
+        InputError,
+        Inspection,
+        Unmixed,
+        result_from_json,
+    )
     from upto.report import Report
 
-    kinds = {each.kind: each for each in (Comparison, ComparisonMatrix, Inspection)}
+    kinds = {each.kind: each for each in (Comparison, ComparisonMatrix, Inspection, Unmixed)}
     read = []
     for path in results:
         try:

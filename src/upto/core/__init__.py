@@ -24,6 +24,8 @@ from upto.core.progress import Progress, SilentProgress
 from upto.core.result import Provenance, Result, library_versions, result_from_json
 from upto.core.seeds import random_stream
 from upto.core.table import Cell, Column, Table
+from upto.core.tensors import read_tensors, write_tensors
+from upto.core.unmixed import Component, TraceStep, Unmixed
 
 __all__ = [
     "RULES",
@@ -32,6 +34,7 @@ __all__ = [
     "Column",
     "Comparison",
     "ComparisonMatrix",
+    "Component",
     "Defect",
     "Diameter",
     "Embeddings",
@@ -57,9 +60,13 @@ __all__ = [
     "SilentProgress",
     "Supremum",
     "Table",
+    "TraceStep",
+    "Unmixed",
     "UptoError",
     "library_versions",
     "random_stream",
+    "read_tensors",
     "result_from_json",
     "unique_findings",
+    "write_tensors",
 ]

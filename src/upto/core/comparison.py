@@ -30,7 +30,11 @@ class Diameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """What was learned of one run before it met the others."""
+    """What was learned of one run before it met the others.
+
+    `n_components` counts its independent components and `n_identifiable` those that cannot turn
+    into another; None where components were not looked for, or not judged.
+    """
 
     name: str
     n_samples: int
@@ -41,6 +45,8 @@ class RunSummary:
     spread: float
     layer: str | None = None
     seed: int | None = None
+    n_components: int | None = None
+    n_identifiable: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,8 +240,19 @@ class Comparison(Result):
                 Column(name="R² in sample", spec=".3f"),
             ),
             rows=tuple(rows),
-            caption=f"{rows_text}{self._direction_text()}{self._efficiency_text()}",
+            caption=f"{rows_text}{self._direction_text()}{self._efficiency_text()}"
+            f"{self._identifiable_text()}",
         )
+
+    def _identifiable_text(self) -> str:
+        counts = [
+            f"{run.n_identifiable} of {run.n_components}"
+            for run in (self.first, self.second)
+            if run.n_identifiable is not None
+        ]
+        if len(counts) < 2:
+            return ""
+        return f"; held out, ica matches the identifiable components: {' and '.join(counts)}"
 
     def _direction_text(self) -> str:
         if self.r2_per_direction is None:

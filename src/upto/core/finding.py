@@ -202,5 +202,31 @@ RULES: dict[str, Rule] = {
             matters="If the rows are in another order, unrelated samples were compared.",
             remedy="Give every run ids, or make sure that the order is the same.",
         ),
+        Rule(
+            code="UP021",
+            title="order or sign of components not settled",
+            severity="note",
+            meaning="The rule for order or sign decides between components on less than rounding.",
+            matters="Another machine or start may exchange these components or flip their signs; "
+            "what they are is not in question.",
+            remedy="Match components by their correlation when you compare such files.",
+        ),
+        Rule(
+            code="UP022",
+            title="unstable components",
+            severity="warning",
+            meaning="Some components are not found again from other starts or in resampled rows.",
+            matters="They depend on the start or on single rows: another run will not show them.",
+            remedy="Keep the stable components, use more rows, or ask for fewer components.",
+        ),
+        Rule(
+            code="UP023",
+            title="components that can turn into each other",
+            severity="warning",
+            meaning="The contrast does not change as these components turn into each other: they "
+            "are Gaussian, or their joint distribution is round.",
+            matters="Only the subspace they span is identifiable, not its axes.",
+            remedy="Treat them as one subspace; compare it up to a rotation.",
+        ),
     )
 }

@@ -3,6 +3,9 @@
 from upto.engines.algebra import RANK_TOLERANCE, nearest_rotation, pseudo_inverse, varying
 from upto.engines.base import Engine, add, block_length
 from upto.engines.choose import ENGINE_NAMES, choose_engine
+from upto.engines.cluster import DaskEngine
+from upto.engines.device import TorchEngine
+from upto.engines.feeding import host_array
 from upto.engines.passes import (
     CrossMoments,
     Moments,
@@ -10,6 +13,7 @@ from upto.engines.passes import (
     cross_moments,
     cross_scatters,
     moments,
+    row_moments,
     select_rows,
     survey,
 )
@@ -19,18 +23,22 @@ __all__ = [
     "ENGINE_NAMES",
     "RANK_TOLERANCE",
     "CrossMoments",
+    "DaskEngine",
     "Engine",
     "Moments",
     "Survey",
     "ThreadsEngine",
+    "TorchEngine",
     "add",
     "block_length",
     "choose_engine",
     "cross_moments",
     "cross_scatters",
+    "host_array",
     "moments",
     "nearest_rotation",
     "pseudo_inverse",
+    "row_moments",
     "select_rows",
     "survey",
     "varying",

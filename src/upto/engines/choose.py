@@ -5,19 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from upto.core import InputError
+from upto.engines.cluster import DaskEngine
+from upto.engines.device import TorchEngine
 from upto.engines.threads import ThreadsEngine
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from upto.engines.base import Engine
 
-ENGINE_NAMES = ("threads",)
+_ENGINES: dict[str, Callable[[], Engine]] = {
+    "threads": ThreadsEngine,
+    "torch": TorchEngine,
+    "dask": DaskEngine,
+}
+ENGINE_NAMES = tuple(_ENGINES)
 
 
 def choose_engine(engine: Engine | str | None = None) -> Engine:
     """Return the engine meant by an object, a name, or nothing (`threads`)."""
-    if engine is None or engine == "threads":
+    if engine is None:
         return ThreadsEngine()
-    if isinstance(engine, str):
+    if not isinstance(engine, str):
+        return engine
+    if engine not in _ENGINES:
         message = f"there is no engine {engine!r}: choose one of {', '.join(ENGINE_NAMES)}."
         raise InputError(message)
-    return engine
+    return _ENGINES[engine]()

@@ -102,6 +102,13 @@ def moments(engine: Engine, rows: Any, pilot: Float, parts: NDArray[np.int8]) ->
     ]
 
 
+def row_moments(engine: Engine, rows: Any) -> Moments:
+    """Return the moments of all rows in one pass."""
+    pilot = np.asarray(rows[:_PILOT_ROWS], dtype=np.float64).mean(axis=0)
+    weight, sums, scatter = engine.reduce_blocks(_row_moments, rows, params=(pilot,))
+    return _shift(weight, sums, scatter, pilot)
+
+
 def select_rows(engine: Engine, rows: Any, keep: NDArray[np.bool_]) -> Float:
     """Bring the rows a mask keeps into memory, in one pass."""
     kept: Float = engine.map_blocks(_select, rows, keep)
@@ -176,6 +183,11 @@ def _combine_surveys(first: Arrays, second: Arrays) -> Arrays:
     low = -np.maximum(-np.asarray(first[1]), -np.asarray(second[1]))
     high = np.maximum(np.asarray(first[2]), np.asarray(second[2]))
     return first[0] + second[0], low, high, first[3] + second[3]
+
+
+def _row_moments(xp: Any, x: Any, pilot: Any) -> Arrays:
+    x = x - pilot
+    return xp.asarray(x.shape[0], dtype=x.dtype), xp.sum(x, axis=0), xp.matmul(x.T, x)
 
 
 def _part_moments(xp: Any, x: Any, parts: Any, pilot: Any) -> Arrays:

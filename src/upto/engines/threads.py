@@ -73,6 +73,8 @@ class ThreadsEngine:
             total: Arrays | None = None
             for block in blocks:
                 part = self._call(statistic, rows, block, params, dtype)
+                if in_place:
+                    part = tuple(_widened(array) for array in part)
                 total = part if total is None else merge(total, part)
             return total or ()
 
@@ -183,6 +185,12 @@ def _add_in_place(first: Arrays, second: Arrays) -> Arrays:
     return tuple(
         np.add(a, b, out=a) if _is_ours(a) else a + b for a, b in zip(first, second, strict=True)
     )
+
+
+def _widened(array: Any) -> Any:
+    # Blocks may be summed in single precision; the sums of blocks are not.
+    is_single = getattr(array, "dtype", None) == np.float32
+    return array.astype(np.float64) if is_single else array
 
 
 def _is_ours(array: Any) -> bool:

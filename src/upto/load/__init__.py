@@ -1,14 +1,17 @@
-"""Runs from files: every common format, read block by block, and matched row by row."""
+"""Runs from and to files: every common format, block by block, and matched row by row."""
 
 from upto.load.datasets import BUNDLED, bundled_path
 from upto.load.files import read_labels, read_run
 from upto.load.matching import match_rows
 from upto.load.runs import read_manifest, read_runs
+from upto.load.writing import check_output, open_writer
 
 __all__ = [
     "BUNDLED",
     "bundled_path",
+    "check_output",
     "match_rows",
+    "open_writer",
     "read_labels",
     "read_manifest",
     "read_run",

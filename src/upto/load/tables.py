@@ -1,13 +1,15 @@
 """Which columns of a table are features, which the ids and which labels.
 
 Features are, in this order: the columns that begin with the key, where one is given; those that
-begin with ``feature_``; the one column of lists; every numeric column. What was asked for as ids
-or labels, what begins with ``Metadata_`` and what has a name in `ID_NAMES` or `LABEL_NAMES` is
-never a feature unless the key says so. Everything else is a label.
+begin with ``feature_``; the numbered ones that `upto unmix` writes, such as ``ica_0``; the one
+column of lists; every numeric column. What was asked for as ids or labels, what begins with
+``Metadata_`` and what has a name in `ID_NAMES` or `LABEL_NAMES` is never a feature unless the key
+says so. Everything else is a label.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -24,6 +26,7 @@ LABEL_NAMES = ("label", "labels", "target", "class", "cluster", "batch", "plate"
 
 FEATURE_PREFIX = "feature_"
 METADATA_PREFIX = "Metadata_"
+_COMPONENT = re.compile(r"(un)?(ica|white)_\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +90,9 @@ def _features(
 ) -> tuple[str, ...]:
     prefix = request.key or FEATURE_PREFIX
     chosen = [name for name in kinds if name.startswith(prefix) and name not in asked]
+    if request.key is None and not chosen:
+        numbers = [name for name, kind in kinds.items() if kind == "number" and name not in asked]
+        chosen = [name for name in numbers if _COMPONENT.fullmatch(name)]
     if request.key is not None and request.key in kinds:
         chosen = [request.key]
     if request.key is not None and not chosen:

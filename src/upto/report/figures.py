@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from upto.core import Comparison, ComparisonMatrix, InputError, MissingExtraError
+from upto.core import (
+    Comparison,
+    ComparisonMatrix,
+    InputError,
+    Inspection,
+    MissingExtraError,
+    Unmixed,
+)
 from upto.report.markup import shorten, tell_apart
+from upto.report.unmixing import subspace_sentences
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from upto.core import Matrix, Result
+    from upto.core import Matrix, Result, TraceStep
 
 _BLUE, _ORANGE, _INK, _GREY = "#0b5fa5", "#c45500", "#15191e", "#565e69"
+_COLOURS = ("#00805d", "#b8558f", "#b88600", "#43339b", "#6b4a2b", "#2b8f8a", "#82205a")
 _NAME = 24
+_LONG_NAME = 60
 _MAX_NUMBERED_RUNS = 8
 
 
@@ -25,7 +38,9 @@ def draw(result: Result) -> Figure:
     Parameters
     ----------
     result
-        A comparison (errors per group) or a matrix of comparisons (a heat map per group).
+        A comparison (errors per group), a matrix of comparisons (a heat map per group), unmixed
+        components (the trace, the non-Gaussianity of each and its stability or subspace) or an
+        inspection (the spectrum).
 
     Returns
     -------
@@ -43,6 +58,10 @@ def draw(result: Result) -> Figure:
         return _comparison(result)
     if isinstance(result, ComparisonMatrix):
         return _matrix(result)
+    if isinstance(result, Unmixed):
+        return _unmixed(result)
+    if isinstance(result, Inspection):
+        return _inspection(result)
     message = f"a result of kind {result.kind!r} has no figure; its numbers are in tables()."
     raise InputError(message)
 
@@ -84,10 +103,10 @@ def _comparison(result: Comparison) -> Figure:
     return figure
 
 
-def _plain(axes: Axes) -> None:
+def _plain(axes: Axes, *, grid: Literal["x", "y"] = "x") -> None:
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(_GREY)
-    axes.grid(axis="x", color="#e1e4e8", linewidth=0.7)
+    axes.grid(axis=grid, color="#e1e4e8", linewidth=0.7)
     axes.set_axisbelow(True)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", color=_GREY)
@@ -143,3 +162,116 @@ def _heat_map(axes: Axes, matrix: Matrix, *, top: float):  # type: ignore[no-unt
                     ink = "white" if cell > 0.65 * top else _INK
                     axes.text(j, i, f"{cell:.2f}", ha="center", va="center", fontsize=6, color=ink)
     return image
+
+
+def _unmixed(result: Unmixed) -> Figure:
+    figure = _figure(6.6, 6.4)
+    trace, nongaussianity, below = figure.subplots(3, height_ratios=(1.15, 1.15, 0.6))
+    trace.set_title(shorten(result.name, _LONG_NAME), loc="left", fontsize=10, parse_math=False)
+    _trace_panel(trace, result.trace)
+    # In the order of the components, the others mark what stands alone.
+    colours = [
+        _BLUE if c.subspace is None else _COLOURS[(c.subspace - 1) % len(_COLOURS)]
+        for c in result.components
+    ]
+    width = min(max(240 / max(len(colours), 1), 0.7), 9)
+    estimates = [component.nongaussianity for component in result.components]
+    values = [math.nan if e is None else e.value for e in estimates]
+    _stems(nongaussianity, values, colours, width)
+    lows = [math.nan if e is None or e.low is None else e.low for e in estimates]
+    highs = [math.nan if e is None or e.high is None else e.high for e in estimates]
+    ink = 0.75 if width > 1 else 0.3
+    nongaussianity.vlines(range(len(lows)), lows, highs, colors=_INK, linewidth=1, alpha=ink)
+    nongaussianity.set_ylabel("non-Gaussianity")
+    if any(estimate is not None for estimate in estimates):
+        nongaussianity.axhline(0, color=_ORANGE, lw=1.2)
+    else:
+        nongaussianity.set_yticks([])
+        _say(nongaussianity, "Not measured: too few rows were held out.")
+    stabilities = [c.stability for c in result.components]
+    if any(stability is not None for stability in stabilities):
+        _stems(below, [math.nan if s is None else s for s in stabilities], colours, width)
+        below.set_ylim(0, 1.05)
+        below.set_ylabel("stability")
+    else:
+        numbers = [math.nan if c.subspace is None else c.subspace for c in result.components]
+        below.scatter(range(len(numbers)), numbers, c=colours, s=26, marker="s", linewidths=0)
+        below.set_ylim(max(len(result.subspaces), 1) + 0.5, 0.5)
+        below.locator_params(axis="y", integer=True, min_n_ticks=1)
+        below.set_ylabel("subspace")
+        if not result.subspaces:
+            below.set_yticks([])
+            _say(below, subspace_sentences(result)[0].text)
+    for axes in (nongaussianity, below):
+        axes.set_xlim(-0.7, max(len(result.components), 1) - 0.3)
+        axes.locator_params(axis="x", integer=True, min_n_ticks=1)
+        _plain(axes, grid="y")
+    below.set_xlabel("component")
+    figure.align_ylabels()
+    return figure
+
+
+def _stems(axes: Axes, values: list[float], colours: list[str], width: float) -> None:
+    axes.vlines(range(len(values)), 0, values, colors=colours, linewidth=width)
+
+
+def _say(axes: Axes, text: str) -> None:
+    axes.text(
+        0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=_GREY, size=9
+    )
+
+
+def _trace_panel(axes: Axes, trace: Sequence[TraceStep]) -> None:
+    positive = [step.gradient for step in trace if 0 < step.gradient < math.inf]
+    if positive:
+        axes.set_yscale("log")
+    # A gradient of zero has no logarithm: it stands hollow below the smallest other one.
+    floor = min(positive) / 3 if positive else 0.0
+    points = [(step.passes, step.gradient or floor) for step in trace]
+    kinds: dict[tuple[str, str], str] = {}
+    start = 0
+    for kind, steps in itertools.groupby(trace, key=lambda step: (step.solver, step.dtype)):
+        end = start + len(list(steps))
+        label = None if kind in kinds else ", ".join(kind)
+        colour = kinds.setdefault(kind, (_BLUE, _ORANGE, *_COLOURS)[len(kinds) % 9])
+        axes.plot(*zip(*points[max(start - 1, 0) : end], strict=True), color=colour, lw=1.3)
+        run = points[start:end]
+        axes.plot(*zip(*run, strict=True), "o", color=colour, markersize=3.5, label=label)
+        if start:
+            axes.axvline(points[start][0], color=_GREY, lw=0.8, ls=":")
+        start = end
+    zeros = [point for point, step in zip(points, trace, strict=True) if step.gradient == 0]
+    if zeros:
+        axes.plot(*zip(*zeros, strict=True), "o", mfc="white", mec=_INK, markersize=5, label="zero")
+    axes.set_ylabel("gradient")
+    _plain(axes, grid="y")
+    if trace:
+        axes.set_xlabel("passes over the rows")
+        axes.locator_params(axis="x", integer=True, min_n_ticks=1)
+        axes.legend(frameon=False, fontsize=8)
+    else:
+        axes.set_xticks([])
+        axes.set_yticks([])
+        _say(axes, "No iteration was made.")
+
+
+def _inspection(result: Inspection) -> Figure:
+    figure = _figure(6.3, 3.0)
+    axes = figure.subplots()
+    # Beyond the rank, shares are rounding.
+    shares = [share for share in result.spectrum[: result.run.rank] if share > 0]
+    axes.plot(range(1, len(shares) + 1), shares, "o-", color=_BLUE, markersize=3.5, lw=1)
+    if len(shares) > 1 and max(shares) > 20 * min(shares):
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    dimension = result.effective_dimension
+    label = f"effective dimension {dimension:.1f}"
+    axes.axvline(dimension, color=_ORANGE, lw=1.2, ls="--", label=label)
+    axes.locator_params(axis="x", integer=True, min_n_ticks=1)
+    axes.set_xlabel("principal direction")
+    axes.set_ylabel("share of the variance")
+    axes.set_title(shorten(result.run.name, _LONG_NAME), loc="left", fontsize=10, parse_math=False)
+    axes.legend(frameon=False, fontsize=8)
+    _plain(axes, grid="y")
+    return figure

@@ -71,3 +71,9 @@ def _shared_start(names: Sequence[str]) -> str:
     first, last = min(names), max(names)
     pairs = enumerate(zip(first, last, strict=False))
     return first[: next((index for index, (a, b) in pairs if a != b), len(first))]
+
+
+def counted(number: int, noun: str) -> str:
+    """Write how many there are of something."""
+    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number:,} {noun}{ending}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _EDGE = 2.0
 
@@ -35,20 +36,39 @@ def linear_scale(values: Iterable[float]) -> Scale:
     high = max(values, default=0.0)
     if not (math.isfinite(high) and high > 0):
         high = 1.0
-    raw = high / 5
-    magnitude = 10 ** math.floor(math.log10(raw))
-    step = next(m * magnitude for m in (1, 2, 2.5, 5, 10) if m * magnitude >= raw * 0.999)
+    step = _step(high / 5)
     count = math.floor(high * 1.02 / step)
     return Scale(low=0.0, high=high * 1.02, ticks=tuple(i * step for i in range(count + 1)))
 
 
-def log_scale(values: Iterable[float]) -> Scale:
-    """Return a logarithmic axis over the positive values; a zero stands at its left end."""
-    positive = [value for value in values if value > 0]
+def _step(raw: float) -> float:
+    magnitude: float = 10.0 ** math.floor(math.log10(raw))
+    return next(m * magnitude for m in (1, 2, 2.5, 5, 10) if m * magnitude >= raw * 0.999)
+
+
+def range_scale(values: Iterable[float]) -> Scale:
+    """Return a linear axis from the smallest to the largest value, wherever they lie."""
+    finite = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+    low, high = min(finite), max(finite)
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
+        # Equal values, or values that differ by rounding only, stand in the middle.
+        room = 0.01 * abs(low) or 1.0
+        low, high = low - room, high + room
+    step = _step((high - low) / 5)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return Scale(low=low, high=high, ticks=tuple(i * step for i in range(first, last + 1)))
+
+
+def log_scale(values: Iterable[float], *, span: float = 1e6) -> Scale:
+    """Return a logarithmic axis over the positive values; a zero stands at its left end.
+
+    A value below the largest one over `span` stands there too: an error that small is rounding,
+    and must not squeeze the others together.
+    """
+    positive = [value for value in values if 0 < value < math.inf]
     if not positive:
         return linear_scale(())
-    # An error far below the others is rounding, and must not squeeze them together.
-    low = max(min(positive), max(positive) * 1e-6) / 1.25
+    low = max(min(positive), max(positive) / span) / 1.25
     high = max(positive) * 1.1
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     marks = (1,) if high / low > 500 else (1, 2, 5)
@@ -60,3 +80,18 @@ def log_scale(values: Iterable[float]) -> Scale:
 def tick_text(value: float) -> str:
     """Write a number of an axis."""
     return f"{value:.3g}" if value >= 1e-4 or value == 0 else f"{value:.0e}"
+
+
+def tick_texts(ticks: Sequence[float], *, logarithmic: bool = False) -> list[str]:
+    """Write the numbers of one axis alike, with as many digits as tell them apart."""
+    if logarithmic and min(ticks) < 1e-4:
+        return [f"{tick:.0e}".replace("e-0", "e-").replace("e+00", "") for tick in ticks]
+    if logarithmic or len(ticks) < 2:
+        return [f"{tick:.4g}" for tick in ticks]
+    step = min(b - a for a, b in itertools.pairwise(ticks))
+    largest = max(abs(tick) for tick in ticks)
+    if largest >= 1e6 or step < 1e-6:
+        digits = max(0, math.ceil(math.log10(largest / step)))
+        return [f"{tick:.{digits}e}" if tick else "0" for tick in ticks]
+    digits = next(d for d in range(8) if abs(round(step, d) - step) < 1e-3 * step)
+    return [f"{tick:.{digits}f}" if round(tick, digits) else "0" for tick in ticks]

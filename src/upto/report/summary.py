@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from upto.core import RULES, Comparison, ComparisonMatrix, Group, Rule
+from upto.core import RULES, Comparison, ComparisonMatrix, Group, Rule, Unmixed
 from upto.report.charts import (
     ErrorChart,
     ScatterChart,
@@ -16,14 +16,23 @@ from upto.report.charts import (
     scatter_chart,
 )
 from upto.report.heat import AGREEMENTS, Heat, heat_maps
-from upto.report.markup import Inert, json_block
+from upto.report.markup import Inert, counted, json_block
 from upto.report.tables import TableView, runs_table, table_view
+from upto.report.unmixing import (
+    UnmixedView,
+    identifiability_measured,
+    identifiable_badge,
+    plots,
+    unmixed_view,
+)
 
 if TYPE_CHECKING:
     from upto.core import Finding, Fit, Result
 
 _MAX_TABLE_RUNS = 24
 _MAX_HEADLINE = 160
+_MAX_COMPONENT_ROWS = 2000
+_MAX_TRACE_ROWS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +89,7 @@ class View:
     bracket: Bracket | None = None
     efficiency: tuple[Fact, ...] = ()
     heat: Heat | None = None
+    unmixed: UnmixedView | None = None
     omitted: str = ""
 
 
@@ -100,6 +110,8 @@ def summarise(result: Result, number: int = 1) -> View:
         return _comparison(result, common)
     if isinstance(result, ComparisonMatrix):
         return _matrix(result, common)
+    if isinstance(result, Unmixed):
+        return _unmixed(result, common)
     tables = tuple(table_view(table) for table in result.tables())
     return View(
         **common, names=(result.kind,), badge=None, facts=(), tables=tables, runs=None,
@@ -248,6 +260,74 @@ def _matrix(result: ComparisonMatrix, common: dict[str, Any]) -> View:
         heat=heat,
         omitted="" if small else omitted,
     )
+
+
+def _unmixed(result: Unmixed, common: dict[str, Any]) -> View:
+    view = unmixed_view(result)
+    components, facts, trace = result.tables()
+    omitted = []
+    if len(components.rows) > _MAX_COMPONENT_ROWS:
+        omitted.append(f"the components after the first {_MAX_COMPONENT_ROWS:,}")
+        components = replace(components, rows=components.rows[:_MAX_COMPONENT_ROWS])
+    tables = [components, facts]
+    if len(trace.rows) > _MAX_TRACE_ROWS:
+        omitted.append(f"the {len(trace.rows):,} steps of the trace")
+    elif trace.rows:
+        tables.append(trace)
+    return View(
+        **common,
+        names=(result.name,),
+        badge=identifiable_badge(result),
+        facts=_unmixed_facts(result),
+        tables=tuple(table_view(table) for table in tables),
+        runs=None,
+        data=json_block({"plots": plots(view)}),
+        unmixed=view,
+        omitted=f"The tables leave {' and '.join(omitted)} to the JSON of the result."
+        if omitted
+        else "",
+    )
+
+
+def _unmixed_facts(result: Unmixed) -> tuple[Fact, ...]:
+    count = len(result.components)
+    parts = len(result.subspaces)
+    inside = counted(parts, "subspace") if parts else "no subspace"
+    value, detail = f"{result.n_identifiable:,}", f"of {count:,}; {inside}"
+    if not identifiability_measured(result):
+        value, detail = "–", f"of {count:,}; not measured"
+    facts = [Fact(label="identifiable components", value=value, detail=detail)]
+    if result.curvature is not None:
+        mu = result.curvature
+        lines = []
+        if mu.low is not None and mu.high is not None:
+            lines.append(f"{mu.low:.3g} to {mu.high:.3g} at\u00a0{100 * mu.level:.3g}\u00a0%")
+        if result.curvature_identifiable is not None and parts:
+            lines.append(f"{result.curvature_identifiable:.3g} outside the subspaces")
+        fact = Fact(label="smallest curvature μ", value=f"{mu.value:.3g}", detail="; ".join(lines))
+        facts.append(fact)
+    stabilities = [c.stability for c in result.components if c.stability is not None]
+    if stabilities:
+        lowest = min(stabilities)
+        facts.append(
+            Fact(
+                label="median stability",
+                value=f"{median(stabilities):.3f}",
+                detail=f"lowest {lowest:.3f}; {counted(result.n_restarts, 'restart')}, "
+                f"{counted(result.n_bootstraps, 'bootstrap')}",
+            )
+        )
+    facts.append(
+        Fact(
+            label="converged",
+            value="yes" if result.converged else "no",
+            detail=f"{counted(result.n_iterations, 'iteration')}, "
+            f"{counted(result.n_passes, 'pass')} over the rows",
+        )
+    )
+    unfitted = f"{result.n_held_out:,} not fitted" if result.n_held_out else "all of them fitted"
+    facts.append(Fact(label="rows", value=f"{result.n_samples:,}", detail=unfitted))
+    return tuple(facts)
 
 
 def _provenance(result: Result) -> tuple[tuple[str, str], ...]:

@@ -29,7 +29,7 @@
   document.addEventListener("pointermove", (event) => {
     const node = tipOf(event.target);
     if (node) showTip(node.dataset.tip, event.clientX, event.clientY);
-    else if (!event.target.closest?.(".scatter, .heat")) hideTip();
+    else if (!event.target.closest?.(".scatter, .heat, .plane")) hideTip();
   });
   document.addEventListener("focusin", (event) => {
     const node = tipOf(event.target);
@@ -132,6 +132,50 @@
     }
   };
 
+  // Plots: the nearest column answers on every plane; one tab stop, arrow keys walk the columns.
+  const connectPlot = (plot, { at, tips }) => {
+    const planes = all(".plane", plot);
+    const cursors = all(".cursor", plot);
+    let current = 0;
+    const mark = (index) => {
+      current = index;
+      for (const cursor of cursors) {
+        for (const end of ["x1", "x2"]) cursor.setAttribute(end, `${at[index]}%`);
+        cursor.classList.add("shown");
+      }
+    };
+    const clear = () => {
+      cursors.forEach((cursor) => cursor.classList.remove("shown"));
+      hideTip();
+    };
+    const nearest = (share) => at.reduce(
+      (best, x, index) => (Math.abs(x - share) < Math.abs(at[best] - share) ? index : best), 0,
+    );
+    for (const plane of planes) {
+      plane.addEventListener("pointermove", (event) => {
+        const box = plane.getBoundingClientRect();
+        mark(nearest((100 * (event.clientX - box.left)) / box.width));
+        showTip(tips[current], event.clientX, event.clientY);
+      });
+      plane.addEventListener("pointerleave", clear);
+    }
+    const [stop] = planes;
+    const walk = (index) => {
+      mark(index);
+      const box = stop.getBoundingClientRect();
+      showTip(tips[index], box.left + (at[index] * box.width) / 100, box.top);
+    };
+    stop.addEventListener("focus", () => { if (stop.matches(":focus-visible")) walk(current); });
+    stop.addEventListener("blur", clear);
+    stop.addEventListener("keydown", (event) => {
+      const last = at.length - 1;
+      const places = { ArrowLeft: current - 1, ArrowRight: current + 1, Home: 0, End: last };
+      if (!(event.key in places)) return;
+      event.preventDefault();
+      walk(Math.max(0, Math.min(last, places[event.key])));
+    });
+  };
+
   // Heat maps: one tab stop each, arrow keys walk the cells, a choice of group repaints.
   const connectHeat = (article, heat) => {
     const select = article.querySelector("select[data-heats]");
@@ -195,6 +239,9 @@
     const data = JSON.parse(article.querySelector("script.data").textContent);
     if (data.scatter) connectScatter(article.querySelector("svg.scatter"), data.scatter);
     if (data.heat) connectHeat(article, data.heat);
+    (data.plots ?? []).forEach((plot, number) => {
+      connectPlot(article.querySelector(`[data-plot="${number}"]`), plot);
+    });
   }
 
   // The theme follows the system until the button is pressed, and is remembered nowhere.

@@ -1,0 +1,480 @@
+"""Write `docs/benchmarks.md`: the tables of `benchmarks/results/` and whether each aim was met.
+
+Run it after a benchmark: ``python docs/_tools/benchmarks.py``. What the page says of an aim is
+computed from the numbers.
+"""
+
+import json
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parents[1]
+PAGE = DOCS / "benchmarks.md"
+RESULTS = DOCS.parent / "benchmarks" / "results"
+
+OPENING = """\
+<!-- Written by docs/_tools/benchmarks.py; run benchmarks instead of changing it. -->
+
+# Benchmarks
+
+Every table here was made by the command below it, in one run: contestants took turns on the same
+data with the same number of threads, and the median is shown. Machines are noisy, so read the
+*ratios*; a time in seconds means something beside the others of its table only. The **floor** is
+what nobody can go below on that machine: the operations that are needed over the rate of matrix
+products measured in the same run, or the bytes over the measured bandwidth, whichever is larger.
+Peers of ICA are compared at **equal quality**, the largest entry of the whitened relative gradient
+of the result, measured by one and the same function, and not at each library's own tolerance. A
+dash means that a column does not apply.
+
+`make bench` runs all of it at small sizes in minutes; `--full` runs the sizes shown here.
+"""
+
+Record = dict[str, Any]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One benchmark: what is compared, and sentences on its aims made from its numbers."""
+
+    name: str
+    heading: str
+    text: str
+    judged: Callable[[Record], list[str]]
+    hidden: tuple[str, ...] = ()
+
+
+def aim(sentence: str, *, met: bool, wanted: str) -> str:
+    """Say what was measured and whether that was the aim."""
+    return f"{sentence} The aim, {wanted}, is {'met' if met else '**missed**'}."
+
+
+def number(value: float) -> str:
+    """Write a number with three digits."""
+    return f"{value:.3g}"
+
+
+def span(values: list[float]) -> str:
+    """Write the range of some numbers."""
+    low, high = number(min(values)), number(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def ica_on_the_cpu(record: Record) -> list[str]:
+    """Judge P1 and P2."""
+    ours = [row for row in record["rows"] if row["who"] == "upto, float32"]
+    reached = [row for row in ours if row["outcome"] == "reached"]
+    compared = [row for row in reached if _is_number(row.get("best peer / this"))]
+    lonely = [_case(row) for row in reached if row not in compared]
+    lost = [_case(row) for row in ours if row not in reached]
+    said = []
+    for row in compared:
+        if row["size"] == "222000×384":
+            ratio = row["best peer / this"]
+            said.append(
+                aim(
+                    f"At 222,000×384 the best peer takes {number(ratio)} times as long as ours.",
+                    met=ratio >= 5,
+                    wanted="at least 5 times",
+                )
+            )
+    if compared:
+        slow = [_case(row) for row in compared if row["best peer / this"] < 2]
+        below = f", and less than 2 on {', '.join(slow)}" if slow else ""
+        ratios = span([row["best peer / this"] for row in compared])
+        said.append(
+            aim(
+                f"Over all data the best peer takes {ratios} times as long{below}.",
+                met=not slow,
+                wanted="at least 2 times at every size",
+            )
+        )
+    if lonely:
+        said.append(f"No peer reached the target on {', '.join(lonely)}.")
+    if lost:
+        said.append(f"Ours did not reach the target on {', '.join(lost)}.")
+    floors = [row["over floor"] for row in reached]
+    if floors:
+        said.append(
+            aim(
+                f"Ours takes {span(floors)} times its floor.",
+                met=max(floors) <= 2,
+                wanted="at most twice",
+            )
+        )
+    said += _memory_of_ica(record["rows"])
+    if "growth" in record:
+        growth = record["growth"]
+        said.append(
+            f"Time grows as the number of rows to the power {number(growth['slope'])}, over "
+            f"{growth['rows'][0]} to {growth['rows'][-1]} rows of {growth['width']}."
+        )
+    return said
+
+
+def _memory_of_ica(rows: list[Row]) -> list[str]:
+    # At smaller sizes what the interpreter and a block take hides what grows with the data.
+    large = [row for row in rows if _numbers(row["size"]) >= 6_400_000 and row.get("seconds")]
+    inside = [row["extra memory / data"] for row in large if row["who"] == "upto, float32"]
+    if not inside:
+        return []
+    others = {
+        row["who"]: row["extra memory / data"] for row in large if not row["who"].startswith("upto")
+    }
+    from_file = [row["extra memory / data"] for row in large if "file" in row["who"]]
+    peers = ", ".join(f"{who} {number(value)}" for who, value in others.items())
+    return [
+        aim(
+            f"Beside data of 100,000×64 and more ours takes {span(inside)} of their size in extra "
+            f"memory, {span(from_file)} where they stay in a file ({peers or 'no peer ran'}).",
+            met=max(inside) <= 1,
+            wanted="at most their size",
+        )
+    ]
+
+
+def ica_on_a_gpu(record: Record) -> list[str]:
+    """Judge P3."""
+    rows = record["rows"]
+    said = []
+    for row in rows:
+        if row["size"] == "222000×384" and row["who"] == "upto, rows kept on the GPU":
+            said.append(
+                aim(
+                    f"At 222,000×384, from host memory to components, ours takes "
+                    f"{number(row['seconds'])} s.",
+                    met=row["seconds"] <= 1,
+                    wanted="at most 1 s",
+                )
+            )
+    floors = [row["over floor"] for row in rows if row.get("over floor") is not None]
+    if floors:
+        said.append(
+            aim(
+                f"It takes {span(floors)} times its floor.",
+                met=max(floors) <= 3,
+                wanted="at most 3 times",
+            )
+        )
+    name = "differs from the CPU's by"
+    differences = [row[name] for row in rows if "to 1e-6" in row["who"] and name in row]
+    if differences:
+        said.append(
+            aim(
+                f"The components differ from those of the threads engine by "
+                f"{number(max(differences))}.",
+                met=max(differences) <= 1e-5,
+                wanted="at most 1e-5",
+            )
+        )
+    for peer in (row for row in rows if row["who"].startswith("fastica-torch")):
+        mine = [row for row in rows if row["size"] == peer["size"] and _is_kept(row)]
+        if peer["outcome"] != "reached":
+            said.append(f"At {peer['size']} fastica-torch: {peer['outcome']}.")
+        elif mine and mine[0]["outcome"] == "reached":
+            ratio = peer["seconds"] / mine[0]["seconds"]
+            said.append(f"At {peer['size']} fastica-torch takes {number(ratio)} times as long.")
+    return said
+
+
+def _is_kept(row: Row) -> bool:
+    return bool(row["who"] == "upto, rows kept on the GPU")
+
+
+def ica_from_disk(record: Record) -> list[str]:
+    """Judge P4."""
+    said = []
+    for row in record["rows"]:
+        kind = row["file"].partition(",")[0]
+        taken, differs = row["memory taken MB"], row["differs from memory by"]
+        said += [
+            aim(
+                f"From {kind} ours takes {number(taken)} MB.",
+                met=taken <= 1000,
+                wanted="at most 1 GB",
+            ),
+            aim(
+                f"The components differ from those of rows in memory by {number(differs)}.",
+                met=differs <= 1e-6,
+                wanted="at most 1e-6",
+            ),
+            aim(
+                f"A pass goes over {number(row['a pass GB/s'])} GB/s, where reading alone, from "
+                f"the {row['read from']}, gives {number(row['reading alone GB/s'])} and the same "
+                f"pass over rows in memory {number(row['the same in memory GB/s'])}: a share of "
+                f"{number(row['share of reading'])}.",
+                met=row["share of reading"] >= 0.7,
+                wanted="at least 0.7 of reading alone",
+            ),
+        ]
+    return said
+
+
+def ica_on_a_cluster(record: Record) -> list[str]:
+    """Judge P5."""
+    rows = record["rows"]
+    whole = [row for row in rows if "killed" in row]
+    differs = max(row["differs from threads by"] for row in whole)
+    changed = max(row["changed by a killed worker"] for row in whole)
+    ratios = [row["dask / threads"] for row in rows]
+    return [
+        aim(
+            f"A pass takes {span(ratios)} times that of the threads engine on as many cores.",
+            met=max(ratios) <= 1.3,
+            wanted="at most 1.3 times",
+        ),
+        aim(
+            f"The components differ by {number(differs)}.",
+            met=differs <= 1e-6,
+            wanted="at most 1e-6",
+        ),
+        aim(
+            f"A worker killed in the middle of a pass changed them by {number(changed)}.",
+            met=changed == 0 and all(row["killed"] == "yes" for row in whole),
+            wanted="no change",
+        ),
+    ]
+
+
+def comparing_one_pair(record: Record) -> list[str]:
+    """Judge P6."""
+    plain = [row for row in record["rows"] if row["who"] == "upto, without chance"]
+    floors = [row["over floor"] for row in plain]
+    ratios = [row["ratio to peer"] for row in plain]
+    kinds = " or ".join(sorted({row["diameter"] for row in plain}))
+    return [
+        aim(
+            f"Without chance levels, which no peer has, ours takes {span(floors)} times the "
+            "products it needs.",
+            met=max(floors) <= 2,
+            wanted="at most twice",
+        ),
+        f"That is {span(ratios)} of the time of the pieces people glue together, which fit three "
+        f"groups in sample. The diameter is given as: {kinds}.",
+    ]
+
+
+def comparing_many_runs(record: Record) -> list[str]:
+    """Judge P7."""
+    said = []
+    for row in record["rows"]:
+        ratio = row["peer's rotations / this"]
+        if row["who"].startswith("upto") and _is_number(ratio):
+            said.append(
+                aim(
+                    f"{row['who'].removeprefix('upto, ').capitalize()}: netrep's rotations take "
+                    f"{number(ratio)} of the time.",
+                    met=ratio >= 10,
+                    wanted="at least 10 times",
+                )
+            )
+    return said
+
+
+def matching_coordinates(record: Record) -> list[str]:
+    """Judge P8."""
+    rows = record["rows"]
+    ratios = [row["upto s"] / (row["one product s"] + row["assignment alone s"]) for row in rows]
+    peers = [row["peer / upto"] for row in rows]
+    found = min(row["planted matches found"] for row in rows)
+    return [
+        "Ours is one pass and scipy's assignment, as was the aim, and takes "
+        f"{span(ratios)} times one product and that assignment.",
+        f"The peers take {span(peers)} times as long, and {found:.0%} of the planted matches are "
+        "found.",
+    ]
+
+
+def restarting(record: Record) -> list[str]:
+    """Judge P11."""
+    return [
+        aim(
+            f"{row['who'].capitalize()} takes {number(row['this / upto'])} times as long as ours.",
+            met=row["this / upto"] >= 5,
+            wanted="at least 5 times",
+        )
+        for row in record["rows"]
+        if not row["who"].startswith("upto")
+    ]
+
+
+def starting_up(record: Record) -> list[str]:
+    """Judge P17."""
+    ours = [row for row in record["rows"] if "upto" in row["what"]]
+    slowest = max(row["seconds"] for row in ours)
+    loaded = sorted({row["loads"] for row in ours})
+    return [
+        aim(
+            f"The slower of the two takes {number(slowest)} s and loads "
+            f"{'none of the heavy packages' if loaded == ['[]'] else ', '.join(loaded)}.",
+            met=slowest <= 0.3 and loaded == ["[]"],
+            wanted="at most 0.3 s without scikit-learn, torch or matplotlib",
+        )
+    ]
+
+
+def comparing_files(record: Record) -> list[str]:
+    """Say how much memory a comparison of files takes."""
+    row = record["rows"][0]
+    return [
+        f"Ours takes {number(row['extra MB'])} MB, {row['extra / data']:.1%} of what it reads. "
+        "No aim was set."
+    ]
+
+
+SECTIONS = (
+    Section(
+        name="p01",
+        heading="ICA on the CPU",
+        text="Whitening and ICA of planted sources and of real embeddings, by scikit-learn's "
+        "FastICA (with its faster whitening, in both types), python-picard's Picard-O, "
+        "fastica-torch on the CPU, and ours. Each library runs with its own tolerance, from loose "
+        "to tight, until its result reaches the gradient; the time of the first that does is "
+        "shown. The gradient counts between components that can be told apart, as many as the "
+        "column says. *Passes* are iterations for peers; for ours they are all readings of the "
+        "rows, those of a sample as a part of one. The floor is the products of those passes and "
+        "of whitening, in single precision.",
+        judged=ica_on_the_cpu,
+        hidden=("tolerance",),
+    ),
+    Section(
+        name="p03",
+        heading="ICA on one GPU",
+        text="From an array in host memory to components, with fastica-torch beside it. *Placing* "
+        "copies rows to the GPU, *search* is the passes, *host* the checks of the input and the "
+        "algebra between passes. The floor is the products of the passes at the measured rate in "
+        "float32, or reading at the measured bandwidth, and moving the rows to the GPU: once, or "
+        "in every pass where they are streamed.",
+        judged=ica_on_a_gpu,
+    ),
+    Section(
+        name="p04",
+        heading="ICA from disk",
+        text="Ours on files, beside which no peer can be put. Memory taken is what the process "
+        "owns; pages of a mapped file can be evicted and count in the next column only. Reading "
+        "alone is one thread that reads the same file from end to end, before and after. The floor "
+        "of a pass is that, or its products.",
+        judged=ica_from_disk,
+    ),
+    Section(
+        name="p05",
+        heading="ICA on a Dask cluster",
+        text="Worker processes of this machine with one thread each, which read a memory-mapped "
+        "file themselves, beside the threads engine with as many threads. No peer has it. The "
+        "floor is the products of a pass on as many cores.",
+        judged=ica_on_a_cluster,
+    ),
+    Section(
+        name="p06",
+        heading="Comparing one pair",
+        text="`compare` with all groups, beside netrep's rotation, scipy's assignment and "
+        "scikit-learn's linear regression glued together, which have neither diameter, nor chance, "
+        "nor interval, nor held-out rows. The floor is the products of a run without chance.",
+        judged=comparing_one_pair,
+    ),
+    Section(
+        name="p07",
+        heading="Every pair of many runs",
+        text="`compare` of ten runs, each prepared once, beside netrep, which fits one group in "
+        "one direction and gives one distance, no p-value. There is no floor in this table.",
+        judged=comparing_many_runs,
+    ),
+    Section(
+        name="p08",
+        heading="Signed permutations",
+        text="The best signed permutation of wide runs, beside a correlation matrix of both and "
+        "the Hungarian algorithm, as icebeem and cl-ica do. The floor is one product and scipy's "
+        "assignment.",
+        judged=matching_coordinates,
+    ),
+    Section(
+        name="p11",
+        heading="Restarts",
+        text="ICA from many random starts and how stable each component is (Icasso), with all "
+        "starts in one pass, beside robustica, which runs scikit-learn's FastICA again and again "
+        "and clusters the results, and beside that loop alone, which compares nothing. Peers run "
+        "at the loosest tolerance at which 99 % of the starts reach the gradient. The floor is the "
+        "products of our passes, in double precision.",
+        judged=restarting,
+    ),
+    Section(
+        name="p17",
+        heading="Start-up",
+        text="Time until the command answers and the package is imported, in a fresh process. The "
+        "floor is Python itself.",
+        judged=starting_up,
+    ),
+    Section(
+        name="memory",
+        heading="Comparing files larger than memory",
+        text="`compare` of two memory-mapped files, without the row of ICA. Pages of a mapped file "
+        "can be evicted and do not count.",
+        judged=comparing_files,
+    ),
+)
+
+
+def table(record: Record, hidden: tuple[str, ...]) -> str:
+    """Return the rows of a record as a Markdown table."""
+    rows: list[Row] = record["rows"]
+    columns = dict.fromkeys(key for row in rows for key in row if key not in hidden)
+    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    lines += [f"| {' | '.join(_cell(row.get(column)) for column in columns)} |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if value is None or (isinstance(value, float) and value != value):
+        return "–"
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, float) and value == value
+
+
+def _case(row: Row) -> str:
+    return f"{row['sources']} {row['size']}"
+
+
+def _numbers(size: str) -> int:
+    n_samples, _, width = size.partition("×")
+    return int(n_samples) * int(width)
+
+
+def made_by(record: Record) -> str:
+    """Say how a table was made."""
+    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    command = record["command"].removesuffix(" --full")
+    device = f", {record['device']}" if "device" in record else ""
+    return f"Made by `{command} --full` on {record['machine']}{device}; {versions}."
+
+
+def section(part: Section, results: Path) -> str:
+    """Return what the page says of one benchmark."""
+    number_of = f"P{int(part.name[1:])}: " if part.name != "memory" else ""
+    title = f"{number_of}{part.heading}"
+    path = results / f"{part.name}.json"
+    if not path.exists():
+        rest = f"Not measured yet: `python -m benchmarks {part.name} --full` does."
+        return f"## {title}\n\n{_wrapped(part.text)}\n\n{rest}\n"
+    record: Record = json.loads(path.read_text(encoding="utf-8"))
+    said = _wrapped(f"{part.text} {' '.join(part.judged(record))}")
+    made = _wrapped(made_by(record))
+    return "\n\n".join((f"## {title}", said, table(record, part.hidden), made)) + "\n"
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
+
+
+def page(results: Path = RESULTS) -> str:
+    """Return the page."""
+    return "\n".join([OPENING, *(section(part, results) for part in SECTIONS)])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

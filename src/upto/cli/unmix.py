@@ -1,0 +1,285 @@
+"""`upto unmix RUN -o OUT`: the independent components of a run, in a file."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
+from upto.cli.output import complete_file, files_of, output_options, refuse_nan
+
+if TYPE_CHECKING:
+    from upto.cli.output import Output
+
+_NOT_WITH_APPLY = (
+    "components",
+    "solver",
+    "contrast",
+    "whiten",
+    "tolerance",
+    "max_iterations",
+    "restarts",
+    "bootstraps",
+    "held_out",
+    "save",
+    "resume",
+    "report",
+    "strict",
+)
+
+
+def _count_or_fraction(
+    _context: object, _parameter: object, value: str | None
+) -> int | float | None:
+    """Read a number of components or the fraction of the variance they shall carry."""
+    if value is None:
+        return None
+    try:
+        number = int(value) if value.strip().lstrip("+-").isdigit() else float(value)
+    except ValueError:
+        number = 0
+    is_count = isinstance(number, int) and number >= 1
+    if not is_count and not (isinstance(number, float) and 0 < number < 1):
+        message = f"{value!r} is neither a number of components, from 1, nor a fraction below 1."
+        raise click.BadParameter(message)
+    return number
+
+
+@click.command("unmix", epilog=EPILOG)
+@click.argument("run", metavar="RUN", shell_complete=complete_file)
+@click.option(
+    "-o",
+    "--output",
+    "file",
+    type=click.Path(path_type=Path),
+    help="File to write the components to; its suffix chooses the format.",
+)
+@click.option(
+    "--components",
+    metavar="N|FRACTION",
+    callback=_count_or_fraction,
+    help="How many components, or the fraction of the variance to keep; all by default.",
+)
+@click.option(
+    "--solver",
+    type=click.Choice(["auto", "fastica", "picard"]),
+    default="auto",
+    show_default=True,
+    help="How components are searched for.",
+)
+@click.option(
+    "--contrast",
+    type=click.Choice(["logcosh", "exp", "cube"]),
+    default="logcosh",
+    show_default=True,
+    help="What tells a component from a Gaussian.",
+)
+@click.option(
+    "--whiten",
+    type=click.Choice(["unit-variance", "active", "rotation", "none"]),
+    default="unit-variance",
+    show_default=True,
+    help="What is done to the variances before components are searched for.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, min_open=True),
+    callback=refuse_nan,
+    default=1e-6,
+    show_default=True,
+    help="Relative gradient, on what is identifiable, at which the search ends.",
+)
+@click.option(
+    "--max-iterations",
+    type=click.IntRange(1),
+    default=500,
+    show_default=True,
+    help="Iterations after which the search ends in any case.",
+)
+@click.option(
+    "--restarts",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Random starts; two or more give each component a stability.",
+)
+@click.option(
+    "--bootstraps",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Fits to rows drawn with replacement, for the stability too.",
+)
+@click.option(
+    "--held-out",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.2,
+    show_default=True,
+    help="Fraction of the rows on which Gaussianity is judged and nothing is fitted.",
+)
+@click.option(
+    "--save",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Save the fitted transform here, as .safetensors.",
+)
+@click.option(
+    "--apply",
+    "transform",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Use the transform saved in this file and fit nothing.",
+)
+@click.option("--inverse", is_flag=True, help="With --apply: RUN holds components; mix them back.")
+@click.option("--resume", is_flag=True, help="Continue where an interrupted search ended.")
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the page here, as self-contained HTML.",
+)
+@click.option(
+    "--strict", is_flag=True, help="Exit with 4 if ICA did not converge, with 1 on any warning."
+)
+@functools.partial(output_options, result_file=False)
+@with_exit_codes
+def command(
+    *,
+    output: Output,
+    run: str,
+    file: Path | None,
+    transform: Path | None,
+    inverse: bool,
+    **options: Any,
+) -> None:
+    """Find the independent components of a run, write them, and say which are identifiable.
+
+    RUN is a file of embeddings, or FILE::KEY. The components keep its ids and columns, in any
+    format but npy and safetensors, which hold numbers only; an h5ad file may be written to itself.
+    What was found is shown on stdout. Ctrl-C keeps the search in OUT.checkpoint for --resume.
+
+    \b
+    upto unmix embeddings.parquet -o components.parquet --report report.html
+    upto unmix cells.h5ad::X_pca -o cells.h5ad
+    upto unmix train.npy -o train_ica.npy --save ica.safetensors
+    upto unmix test.npy -o test_ica.npy --apply ica.safetensors
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    if transform is not None:
+        _refuse_options_of_a_fit()
+        _apply(output, run, file, transform, inverse=inverse)
+    elif inverse:
+        message = "--inverse mixes components back by a saved transform: give it with --apply."
+        raise click.UsageError(message)
+    else:
+        _fit(output, run, file, **options)
+
+
+def _apply(output: Output, run: str, file: Path | None, transform: Path, *, inverse: bool) -> None:
+    if file is None:
+        message = "give -o FILE for what the transform makes of the rows."
+        raise click.UsageError(message)
+    from upto.load import check_output
+
+    check_output(file, inputs=(*files_of(run), transform))
+    from upto.assess.unmixing import apply_transform
+
+    apply_transform(
+        transform,
+        run,
+        output=file,
+        inverse=inverse,
+        engine=output.engine,
+        progress=output.watcher(),
+    )
+    output.say(f"wrote {file}")
+
+
+def _fit(
+    output: Output,
+    run: str,
+    file: Path | None,
+    *,
+    save: Path | None,
+    resume: bool,
+    report: Path | None,
+    strict: bool,
+    **options: Any,
+) -> None:
+    _check_places(output, run, file, save, report)
+    checkpoint = Path(f"{file or save}.checkpoint")
+    if resume and not checkpoint.exists():
+        from upto.core import InputError
+
+        message = f"there is no {checkpoint} to continue from: start without --resume."
+        raise InputError(message)
+    from upto.assess.unmixing import unmix_run
+
+    try:
+        result = unmix_run(
+            run,
+            output=file,
+            transform=save,
+            checkpoint=checkpoint,
+            resume=resume,
+            seed=output.seed,
+            engine=output.engine,
+            progress=output.watcher(),
+            **options,
+        )
+    except KeyboardInterrupt:
+        if checkpoint.exists():
+            kept = f"interrupted; {checkpoint} keeps the search: --resume continues it."
+            stop(Exit.INTERRUPTED, kept)
+        raise
+    if report is not None:
+        from upto.report import Report
+
+        Report([result]).write(report)
+    for written in (file, save, report):
+        if written is not None:
+            output.say(f"wrote {written}")
+    output.show(result)
+    if strict:
+        _check_strictly(result)
+
+
+def _check_places(
+    output: Output, run: str, file: Path | None, save: Path | None, report: Path | None
+) -> None:
+    if file is None and save is None:
+        message = "give -o FILE for the components, --save FILE for the transform, or both."
+        raise click.UsageError(message)
+    from upto.core import InputError
+    from upto.load import check_output
+    from upto.unmix.saving import check_transform_path
+
+    output.check(save, report, inputs=(run,))
+    if file is not None:
+        check_output(file, inputs=files_of(run))
+    if save is not None:
+        check_transform_path(save)
+    places = [place.resolve() for place in (file, save, report) if place is not None]
+    if len(set(places)) < len(places):
+        message = "two outputs have one name: give -o, --save and --report a file each."
+        raise InputError(message)
+
+
+def _refuse_options_of_a_fit() -> None:
+    context = click.get_current_context()
+    for name in _NOT_WITH_APPLY:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            message = (
+                f"--{name.replace('_', '-')} is for a fit, and --apply fits nothing: drop one."
+            )
+            raise click.UsageError(message)
+
+
+def _check_strictly(result: Any) -> None:
+    if not result.converged:
+        stop(Exit.NOT_CONVERGED, "ICA did not converge and --strict was given; see UP004.")
+    warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
+    if warnings:
+        stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")

@@ -1,0 +1,170 @@
+"""Independent components of one run: what was found and what of it is identifiable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from upto.core.estimate import Estimate
+from upto.core.finding import Finding
+from upto.core.result import Provenance, Result
+from upto.core.table import Cell, Column, Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceStep:
+    """One iteration of a solver, as it was reported while it ran.
+
+    `contrast` is how far components are from Gaussian, the mean of ``|E[g′(s)] - E[g(s)s]|``: it
+    rises.
+    `gradient` is the largest entry of the relative gradient between components that are not held
+    fixed; `turned` is the largest entry by which the rotation changed; `passes` counts passes over
+    the rows so far.
+    """
+
+    iteration: int
+    solver: str
+    dtype: str
+    contrast: float
+    gradient: float
+    turned: float
+    passes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """One component.
+
+    `nongaussianity` is how much the mean contrast differs from a Gaussian's on rows that were not
+    fitted, and `z` that difference in standard errors; both are None where too few rows were held
+    out. `variance` is the share of the run's variance that the component carries. `stability` is
+    Icasso's index over restarts, 1 for a component that every restart finds. `subspace` numbers the
+    group of components it can turn into, from 1; None for a component that stands alone.
+    """
+
+    nongaussianity: Estimate | None
+    z: float | None
+    variance: float
+    stability: float | None
+    subspace: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unmixed(Result):
+    """Independent components of a run, in canonical order and sign.
+
+    `curvature` is the smallest eigenvalue of the Riemannian Hessian of the contrast at the
+    components, the μ of Theorem 2, and `curvature_identifiable` that over turns that do not stay
+    within a subspace of `subspaces`; `n_identifiable` counts the components outside of them.
+    """
+
+    kind: ClassVar[str] = "unmixed"
+    schema: ClassVar[int] = 1
+
+    name: str
+    n_samples: int
+    n_features: int
+    n_held_out: int
+    rank: int
+    solver: str
+    contrast: str
+    whiten: str
+    n_restarts: int
+    n_bootstraps: int
+    converged: bool
+    n_iterations: int
+    n_passes: int
+    components: tuple[Component, ...]
+    subspaces: tuple[tuple[int, ...], ...]
+    n_identifiable: int
+    curvature: Estimate | None
+    curvature_identifiable: float | None
+    trace: tuple[TraceStep, ...]
+    verdict: str
+    findings: tuple[Finding, ...]
+    provenance: Provenance
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the components, the facts and the trace."""
+        return self._components(), self._facts(), self._trace()
+
+    def _components(self) -> Table:
+        rows: list[tuple[Cell, ...]] = [
+            (
+                number,
+                component.nongaussianity,
+                component.z,
+                component.variance,
+                component.stability,
+                component.subspace,
+            )
+            for number, component in enumerate(self.components)
+        ]
+        return Table(
+            title=f"Components of {self.name}",
+            columns=(
+                Column(name="component"),
+                Column(name="non-Gaussianity", spec=".4f"),
+                Column(name="standard errors", spec=".1f"),
+                Column(name="variance", spec=".2%"),
+                Column(name="stability", spec=".3f"),
+                Column(name="subspace"),
+            ),
+            rows=tuple(rows),
+            caption="Components of one subspace can turn into each other: only the subspace is "
+            "identifiable.",
+        )
+
+    def _facts(self) -> Table:
+        facts: list[tuple[Cell, ...]] = [
+            ("rows", self.n_samples),
+            ("rows the components were not fitted to", self.n_held_out),
+            ("coordinates", self.n_features),
+            ("rank", self.rank),
+            ("components", len(self.components)),
+            ("identifiable components", self.n_identifiable),
+            ("smallest curvature μ", self.curvature),
+            ("smallest curvature outside the subspaces", self.curvature_identifiable),
+            ("solver", self.solver),
+            ("contrast", self.contrast),
+            ("whitening", self.whiten),
+            ("restarts", self.n_restarts),
+            ("bootstraps", self.n_bootstraps),
+            ("converged", "yes" if self.converged else "no"),
+            ("iterations", self.n_iterations),
+            ("passes over the rows", self.n_passes),
+        ]
+        return Table(
+            title="How they were found",
+            columns=(Column(name="what"), Column(name="value", spec=".4g")),
+            rows=tuple(facts),
+        )
+
+    def _trace(self) -> Table:
+        return Table(
+            title="Trace",
+            columns=(
+                Column(name="iteration"),
+                Column(name="solver"),
+                Column(name="type"),
+                Column(name="contrast", spec=".8f"),
+                Column(name="gradient", spec=".2e"),
+                Column(name="turned", spec=".2e"),
+                Column(name="passes"),
+                Column(name="seconds", spec=".3f"),
+            ),
+            rows=tuple(
+                (
+                    step.iteration,
+                    step.solver,
+                    step.dtype,
+                    step.contrast,
+                    step.gradient,
+                    step.turned,
+                    step.passes,
+                    step.seconds,
+                )
+                for step in self.trace
+            ),
+        )

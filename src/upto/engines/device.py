@@ -1,0 +1,267 @@
+"""The torch engine: passes on a GPU, where rows stay if they fit, or on torch's CPU."""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import InputError
+from upto.engines.base import block_length
+from upto.engines.blocks import check_block_rows, common_length, no_rows, widths_of
+from upto.engines.feeding import (
+    cast_blocks,
+    host_array,
+    is_resident,
+    load_torch,
+    placed_param,
+    upload,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from upto.engines.base import Arrays, Combine, Statistic
+    from upto.engines.feeding import Blocks
+
+_BLOCK_BYTES = 2**28
+_RESIDENT_SHARE = 0.6
+_SINGLE_ROWS = 65_536
+"""Rows summed in single precision before the sums go on in float64."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TorchEngine:
+    """Passes on a CUDA device, or on the CPU, by PyTorch.
+
+    Parameters
+    ----------
+    device
+        Such as ``"cuda"``, ``"cuda:1"`` or ``"cpu"``; by default the GPU if there is one.
+    block_rows
+        Rows of a block; by default 256 MB of them on a GPU, and what fits the cache on the CPU.
+    resident
+        Whether `place` keeps rows on the device. By default a GPU keeps them where they take at
+        most 60 % of its free memory; others are streamed, block by block, in every pass.
+    allow_tf32
+        Whether products in float32 may be rounded to TF32: faster, with three digits.
+
+    Notes
+    -----
+    Sums of blocks are formed in float64 on the device, in row order. Statistics get torch tensors
+    and the namespace ``array_api_compat.torch``; results are host arrays.
+    """
+
+    device: str | None = None
+    block_rows: int | None = None
+    resident: bool | None = None
+    allow_tf32: bool = False
+    name: str = "torch"
+
+    def __post_init__(self) -> None:
+        check_block_rows(self.block_rows)
+        _chosen_device(self.device)
+
+    def place(self, rows: Any) -> Any:
+        """Keep rows on the device in their own type, if they fit."""
+        device = _chosen_device(self.device)
+        if is_resident(rows, device) or not self._keeps(rows, device):
+            return rows
+        try:
+            return upload(device, rows, self._length([rows], "float64", device))
+        except load_torch().cuda.OutOfMemoryError:
+            if self.resident is None:
+                return rows
+            what = f"rows of {_described(rows.shape, rows.dtype)},"
+            raise _shortage(device, what) from None
+
+    def reduce_blocks(
+        self,
+        statistic: Statistic,
+        *rows: Any,
+        params: Sequence[Any] = (),
+        combine: Combine | None = None,
+        dtype: str = "float64",
+    ) -> tuple[NDArray[Any], ...]:
+        """Combine the statistics of all blocks, in row order; they are added by default."""
+        total: Arrays | None = None
+        with self._pass(rows, params, dtype) as (xp, placed, blocks):
+            for _, arrays in blocks:
+                part = statistic(xp, *arrays, *placed)
+                if combine is None:
+                    total = _started(part) if total is None else _added(total, part)
+                else:
+                    part = tuple(host_array(array) for array in part)
+                    total = part if total is None else combine(total, part)
+            if total is None:
+                raise no_rows()
+            return tuple(host_array(array) for array in total)
+
+    def map_blocks(
+        self,
+        function: Statistic,
+        *rows: Any,
+        params: Sequence[Any] = (),
+        out: Any = None,
+        dtype: str = "float64",
+    ) -> Any:
+        """Transform blocks of rows and join the results along the rows."""
+        joined: list[NDArray[Any]] = []
+        with self._pass(rows, params, dtype) as (xp, placed, blocks):
+            for block, arrays in blocks:
+                part = host_array(function(xp, *arrays, *placed)[0])
+                if out is None:
+                    joined.append(part)
+                else:
+                    out[block] = part
+        if out is not None:
+            return out
+        if not joined:
+            raise no_rows()
+        return np.concatenate(joined)
+
+    @contextmanager
+    def _pass(
+        self, rows: Sequence[Any], params: Sequence[Any], dtype: str
+    ) -> Iterator[tuple[Any, list[Any], Blocks]]:
+        """Give a pass its namespace, its placed parameters and its blocks on the device."""
+        import array_api_compat.torch as xp
+
+        torch, device = load_torch(), _chosen_device(self.device)
+        length = self._length(rows, dtype, device)
+        try:
+            with ExitStack() as stack:
+                stack.enter_context(_float32_products(allow_tf32=self.allow_tf32))
+                if device.type == "cuda":
+                    stack.enter_context(torch.cuda.device(device))
+                    # What a statistic creates must meet its blocks.
+                    stack.enter_context(device)
+                blocks = stack.enter_context(closing(cast_blocks(device, rows, length, dtype)))
+                yield xp, [placed_param(param, device) for param in params], blocks
+        except torch.cuda.OutOfMemoryError:
+            what = f"blocks of {_described((length, sum(widths_of(rows))), dtype)},"
+            raise _shortage(device, what) from None
+
+    def _length(self, rows: Sequence[Any], dtype: str, device: Any) -> int:
+        n_samples, widths = common_length(rows), widths_of(rows)
+        if self.block_rows is not None:
+            return self.block_rows
+        if device.type == "cpu":
+            return block_length(n_samples, widths)
+        memory = int(load_torch().cuda.get_device_properties(device).total_memory)
+        size: int = np.dtype(dtype).itemsize
+        length = min(_BLOCK_BYTES, memory // 64) // (size * sum(widths))
+        if size < 8:
+            length = min(length, _SINGLE_ROWS)
+        return max(1, min(length, n_samples))
+
+    def _keeps(self, rows: Any, device: Any) -> bool:
+        if self.resident is not None or device.type == "cpu":
+            return bool(self.resident)
+        return _n_bytes(rows.shape, rows.dtype) <= _RESIDENT_SHARE * _free_memory(device)
+
+
+def _chosen_device(name: Any) -> Any:
+    torch = load_torch()
+    n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name is None:
+        name = "cuda" if n_devices else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        message = f"there is no device {str(name)!r}: choose 'cpu', 'cuda' or one such as 'cuda:0'."
+        raise InputError(message) from None
+    if device.type not in ("cpu", "cuda"):
+        message = (
+            f"the torch engine runs on 'cpu' and 'cuda', not on {str(device)!r}, which has no "
+            "float64: choose one of them."
+        )
+        raise InputError(message)
+    if device.type == "cuda" and (device.index or 0) >= n_devices:
+        message = (
+            f"torch finds {n_devices} CUDA devices here, so {str(device)!r} is not one: choose "
+            "another or device='cpu'."
+        )
+        raise InputError(message)
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
+
+
+def _started(part: Arrays) -> Arrays:
+    # A copy: the statistic may have returned a view of its block or a parameter.
+    return tuple(_doubled(array, copy=True) for array in part)
+
+
+def _added(total: Arrays, part: Arrays) -> Arrays:
+    return tuple(
+        first.add_(second) if hasattr(first, "add_") else first + _doubled(second)
+        for first, second in zip(total, part, strict=True)
+    )
+
+
+def _doubled(array: Any, *, copy: bool = False) -> Any:
+    torch = load_torch()
+    if torch.is_tensor(array):
+        return array.to(torch.float64 if array.is_floating_point() else array.dtype, copy=copy)
+    host = np.asarray(array)
+    return host.astype(np.float64 if host.dtype.kind == "f" else host.dtype, copy=copy)
+
+
+@contextmanager
+def _float32_products(*, allow_tf32: bool) -> Iterator[None]:
+    """Set how products in float32 are rounded, and put the user's setting back."""
+    torch = load_torch()
+    matmul = torch.backends.cuda.matmul
+    if hasattr(matmul, "fp32_precision"):
+        settings = [(matmul, "tf32" if allow_tf32 else "ieee")]
+        settings.append((torch.backends.mkldnn.matmul, "ieee"))
+        before = [(setting, setting.fp32_precision) for setting, _ in settings]
+        try:
+            for setting, wanted in settings:
+                setting.fp32_precision = wanted
+            yield
+        finally:
+            for setting, old in before:
+                setting.fp32_precision = old
+        return
+    old = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if allow_tf32 else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(old)
+
+
+def _shortage(device: Any, what: str) -> InputError:
+    room = ""
+    if device.type == "cuda":
+        _, total = load_torch().cuda.mem_get_info(device)
+        room = f", {_free_memory(device) / 2**30:.1f} of whose {total / 2**30:.1f} GiB are free"
+    message = (
+        f"{what} and what is computed from them do not fit the memory of {device}{room}: pass a "
+        "smaller block_rows, or resident=False to stream rows instead of keeping them there."
+    )
+    return InputError(message)
+
+
+def _described(shape: Sequence[int], dtype: Any) -> str:
+    size = _n_bytes(shape, dtype) / 2**20
+    return f"{' × '.join(map(str, shape))} {np.dtype(dtype)} values, {size:.0f} MiB"
+
+
+def _n_bytes(shape: Sequence[int], dtype: Any) -> int:
+    return math.prod(map(int, shape)) * int(np.dtype(dtype).itemsize)
+
+
+def _free_memory(device: Any) -> int:
+    torch = load_torch()
+    free, _ = torch.cuda.mem_get_info(device)
+    # What torch holds without using it can be used, too.
+    cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(free) + int(cached)

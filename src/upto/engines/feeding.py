@@ -1,0 +1,186 @@
+"""How rows reach a torch device: kept there, or block by block through pinned memory."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import MissingExtraError
+from upto.engines.blocks import common_length, slices_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from numpy.typing import NDArray
+
+    Arrays = Generator[list[Any], None, None]
+    Blocks = Generator[tuple[slice, list[Any]], None, None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceRows:
+    """Rows on a device, in the type they came in; slices of them are host arrays."""
+
+    tensor: Any
+    dtype: np.dtype[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of coordinates."""
+        n_samples, width = self.tensor.shape
+        return int(n_samples), int(width)
+
+    def __getitem__(self, key: slice) -> NDArray[Any]:
+        wanted = range(self.shape[0])[key]
+        if wanted.step != 1:
+            return self.gather(np.array(wanted, dtype=np.intp))
+        return host_array(self.tensor[wanted.start : wanted.stop]).astype(self.dtype)
+
+    def gather(self, index: NDArray[np.intp]) -> NDArray[Any]:
+        """Return the rows at some positions."""
+        positions = load_torch().from_numpy(np.ascontiguousarray(index)).to(self.tensor.device)
+        return host_array(self.tensor[positions]).astype(self.dtype)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        return np.array(self[:], dtype=dtype)
+
+    def __repr__(self) -> str:
+        n_samples, width = self.shape
+        return f"DeviceRows({self.tensor.device}: {n_samples} × {width} {self.dtype})"
+
+
+def host_array(array: Any) -> NDArray[Any]:
+    """Return an array of any library as NumPy's; one on a device is waited for and copied."""
+    return np.asarray(array.cpu() if hasattr(array, "cpu") else array)
+
+
+def load_torch() -> Any:
+    """Return torch, or say how to install it."""
+    try:
+        import torch
+    except ImportError:
+        what = "the torch engine"
+        raise MissingExtraError(what, package="torch", extra="torch") from None
+    return torch
+
+
+def is_resident(rows: Any, device: Any) -> bool:
+    """Say whether rows are kept on this device."""
+    return isinstance(rows, DeviceRows) and bool(rows.tensor.device == device)
+
+
+def upload(device: Any, rows: Any, length: int) -> DeviceRows:
+    """Copy rows to the device in their own type."""
+    dtype = np.dtype(rows.dtype)
+    tensor = load_torch().empty(tuple(rows.shape), dtype=tensor_type(dtype), device=device)
+    with closing(_blocks(device, [rows], length)) as blocks:
+        for block, (part,) in blocks:
+            tensor[block].copy_(part)
+    return DeviceRows(tensor, dtype.newbyteorder("="))
+
+
+def cast_blocks(device: Any, rows: Sequence[Any], length: int, dtype: str) -> Blocks:
+    """Yield the blocks of all rows on the device, those with two dimensions in `dtype`.
+
+    A block is gone when the next one is asked for.
+    """
+    wanted = tensor_type(dtype)
+    with closing(_blocks(device, rows, length)) as blocks:
+        for block, arrays in blocks:
+            yield block, [each.to(wanted) if each.ndim == 2 else each for each in arrays]
+
+
+def _blocks(device: Any, rows: Sequence[Any], length: int) -> Blocks:
+    blocks = slices_of(common_length(rows), length)
+    streamed = [source for source in rows if not is_resident(source, device)]
+    feed = _from_host if device.type == "cpu" else _through_pinned_memory
+    with closing(feed(device, streamed, blocks)) as fed:
+        for block, arrays in zip(blocks, fed, strict=True):
+            others = iter(arrays)
+            every = [
+                source.tensor[block] if is_resident(source, device) else next(others)
+                for source in rows
+            ]
+            yield block, every
+
+
+def _from_host(device: Any, rows: Sequence[Any], blocks: Sequence[slice]) -> Arrays:
+    for block in blocks:
+        yield [_shared(source[block], source.dtype) for source in rows]
+
+
+def _through_pinned_memory(device: Any, rows: Sequence[Any], blocks: Sequence[slice]) -> Arrays:
+    """Let another thread read and copy a block while the GPU works on the one before."""
+    if not rows:
+        yield from ([] for _ in blocks)
+        return
+    torch = load_torch()
+    length = max((block.stop - block.start for block in blocks), default=0)
+    working, copying = torch.cuda.current_stream(device), torch.cuda.Stream(device)
+    buffers = [_Buffer(device, rows, length) for _ in range(2)]
+    # Earlier work may still read what lay in their memory.
+    copying.wait_stream(working)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            filling = [pool.submit(buffers[0].fill, rows, block, copying) for block in blocks[:1]]
+            for number, block in enumerate(blocks):
+                buffer, other = buffers[number % 2], buffers[1 - number % 2]
+                filling.pop().result()
+                working.wait_event(buffer.copied)
+                for following in blocks[number + 1 : number + 2]:
+                    filling.append(pool.submit(other.fill, rows, following, copying))
+                yield [there[: block.stop - block.start] for there in buffer.there]
+                buffer.used.record(working)
+    finally:
+        # After an error, too, nobody may get this memory before the copies have ended.
+        working.wait_stream(copying)
+
+
+class _Buffer:
+    """A block of every source in pinned host memory and on the device."""
+
+    def __init__(self, device: Any, rows: Sequence[Any], length: int) -> None:
+        torch = load_torch()
+        self.here, self.there = [], []
+        for source in rows:
+            shape, dtype = (length, *source.shape[1:]), tensor_type(source.dtype)
+            self.here.append(torch.empty(shape, dtype=dtype, device="cpu", pin_memory=True))
+            self.there.append(torch.empty(shape, dtype=dtype, device=device))
+        # The thread that reads waits for the copies without spinning.
+        self.copied, self.used = torch.cuda.Event(blocking=True), torch.cuda.Event()
+
+    def fill(self, rows: Sequence[Any], block: slice, copying: Any) -> None:
+        """Read a block and start to copy it, each as soon as nobody needs what was there."""
+        size = block.stop - block.start
+        self.copied.synchronize()
+        for source, here in zip(rows, self.here, strict=True):
+            np.copyto(here[:size].numpy(), source[block], casting="same_kind")
+        with load_torch().cuda.stream(copying):
+            copying.wait_event(self.used)
+            for here, there in zip(self.here, self.there, strict=True):
+                there[:size].copy_(here[:size], non_blocking=True)
+            self.copied.record(copying)
+
+
+def placed_param(param: Any, device: Any) -> Any:
+    """Put a parameter of a statistic on the device; numbers and other objects stay as they are."""
+    if isinstance(param, np.generic):
+        return param.item()
+    return _shared(param, param.dtype).to(device) if isinstance(param, np.ndarray) else param
+
+
+def tensor_type(dtype: Any) -> Any:
+    """Return torch's type for one of NumPy's."""
+    return _shared(np.empty(0), dtype).dtype
+
+
+def _shared(array: Any, dtype: Any) -> Any:
+    """Return an array as a tensor, without a copy where torch can read it as it is."""
+    native = np.dtype(dtype).newbyteorder("=")
+    if native == np.longdouble:
+        native = np.dtype(np.float64)
+    return load_torch().from_numpy(np.require(np.asarray(array), native, ["C", "A", "W"]))

@@ -1,0 +1,229 @@
+"""How the dask engine talks to a cluster: sending, waiting, and trying again after a loss."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+from upto.core import MissingExtraError, UptoError
+from upto.engines.workers import map_chunk, merge, reduce_chunk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+    from upto.engines.base import Arrays
+    from upto.engines.workers import Job
+
+T = TypeVar("T")
+Span = tuple[int, int]
+
+_GROUP = 8
+"""Chunks whose results are merged by one task."""
+RETRIES = 2
+_ATTEMPTS = 4
+_GLANCE, PATIENCE = 1.0, 30.0
+"""Seconds between looks at the cluster, and without any worker before giving up."""
+
+
+class Source(Protocol):
+    """Rows a pass can ask a cluster for."""
+
+    def ensure(self) -> None:
+        """Put on the cluster what is not there."""
+        ...
+
+    def pieces(self, spans: Sequence[Span]) -> tuple[list[Any], list[Span]]:
+        """Return what on the cluster holds each span, and where in it."""
+        ...
+
+
+class _LostError(Exception):
+    """Data went with a worker before a pass could use them."""
+
+
+def distributed() -> Any:
+    """Return the package of the scheduler, or say how to install it."""
+    try:
+        import distributed
+    except ImportError:
+        what = "the dask engine"
+        raise MissingExtraError(what, package="distributed", extra="dask") from None
+    return distributed
+
+
+def send(client: Any, data: list[Any], *, broadcast: bool = False) -> list[Any]:
+    """Send objects to a worker each, or to all of them, and return their futures."""
+    try:
+        futures: list[Any] = client.scatter(data, hash=False, broadcast=broadcast)
+    except OSError as error:
+        # The worker that was to take them, or all of them, just went away.
+        raise _LostError(str(error)) from error
+    return futures
+
+
+def is_missing(future: Any) -> bool:
+    """Say whether something was never sent, or is on the cluster no more."""
+    return future is None or future.status in ("cancelled", "lost", "error")
+
+
+_kept: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+
+def keeping(rows: Any, n_bytes: int) -> None:
+    """Remember that workers keep rows, for as long as somebody holds these."""
+    _kept[rows] = n_bytes
+
+
+def has_room(client: Any, n_bytes: int) -> bool:
+    """Say whether half of the workers' memory holds these rows beside those kept already."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    limits = [worker["memory_limit"] or float("inf") for worker in workers]
+    return bool(n_bytes + sum(_kept.values()) <= sum(limits) / 2)
+
+
+def persevere(client: Any, sources: Sequence[Source], work: Callable[[], T]) -> T:
+    """Do some work on the cluster; if data are lost with a worker, send them and do it again."""
+    why: Exception | None = None
+    for attempt in range(_ATTEMPTS):
+        time.sleep(0.2 * attempt)
+        _await_workers(client)
+        try:
+            for source in sources:
+                source.ensure()
+            return work()
+        except distributed().KilledWorker as error:
+            message = (
+                f"{error.allowed_failures + 1} workers died in the same task of a pass, the last "
+                f"one at {error.last_worker.address}: give workers more memory, or pass a smaller "
+                "block_rows, and look at their logs."
+            )
+            raise UptoError(message) from error
+        except (_LostError, distributed().CancelledError) as error:
+            why = error
+    message = (
+        f"the cluster lost the data of a pass {_ATTEMPTS} times: look in the logs of its workers "
+        "why they stop, and give them more memory or pass a smaller block_rows."
+    )
+    raise UptoError(message) from why
+
+
+def _await_workers(client: Any) -> None:
+    end = time.monotonic() + PATIENCE
+    while not _n_threads(client):
+        if time.monotonic() > end:
+            raise _no_workers(client)
+        time.sleep(0.1)
+
+
+def _n_threads(client: Any) -> int:
+    if client.status in ("closing", "closed"):
+        message = (
+            f"the dask client is {client.status}, by somebody or because its scheduler is gone: "
+            "make another one and start again with it."
+        )
+        raise UptoError(message)
+    with suppress(OSError):
+        return int(sum(client.nthreads().values()))
+    return 0
+
+
+def _no_workers(client: Any) -> UptoError:
+    return UptoError(
+        f"the cluster {client} has had no worker for {PATIENCE:g} s: start some, or see in their "
+        "logs why they stopped, and run this again."
+    )
+
+
+class Pass:
+    """The tasks of one pass; they are cancelled if it is left by an error or an interruption."""
+
+    def __init__(self, client: Any, job: Job, sources: Sequence[Source]) -> None:
+        self._client, self._sources = client, sources
+        self._in_flight = max(2 * _n_threads(client), 2 * _GROUP)
+        (self._job,) = send(client, [job], broadcast=True)
+        self._futures: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            with suppress(Exception):
+                self._client.cancel(list(self._futures))
+
+    def reduced(self, spans: Sequence[Span]) -> Arrays:
+        """Return the combined statistics of all spans."""
+        level: list[Any] = []
+        for group in _groups(spans):
+            level.append(self._merged(self._leaves(reduce_chunk, group)))
+            waited = len(level) - 1 - self._in_flight // _GROUP
+            if waited >= 0:
+                self._wait(level[waited])
+        while len(level) > 1:
+            level = [self._merged(group) for group in _groups(level)]
+        arrays: Arrays = self._result(level[0])
+        return arrays
+
+    def mapped(self, spans: Sequence[Span]) -> Iterator[NDArray[Any]]:
+        """Yield the transformed rows of all spans, in their order."""
+        waiting: deque[Any] = deque()
+        for group in _groups(spans):
+            waiting.extend(self._leaves(map_chunk, group))
+            while len(waiting) > self._in_flight:
+                yield self._result(waiting.popleft())
+        while waiting:
+            yield self._result(waiting.popleft())
+
+    def _leaves(self, function: Callable[..., Any], spans: Sequence[Span]) -> list[Any]:
+        columns: list[list[Any]] = []
+        for source in self._sources:
+            columns += source.pieces(spans)
+        leaves: list[Any] = self._client.map(
+            function, *columns, job=self._job, pure=False, retries=RETRIES
+        )
+        self._futures.update(leaves)
+        return leaves
+
+    def _merged(self, parts: Sequence[Any]) -> Any:
+        if len(parts) == 1:
+            return parts[0]
+        merged = self._client.submit(merge, list(parts), self._job, pure=False, retries=RETRIES)
+        self._futures.add(merged)
+        return merged
+
+    def _result(self, future: Any) -> Any:
+        self._wait(future)
+        return future.result()
+
+    def _wait(self, future: Any) -> None:
+        alone_since: float | None = None
+        while True:
+            try:
+                # Unlike its result, it is not raised: not even one that says time is over.
+                future.exception(timeout=_GLANCE)
+            except TimeoutError:
+                pass
+            else:
+                return
+            now = time.monotonic()
+            if _n_threads(self._client):
+                alone_since = None
+            elif alone_since is None:
+                alone_since = now
+            elif now - alone_since > PATIENCE:
+                raise _no_workers(self._client)
+
+
+def _groups(items: Sequence[T]) -> list[Sequence[T]]:
+    return [items[start : start + _GROUP] for start in range(0, len(items), _GROUP)]

@@ -1,0 +1,233 @@
+"""What the dask engine sends to its workers: sources that can be opened there, and the tasks."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import pickle
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from upto.core import InputError, SelectedRows
+from upto.engines.base import add
+from upto.engines.threads import ThreadsEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from upto.engines.base import Arrays
+
+_PORTABLE_BYTES = 2**18
+"""A source whose pickle is smaller says where its rows are and does not hold them."""
+
+
+@dataclass(frozen=True, slots=True)
+class MappedArray:
+    """An array in a file, or a view of one, that any process can map."""
+
+    path: str
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __getitem__(self, key: slice) -> NDArray[Any]:
+        whole = np.memmap(self.path, np.uint8, "r")
+        try:
+            array: NDArray[Any] = np.ndarray(
+                self.shape, self.dtype, whole, self.offset, self.strides
+            )
+        except (TypeError, ValueError):
+            message = f"{self.path} now has {len(whole)} bytes, fewer than it had: save it again."
+            raise InputError(message) from None
+        return array[key]
+
+
+def portable(rows: Any) -> Any:
+    """Return what a worker can read the rows from itself, or None if only this process can."""
+    if isinstance(rows, np.ndarray):
+        return _mapped(rows)
+    if isinstance(rows, SelectedRows):
+        source = portable(rows.source)
+        return None if source is None else SelectedRows(source, rows.index)
+    import cloudpickle
+
+    try:
+        cloudpickle.Pickler(_Measure()).dump(rows)
+    except Exception:  # noqa: BLE001 - what cannot be pickled, for whatever reason, stays here
+        return None
+    return rows
+
+
+class _Measure:
+    """A file that keeps nothing and refuses more than a reader needs."""
+
+    def __init__(self) -> None:
+        self._room = _PORTABLE_BYTES
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        self._room -= size
+        if self._room < 0:
+            message = "too large to be a reader"
+            raise OverflowError(message)
+        return size
+
+
+def _mapped(rows: NDArray[Any]) -> MappedArray | None:
+    root: Any = rows
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    if not (isinstance(root, np.memmap) and isinstance(root.base, mmap.mmap)):
+        return None
+    # Changes to a copy-on-write map are in this process only.
+    if root.mode == "c" or root.filename is None or not os.path.isfile(root.filename):  # noqa: PTH113
+        return None
+    if root.mode != "r":
+        root.flush()
+    return MappedArray(
+        path=os.fspath(root.filename),
+        offset=int(root.offset) + _address(rows) - _address(root),
+        shape=rows.shape,
+        strides=rows.strides,
+        dtype=rows.dtype,
+    )
+
+
+def _address(array: NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One pass: what is done with every chunk and how results are combined."""
+
+    function: Callable[..., Any]
+    params: tuple[Any, ...] = ()
+    combine: Callable[..., Any] | None = None
+    dtype: str = "float64"
+    engine: ThreadsEngine = field(default_factory=lambda: ThreadsEngine(n_threads=1))
+
+    def reduce(self, chunks: Sequence[Any]) -> Arrays:
+        """Return the combined statistics of the blocks of a chunk."""
+        return self.engine.reduce_blocks(
+            self.function, *chunks, params=self.params, combine=self.combine, dtype=self.dtype
+        )
+
+    def map(self, chunks: Sequence[Any], out: Any = None) -> Any:
+        """Return the transformed rows of a chunk, or write them."""
+        return self.engine.map_blocks(
+            self.function, *chunks, params=self.params, out=out, dtype=self.dtype
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        import cloudpickle
+
+        # Functions of the user's script do not exist on a worker: they travel with their code.
+        functions = cloudpickle.dumps((self.function, self.combine))
+        return _job, (functions, self.params, self.dtype)
+
+
+def _job(functions: bytes, params: tuple[Any, ...], dtype: str) -> Job:
+    function, combine = pickle.loads(functions)
+    return Job(function=function, params=params, combine=combine, dtype=dtype)
+
+
+def load_chunk(source: Any, span: tuple[int, int]) -> NDArray[Any]:
+    """Read a chunk to keep it in the worker's memory."""
+    return np.array(_opened(source, span))
+
+
+def reduce_chunk(*sources: Any, job: Job) -> Arrays:
+    """Return the statistics of one chunk; sources and their spans of rows alternate."""
+    with _one_blas_thread:
+        return job.reduce(_chunks(sources))
+
+
+def map_chunk(*sources: Any, job: Job) -> NDArray[Any]:
+    """Return the transformed rows of one chunk; sources and their spans of rows alternate."""
+    with _one_blas_thread:
+        mapped: NDArray[Any] = job.map(_chunks(sources))
+        return mapped
+
+
+def merge(parts: Sequence[Arrays], job: Job) -> Arrays:
+    """Combine partial results in pairs, the earlier rows first."""
+    combine = job.combine or add
+    while len(parts) > 1:
+        pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
+        parts = [combine(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return parts[0]
+
+
+def _chunks(sources: Sequence[Any]) -> list[NDArray[Any]]:
+    return [_opened(source, span) for source, span in zip(sources[::2], sources[1::2], strict=True)]
+
+
+def _opened(source: Any, span: tuple[int, int]) -> NDArray[Any]:
+    start, stop = span
+    try:
+        return np.asarray(source[start:stop])
+    except OSError as error:
+        message = (
+            f"a worker cannot read rows {start} to {stop}: {error}. Put the file where every "
+            "worker can read it, or load it into memory first."
+        )
+        raise InputError(message) from None
+
+
+class _Hold:
+    """What a process lends to its tasks for as long as any of them runs."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_tasks = 0
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        # Both settings are the process's: the first task makes them, the last one undoes them.
+        with self._lock:
+            if self._n_tasks == 0:
+                self._limits = threadpool_limits(1, "blas")
+                _keep_freed_memory(keep=True)
+            self._n_tasks += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._n_tasks -= 1
+            if self._n_tasks == 0:
+                _keep_freed_memory(keep=False)
+                self._limits.restore_original_limits()
+
+
+_one_blas_thread = _Hold()
+
+_TRIM, _MMAP = -1, -3
+"""The C library's numbers for when it returns freed memory, and when it maps memory of its own."""
+
+
+def _keep_freed_memory(*, keep: bool) -> None:
+    """Let blocks of a pass reuse each other's memory.
+
+    Workers that dask starts return what is freed to the system at once, so that a third of a pass
+    would be spent on getting it back; other processes do not.
+    """
+    usual = os.environ.get("MALLOC_TRIM_THRESHOLD_", "")
+    if not (usual.isdigit() and sys.platform == "linux"):
+        return
+    with suppress(AttributeError, OSError):
+        library = ctypes.CDLL(None)
+        library.mallopt(_TRIM, 2**26 if keep else int(usual))
+        library.mallopt(_MMAP, 2**25 if keep else 2**17)
+        if not keep:
+            library.malloc_trim(0)

@@ -1,0 +1,176 @@
+"""What a page says of unmixed components: the charts, and the subspaces in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from upto.report.components import (
+    component_chart,
+    consecutive,
+    near_gaussian,
+    subspace_class,
+)
+from upto.report.planes import Plot
+from upto.report.trace import TraceChart, trace_chart
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.core import Unmixed
+
+_MAX_NUMBERS = 12
+_MAX_SENTENCES = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """What is identifiable of one subspace, in the colour of that subspace."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnmixedView:
+    """The section of unmixed components."""
+
+    components: Plot | None
+    measured: bool
+    note: str
+    any_near: bool
+    any_alone: bool
+    n_subspaces: int
+    trace: TraceChart | None
+    trace_note: str
+    sentences: tuple[Sentence, ...]
+
+
+def unmixed_view(result: Unmixed) -> UnmixedView:
+    """Draw the components and the trace, and say what is identifiable."""
+    components = result.components
+    trace = trace_chart(result.trace)
+    return UnmixedView(
+        components=component_chart(result),
+        measured=any(component.nongaussianity is not None for component in components),
+        note=_components_note(result),
+        any_near=any(near_gaussian(component) for component in components),
+        any_alone=any(component.subspace is None for component in components),
+        n_subspaces=len(result.subspaces),
+        trace=trace,
+        trace_note=_trace_note(result, trace),
+        sentences=subspace_sentences(result),
+    )
+
+
+def plots(view: UnmixedView) -> list[dict[str, Any]]:
+    """Return what the page's script needs to answer the pointer, one entry a plot."""
+    drawn = (view.components, view.trace.plot if view.trace else None)
+    return [{"at": plot.at, "tips": plot.tips} for plot in drawn if plot is not None]
+
+
+def identifiability_measured(result: Unmixed) -> bool:
+    """Say whether anything tells which components can turn into each other."""
+    return (
+        len(result.components) == 1
+        or result.curvature is not None
+        or bool(result.subspaces)
+        or any(component.nongaussianity is not None for component in result.components)
+    )
+
+
+def identifiable_badge(result: Unmixed) -> tuple[str, str]:
+    """Return the few words above the verdict and how good they are."""
+    if not result.converged:
+        return "not converged", "poor"
+    if not identifiability_measured(result):
+        return "identifiability not measured", "fair"
+    if result.n_identifiable == 0:
+        return "no component identifiable", "poor"
+    if result.n_identifiable < len(result.components):
+        return "partly identifiable", "fair"
+    return "identifiable", "good"
+
+
+def _components_note(result: Unmixed) -> str:
+    if any(component.nongaussianity is not None for component in result.components):
+        note = (
+            "How much the mean contrast differs from a Gaussian's on the "
+            f"{result.n_held_out:,} rows the components were not fitted to."
+        )
+    else:
+        note = "Non-Gaussianity is not measured: too few rows were held out."
+    if any(component.stability is not None for component in result.components):
+        note += " Stability is Icasso's index: 1 for a component that every restart finds."
+    return note
+
+
+def _trace_note(result: Unmixed, trace: TraceChart | None) -> str:
+    if trace is None:
+        return (
+            "No iteration was needed: the components it started from were converged already."
+            if result.converged
+            else "No iteration was made, and the components it started from are not converged."
+        )
+    note = (
+        "The largest entry of the relative gradient between components that are not held fixed, "
+        "and how far the mean contrast of a component is from a Gaussian's, on average."
+    )
+    if trace.n_drawn < trace.n_steps:
+        note += f" {trace.n_drawn:,} of {trace.n_steps:,} steps are drawn."
+    if any(step.gradient == 0 for step in result.trace):
+        note += " A gradient of zero stands hollow at the foot of its axis."
+    if not result.converged:
+        note += " The solver stopped before it converged."
+    return note
+
+
+def subspace_sentences(result: Unmixed) -> tuple[Sentence, ...]:
+    """Say for each subspace which components can turn into each other."""
+    count = len(result.components)
+    if not result.subspaces:
+        return (Sentence(kind="alone", text=_no_subspaces(result)),)
+    sentences = []
+    shown = result.subspaces[:_MAX_SENTENCES]
+    for number, members in enumerate(shown, start=1):
+        size = len(members)
+        if size == count:
+            who, whose = f"All {count:,} components", "the"
+        else:
+            who, whose = f"Components {_numbers(members)}", "their"
+        text = f"{who} can turn into each other: only {whose} {size:,}-dimensional subspace is "
+        sentences.append(Sentence(kind=subspace_class(number), text=f"{text}identifiable."))
+    more = len(result.subspaces) - len(shown)
+    if more:
+        text = f"The table names the members of {more:,} more subspaces."
+        sentences.append(Sentence(kind="", text=text))
+    if result.n_identifiable:
+        # Components outside the subspaces are what the result calls identifiable.
+        rest = "component stands" if result.n_identifiable == 1 else "components stand"
+        text = f"{result.n_identifiable:,} {rest} alone: identifiable up to sign and order."
+        sentences.append(Sentence(kind="alone", text=text))
+    return tuple(sentences)
+
+
+def _no_subspaces(result: Unmixed) -> str:
+    count = len(result.components)
+    if count == 1:
+        return "There is one component: it has no other to turn into."
+    if not identifiability_measured(result):
+        return "Too few rows were held out to say which components can turn into each other."
+    return f"All {count:,} components stand alone: identifiable up to sign and order."
+
+
+def _numbers(members: Sequence[int]) -> str:
+    """Write numbers in words: stretches by their ends, and no more than a line of them."""
+    pieces: list[tuple[str, int]] = []
+    for first, last in consecutive(members):
+        if last - first > 1:
+            pieces.append((f"{first} to {last}", last - first + 1))
+        else:
+            pieces += [(str(member), 1) for member in range(first, last + 1)]
+    words = [text for text, _ in pieces[:_MAX_NUMBERS]]
+    more = sum(size for _, size in pieces[_MAX_NUMBERS:])
+    if more:
+        words.append(f"{more:,} more")
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]

@@ -1,0 +1,88 @@
+"""Components in AnnData objects and back; anything with `obsm`, `varm` and `uns` will do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from upto.core import InputError
+from upto.unmix.saving import DESCRIPTION, mixing_of, pack_transform, unpack_transform
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.unmix.saving import Transform
+
+
+def write_to_anndata(
+    adata: Any,
+    ica: Transform,
+    sources: NDArray[Any],
+    *,
+    key: str = "ica",
+    basis: str | None = None,
+) -> None:
+    """Put components into an AnnData object, as `upto unmix` puts them into an h5ad file.
+
+    The components go to ``obsm["X_ica"]``, the transform to ``uns["ica"]``, and for a basis of
+    variables the mixing to ``varm["ica_mixing"]``.
+
+    Parameters
+    ----------
+    adata
+        The object, which is changed.
+    ica
+        The fitted `ICA` or `Whitener`.
+    sources
+        The components, one row for each observation.
+    key
+        What they are called.
+    basis
+        What the transform was fitted to: ``X``, the default, a layer as ``layers/name``, or a key
+        of `obsm`.
+
+    Raises
+    ------
+    InputError
+        If the components are not of these observations or the basis not of these variables.
+    """
+    if len(sources) != adata.n_obs:
+        message = (
+            f"there are {len(sources)} rows of components and {adata.n_obs} observations: "
+            "transform the rows of this object."
+        )
+        raise InputError(message)
+    basis = basis or "X"
+    of_variables = basis == "X" or basis.startswith("layers/")
+    if of_variables and ica.n_features_in_ != adata.n_vars:
+        message = (
+            f"the transform was fitted to {ica.n_features_in_} coordinates and {basis} has "
+            f"{adata.n_vars} variables: say what it was fitted to, as in basis='X_pca'."
+        )
+        raise InputError(message)
+    adata.uns[key] = pack_transform(ica) | {"basis": basis}
+    adata.obsm[f"X_{key}"] = sources
+    if of_variables:
+        adata.varm[f"{key}_mixing"] = mixing_of(ica)
+
+
+def ica_from_anndata(adata: Any, key: str = "ica") -> Transform:
+    """Return the fitted estimator that was put into an AnnData object.
+
+    Parameters
+    ----------
+    adata
+        The object, also one read from an h5ad file that `upto unmix` wrote.
+    key
+        What the components are called.
+
+    Raises
+    ------
+    InputError
+        If there is no transform of that name.
+    """
+    found = adata.uns.get(key)
+    if not isinstance(found, Mapping) or DESCRIPTION not in found:
+        message = f"uns[{key!r}] holds no transform: write one with `upto unmix`, or name its key."
+        raise InputError(message)
+    return unpack_transform(found, f"uns[{key!r}]")

@@ -1,0 +1,65 @@
+"""A search that survives an interrupt: its components so far, in a file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.core import InputError, read_tensors, write_tensors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.core import TraceStep
+
+    Float = NDArray[np.float64]
+
+INTERVAL = 10.0
+"""Seconds between two writes."""
+
+
+class Checkpoint:
+    """Keeps the components of a running search in a file, and gives them back.
+
+    Parameters
+    ----------
+    path
+        The file; None keeps nothing.
+    """
+
+    def __init__(self, path: str | Path | None) -> None:
+        self.path = None if path is None else Path(path)
+        self.latest: Float | None = None
+        self.written = time.monotonic()
+
+    def read(self) -> Float:
+        """Return the components an interrupted search had reached."""
+        if self.path is None or not self.path.exists():
+            message = f"there is no {self.path} to continue from: start without resume."
+            raise InputError(message)
+        arrays, _ = read_tensors(self.path)
+        components = arrays.get("components")
+        if components is None or components.ndim != 2 or not np.isfinite(components).all():
+            message = f"{self.path} is not a checkpoint of a search: start without resume."
+            raise InputError(message)
+        return components.astype(np.float64)
+
+    def see(self, _step: TraceStep, components: Float) -> None:
+        """Remember the components of a step, and write them from time to time."""
+        self.latest = components
+        if time.monotonic() - self.written > INTERVAL:
+            self.write()
+
+    def write(self) -> None:
+        """Write the latest components."""
+        self.written = time.monotonic()
+        if self.path is not None and self.latest is not None:
+            write_tensors(self.path, {"components": self.latest}, {})
+
+    def remove(self) -> None:
+        """Remove the file of a search that is done."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)

@@ -1,0 +1,319 @@
+"""Independent components of rows: whiten, search, bring into canonical form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.core import InputError, TraceStep, random_stream
+from upto.engines import row_moments
+from upto.unmix.canonical import CanonicalForm, canonical_form
+from upto.unmix.contrasts import LogCosh, gaussian_moments
+from upto.unmix.searching import LARGE, search
+from upto.unmix.solving import Problem, orthogonalised
+from upto.unmix.whitening import RANK_TOLERANCE, Whitening, find_whitening
+
+if TYPE_CHECKING:
+    from upto.engines import Moments
+    from upto.engines.base import Arrays, Engine
+    from upto.unmix.contrasts import Contrast
+    from upto.unmix.searching import Listener, Search, Solver
+
+Float = NDArray[np.float64]
+Whiten = Literal["unit-variance", "active", "rotation", "none"]
+WHITEN = ("unit-variance", "active", "rotation", "none")
+
+ACTIVE = 0.01
+"""Directions with more than this fraction of the largest variance count as active."""
+SAMPLE_ROWS, SAMPLE_BYTES = 500, 2**29
+"""Rows for each dimension a search starts on, and the memory they may take."""
+_FAR = 1e3
+_ILL_CONDITIONED = 1e8
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Unmixing:
+    """Independent components of a run.
+
+    ``(rows - mean) @ components.T`` are the sources; ``sources @ mixing.T`` gives the centred rows
+    back. `whitening` is the map before the rotation; ``rotation @ whitening`` are the components,
+    so `rotation` is what another fit can start from. `frozen` marks components between which the
+    search saw nothing to choose; `form` says how order and signs were settled.
+    """
+
+    mean: Float
+    components: Float
+    mixing: Float
+    whitening: Float
+    rotation: Float
+    rank: int
+    frozen: NDArray[np.bool_]
+    form: CanonicalForm
+    converged: bool
+    interrupted: bool
+    n_passes: int
+    steps: tuple[TraceStep, ...]
+
+    def restricted(self, kept: NDArray[np.bool_]) -> Unmixing:
+        """Return some of the components only."""
+        return replace(
+            self,
+            components=self.components[kept],
+            mixing=self.mixing[:, kept],
+            rotation=self.rotation[kept],
+            frozen=self.frozen[kept],
+        )
+
+    @property
+    def n_iterations(self) -> int:
+        """Steps the search took."""
+        return self.steps[-1].iteration if self.steps else 0
+
+
+def find_components(
+    engine: Engine,
+    rows: Any,
+    *,
+    part: Moments | None = None,
+    keep: NDArray[np.bool_] | None = None,
+    n_components: int | float | None = None,
+    whiten: Whiten = "unit-variance",
+    contrast: Contrast | None = None,
+    solver: Solver = "auto",
+    start: Float | None = None,
+    seed: int = 0,
+    tolerance: float = 1e-6,
+    max_iterations: int = 500,
+    rank_tolerance: float = RANK_TOLERANCE,
+    listener: Listener | None = None,
+) -> Unmixing:
+    """Find independent components.
+
+    Parameters
+    ----------
+    engine, rows
+        The run and where it lives.
+    part
+        Moments of the rows, where they are known; otherwise a pass finds them.
+    keep
+        Which rows count, given with their moments; all by default.
+    n_components
+        Components to find: the widest directions, or the share of the variance they shall reach;
+        all by default.
+    whiten
+        ``unit-variance`` whitens; ``active`` whitens directions of some variance only; ``rotation``
+        centres and divides by one number, so that the result is a rotation of the rows; ``none``
+        takes the rows as they are and FastICA's steps literally, whether they converge or not.
+    contrast
+        What is searched for; log cosh by default.
+    solver
+        ``fastica``, ``picard``, or ``auto``: the first, then the second where it stops progressing.
+    start
+        Components to start from, as `Unmixing.components`; a random rotation by default.
+    seed
+        Seed of that rotation.
+    tolerance, max_iterations
+        When to stop: the largest entry of the relative gradient, or the number of steps.
+    rank_tolerance
+        Directions whose variance is below this fraction of the largest are taken as absent.
+    listener
+        Called with every step and the components so far.
+    """
+    contrast = contrast or LogCosh()
+    whitening = whitening_for(
+        engine, rows, part, whiten=whiten, n_components=n_components, rank_tolerance=rank_tolerance
+    )
+    problem = pose(engine, rows, whitening, contrast, keep, literal=whiten == "none")
+    rotation = starting_rotation(whitening, start, seed)
+
+    def listen(step: TraceStep, turned: Float) -> None:
+        if listener is not None:
+            listener(step, turned @ whitening.matrix)
+
+    single = _may_be_single(problem, whitening)
+    if single and start is None:
+        rotation = _start_on_a_sample(problem, rotation)
+    found = search(
+        problem,
+        rotation,
+        solver=solver,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        single=single,
+        listener=listen,
+    )
+    return settle(found, whitening)
+
+
+def whitening_for(
+    engine: Engine,
+    rows: Any,
+    part: Moments | None,
+    *,
+    whiten: Whiten = "unit-variance",
+    n_components: int | float | None = None,
+    rank_tolerance: float = RANK_TOLERANCE,
+) -> Whitening:
+    """Return the linear map a search works behind: a whitening, or a scaled identity."""
+    if whiten not in WHITEN:
+        message = f"there is no whitening {whiten!r}: choose one of {', '.join(WHITEN)}."
+        raise InputError(message)
+    part = part or row_moments(engine, rows)
+    if whiten in ("unit-variance", "active"):
+        full = find_whitening(part, n_components=n_components, rank_tolerance=rank_tolerance)
+        if whiten == "unit-variance":
+            return full
+        active = int(np.count_nonzero(full.variances > ACTIVE * full.variances[0]))
+        return find_whitening(part, n_components=active, rank_tolerance=rank_tolerance)
+    if n_components is not None:
+        message = (
+            f"n_components is {n_components}, but without whitening all coordinates are kept: "
+            "leave it out, or whiten."
+        )
+        raise InputError(message)
+    width = len(part.mean)
+    scale = 1.0
+    if whiten == "rotation":
+        variances = np.linalg.eigvalsh(part.scatter / part.weight)
+        if variances[-1] <= 0:
+            message = "all rows are equal: there are no components to find."
+            raise InputError(message)
+        scale = float(np.sqrt(variances[variances > ACTIVE * variances[-1]].mean()))
+    return Whitening(
+        mean=part.mean if whiten == "rotation" else np.zeros(width),
+        matrix=np.eye(width) / scale,
+        inverse=np.eye(width) * scale,
+        # Taken literally, FastICA's steps suppose unit variance whatever the rows are.
+        second=np.eye(width) if whiten == "none" else part.scatter / part.weight / scale**2,
+        variances=np.diag(part.scatter) / part.weight,
+        rank=width,
+    )
+
+
+def pose(
+    engine: Engine,
+    rows: Any,
+    whitening: Whitening,
+    contrast: Contrast,
+    keep: NDArray[np.bool_] | None = None,
+    *,
+    literal: bool = False,
+) -> Problem:
+    """Make the search for the components of rows behind a whitening."""
+    n_samples = int(rows.shape[0] if keep is None else np.count_nonzero(keep))
+    width = len(whitening.matrix)
+    _, deviation = gaussian_moments(contrast)
+    # The factor is what searches over Gaussian rows reach for bounded contrasts.
+    noise = deviation * (1.6 * np.sqrt(width / n_samples) + 2.0 / np.sqrt(n_samples))
+    return Problem(
+        engine=engine,
+        rows=rows,
+        mean=whitening.mean,
+        matrix=whitening.matrix,
+        second=whitening.second,
+        contrast=contrast,
+        noise=float(noise),
+        n_samples=float(n_samples),
+        keep=keep,
+        literal=literal,
+    )
+
+
+def starting_rotation(whitening: Whitening, start: Float | None, seed: int) -> Float:
+    """Return the rotation of given components, or a random one.
+
+    It is drawn in the coordinates of the rows: those of the whitening may flip by rounding.
+    """
+    n_components, width = whitening.matrix.shape
+    if start is None:
+        start = random_stream(seed, "ica").normal(size=(n_components, width))
+        return orthogonalised(start @ _directions(whitening))
+    if start.shape != (n_components, width):
+        message = (
+            f"the components to start from have shape {start.shape}, but {n_components} components "
+            f"of {width} coordinates are looked for: start without them."
+        )
+        raise InputError(message)
+    return orthogonalised(start @ whitening.inverse)
+
+
+def settle(found: Search, whitening: Whitening) -> Unmixing:
+    """Bring components into canonical form; those that may turn get the axes of most variance."""
+    problem, point = found.problem, found.point
+    frozen = np.zeros(len(point.rotation), dtype=np.bool_)
+    if problem.frozen is not None:
+        frozen = problem.frozen
+        turned = point.rotation.copy()
+        mixing = whitening.inverse @ turned[frozen].T
+        turned[frozen] = np.linalg.svd(mixing, full_matrices=False)[2] @ turned[frozen]
+        point = replace(point, rotation=turned)
+    form = canonical_form(problem, point, frozen)
+    rotation = form.signs[:, None] * point.rotation[form.order]
+    return Unmixing(
+        mean=whitening.mean,
+        components=rotation @ whitening.matrix,
+        mixing=whitening.inverse @ rotation.T,
+        whitening=whitening.matrix,
+        rotation=rotation,
+        rank=whitening.rank,
+        frozen=frozen[form.order],
+        form=form,
+        converged=found.converged,
+        interrupted=found.interrupted,
+        n_passes=found.n_passes + 1,
+        steps=found.steps,
+    )
+
+
+def _start_on_a_sample(problem: Problem, rotation: Float) -> Float:
+    """Turn a random start most of the way on a part of the rows, white and in memory.
+
+    Most steps of a search are taken far from its end, where a part of the rows shows the way. Fewer
+    than `SAMPLE_ROWS` for each dimension have spurious components, and the search would start anew.
+    """
+    n_samples, width = int(problem.rows.shape[0]), len(rotation)
+    wanted = SAMPLE_ROWS * width
+    if n_samples < 2 * wanted or wanted * width * 4 > SAMPLE_BYTES:
+        return rotation
+    keep = np.zeros(n_samples, dtype=bool)
+    keep[np.linspace(0, n_samples - 1, wanted).astype(np.intp)] = True
+    if problem.keep is not None:
+        keep &= problem.keep
+    params = (problem.mean, np.ascontiguousarray(problem.matrix.T))
+    white = problem.engine.map_blocks(_whitened_part, problem.rows, keep, params=params)
+    sample = replace(
+        problem,
+        rows=problem.engine.place(np.asarray(white, dtype=np.float32)),
+        mean=np.zeros(width),
+        matrix=np.eye(width),
+        second=np.eye(width),
+        n_samples=float(len(white)),
+        keep=None,
+        noise=problem.noise * np.sqrt(n_samples / len(white)),
+    )
+    found = search(sample, rotation, max_iterations=60, single=True, coarse=True)
+    if found.interrupted:
+        raise KeyboardInterrupt
+    return found.point.rotation
+
+
+def _whitened_part(xp: Any, x: Any, keep: Any, mean: Any, matrix: Any) -> Arrays:
+    return (xp.astype(xp.matmul(x[keep] - mean, matrix), xp.float32),)
+
+
+def _directions(whitening: Whitening) -> Float:
+    """Return the orthonormal axes of the whitened coordinates in those of the rows."""
+    lengths = np.linalg.norm(whitening.inverse, axis=0)
+    directions: Float = whitening.inverse / np.where(lengths > 0, lengths, 1.0)
+    return directions
+
+
+def _may_be_single(problem: Problem, whitening: Whitening) -> bool:
+    """Say whether a search is large enough to gain from single precision, and safe in it."""
+    work = problem.n_samples * whitening.matrix.size
+    narrow, wide = float(whitening.variances[-1]), float(whitening.variances[0])
+    is_far = float(np.abs(whitening.mean).max()) > _FAR * np.sqrt(max(narrow, 0.0))
+    return work > LARGE and not is_far and wide < _ILL_CONDITIONED * narrow

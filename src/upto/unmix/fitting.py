@@ -1,0 +1,111 @@
+"""A whole fit: several starts at once, then the search from the best of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.core import InputError
+from upto.engines import row_moments
+from upto.unmix.components import Unmixing, Whiten, find_components, pose, whitening_for
+from upto.unmix.contrasts import Contrast, LogCosh
+from upto.unmix.restarts import random_starts, restart_many
+from upto.unmix.searching import Solver
+from upto.unmix.whitening import RANK_TOLERANCE
+
+if TYPE_CHECKING:
+    from upto.engines import Moments
+    from upto.engines.base import Engine
+    from upto.unmix.searching import Listener
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a fit is asked for; the words are those of `upto.ICA`."""
+
+    n_components: int | float | None = None
+    solver: Solver = "auto"
+    contrast: Contrast = field(default_factory=LogCosh)
+    whiten: Whiten = "unit-variance"
+    tolerance: float = 1e-6
+    max_iterations: int = 500
+    restarts: int = 1
+    rank_tolerance: float = RANK_TOLERANCE
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        count = self.n_components
+        if count is not None and not (count >= 1 or 0 < count < 1):
+            message = f"n_components is {count}: it must be at least 1, or a share of the variance."
+            raise InputError(message)
+        if self.restarts < 1 or self.max_iterations < 1 or not self.tolerance > 0:
+            message = (
+                f"restarts is {self.restarts}, max_iterations {self.max_iterations} and tolerance "
+                f"{self.tolerance}: all must be positive."
+            )
+            raise InputError(message)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """The components, and those that other starts ended at."""
+
+    unmixing: Unmixing
+    restarted: list[Float]
+
+
+def fit_components(
+    engine: Engine,
+    rows: Any,
+    settings: Settings,
+    *,
+    part: Moments | None = None,
+    start: Float | None = None,
+    listener: Listener | None = None,
+) -> Fitted:
+    """Search from one start, or from several at once and then from the least Gaussian result."""
+    part = part or row_moments(engine, rows)
+    width, count = len(part.mean), settings.n_components
+    if count is not None and count > width:
+        message = (
+            f"n_components is {count}, but it must be between 1 and the {width} coordinates of X."
+        )
+        raise InputError(message)
+    restarted: list[Float] = []
+    if settings.restarts > 1:
+        whitening = whitening_for(
+            engine,
+            rows,
+            part,
+            whiten=settings.whiten,
+            n_components=count,
+            rank_tolerance=settings.rank_tolerance,
+        )
+        rotations, contrasts, _ = restart_many(
+            pose(engine, rows, whitening, settings.contrast, literal=settings.whiten == "none"),
+            random_starts(whitening, settings.restarts, settings.seed),
+            tolerance=settings.tolerance,
+        )
+        restarted = [rotation @ whitening.matrix for rotation in rotations]
+        start = restarted[int(contrasts.argmax())] if start is None else start
+    unmixing = find_components(
+        engine,
+        rows,
+        part=part,
+        n_components=count,
+        whiten=settings.whiten,
+        contrast=settings.contrast,
+        solver=settings.solver,
+        start=start,
+        seed=settings.seed,
+        tolerance=settings.tolerance,
+        max_iterations=settings.max_iterations,
+        rank_tolerance=settings.rank_tolerance,
+        listener=listener,
+    )
+    return Fitted(unmixing, restarted)

@@ -1,0 +1,136 @@
+"""Stability: the same components from other starts and from resampled rows (Icasso)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.optimize
+from numpy.typing import NDArray
+
+from upto.core import SelectedRows, random_stream
+from upto.engines import row_moments
+from upto.unmix.components import pose, starting_rotation, whitening_for
+from upto.unmix.fastica import fixed_point
+from upto.unmix.solving import orthogonalised
+
+if TYPE_CHECKING:
+    from upto.engines.base import Engine
+    from upto.unmix.components import Unmixing
+    from upto.unmix.contrasts import Contrast
+    from upto.unmix.solving import Problem
+    from upto.unmix.whitening import Whitening
+
+Float = NDArray[np.float64]
+
+COLUMNS = 1024
+"""Components judged in one pass; more would not fit the cache beside the rows."""
+ITERATIONS = 200
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Stability:
+    """How often each component is found again.
+
+    `index` is Icasso's Iq, the mean similarity of a component to its matches minus that to all
+    others: 1 for a component that is always found. `similarity` holds the absolute correlation of
+    every component with its match in every repetition.
+    """
+
+    index: Float
+    similarity: Float
+
+
+def restart_many(
+    problem: Problem, rotations: list[Float], *, tolerance: float, max_iterations: int = ITERATIONS
+) -> tuple[list[Float], Float, NDArray[np.bool_]]:
+    """Search from several starts at once: one pass judges many rotations.
+
+    Returns the rotations, their contrasts and whether they converged.
+    """
+    done: list[Float | None] = [None] * len(rotations)
+    contrast = np.zeros(len(rotations))
+    converged = np.zeros(len(rotations), dtype=bool)
+    batch = max(1, COLUMNS // len(rotations[0]))
+    for start in range(0, len(rotations), batch):
+        active = dict(enumerate(rotations[start : start + batch], start))
+        for iteration in range(max_iterations + 1):
+            points = problem.evaluate(list(active.values()), values=False)
+            for number, point in zip(list(active), points, strict=True):
+                settled = point.gradient <= tolerance
+                if settled or iteration == max_iterations:
+                    done[number], contrast[number] = point.rotation, point.contrast
+                    converged[number] = settled
+                    del active[number]
+                else:
+                    active[number] = fixed_point(point)
+            if not active:
+                break
+    return [rotation for rotation in done if rotation is not None], contrast, converged
+
+
+def random_starts(whitening: Whitening, count: int, seed: int) -> list[Float]:
+    """Draw rotations to start from."""
+    seeds = random_stream(seed, "restarts").integers(2**31 - 1, size=count)
+    return [starting_rotation(whitening, None, int(each)) for each in seeds]
+
+
+def bootstrapped(
+    engine: Engine,
+    rows: Any,
+    unmixing: Unmixing,
+    contrast: Contrast,
+    *,
+    bootstraps: int,
+    seed: int,
+    tolerance: float,
+) -> list[Float]:
+    """Find the components again in resampled rows, whitened anew, starting from themselves."""
+    rng = random_stream(seed, "bootstraps")
+    n_samples = int(rows.shape[0])
+    found = []
+    for _ in range(bootstraps):
+        sample = SelectedRows(rows, rng.integers(n_samples, size=n_samples))
+        whitening = whitening_for(
+            engine, sample, row_moments(engine, sample), n_components=len(unmixing.components)
+        )
+        problem = pose(engine, sample, whitening, contrast)
+        start = [orthogonalised(unmixing.components @ whitening.inverse)]
+        rotations, _, _ = restart_many(problem, start, tolerance=tolerance)
+        found.append(rotations[0] @ whitening.matrix)
+    return found
+
+
+def stability_of(unmixing: Unmixing, found: list[Float]) -> Stability:
+    """Match every repetition by signed permutation and compare within and between matches."""
+    reference = unmixing.components
+    k = len(reference)
+    # Correlations on the rows the reference is white on, so no pass is needed.
+    matched = np.empty((len(found), k, reference.shape[1]))
+    similarity = np.empty((len(found), k))
+    for number, components in enumerate(found):
+        correlation = np.abs(_correlations(reference, components, unmixing.mixing))
+        ours, theirs = scipy.optimize.linear_sum_assignment(correlation, maximize=True)
+        matched[number, ours] = components[theirs]
+        similarity[number, ours] = correlation[ours, theirs]
+    everything = np.concatenate([reference[None], matched]).transpose(1, 0, 2)
+    size = everything.shape[1]
+    flat = everything.reshape(k * size, -1)
+    between = np.abs(_correlations(flat, flat, unmixing.mixing)).reshape(k, size, k, size)
+    index = np.empty(k)
+    for i in range(k):
+        inside = between[i, :, i, :]
+        own = (inside.sum() - np.trace(inside)) / max(size * (size - 1), 1)
+        others = (between[i].sum() - inside.sum()) / max(size * (k - 1) * size, 1)
+        index[i] = own - others
+    return Stability(index=index, similarity=similarity)
+
+
+def _correlations(first: Float, second: Float, mixing: Float) -> Float:
+    """Correlate components over rows whose covariance is ``mixing @ mixing.T``."""
+    a, b = first @ mixing, second @ mixing
+    a /= np.maximum(np.linalg.norm(a, axis=1, keepdims=True), 1e-300)
+    b /= np.maximum(np.linalg.norm(b, axis=1, keepdims=True), 1e-300)
+    correlation: Float = a @ b.T
+    return correlation

@@ -1,0 +1,165 @@
+"""The search for components: solvers, precision and the decision to stop."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from upto.core import InputError, TraceStep
+from upto.unmix.fastica import FastICA
+from upto.unmix.picard import PicardO
+from upto.unmix.solving import Point, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Float = NDArray[np.float64]
+    Listener = Callable[[TraceStep, Float], None]
+
+Solver = Literal["auto", "fastica", "picard"]
+SOLVERS = ("auto", "fastica", "picard")
+
+NEAR = 0.02
+"""Turn of a step below which single precision, or a part of the rows, has shown the way."""
+PATIENCE, LONGER_PATIENCE = 12, 25
+"""Iterations without progress: of a solver that may circle, and of one that descends."""
+LARGE = 5e8
+"""Multiplications of one product above which a search starts in single precision."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Search:
+    """Where a search ended."""
+
+    problem: Problem
+    point: Point
+    converged: bool
+    interrupted: bool
+    steps: tuple[TraceStep, ...]
+    n_passes: int
+
+    @property
+    def n_iterations(self) -> int:
+        """Steps taken."""
+        return self.steps[-1].iteration if self.steps else 0
+
+
+def search(
+    problem: Problem,
+    start: Float,
+    *,
+    solver: Solver = "auto",
+    tolerance: float = 1e-6,
+    max_iterations: int = 500,
+    single: bool = False,
+    coarse: bool = False,
+    listener: Listener | None = None,
+) -> Search:
+    """Turn a start into components.
+
+    The search ends when no entry of the relative gradient is above `tolerance`. Where it makes no
+    progress, components that are not clearly non-Gaussian are no longer turned into each other,
+    since no rotation between them is better than another, and ``auto`` changes from FastICA's steps
+    to Picard-O's. With `single`, passes run in single precision until steps are small and then in
+    double; with `coarse`, the search ends there.
+    """
+    if solver not in SOLVERS:
+        message = f"there is no solver {solver!r}: choose one of {', '.join(SOLVERS)}."
+        raise InputError(message)
+    started = time.perf_counter()
+    stepper: FastICA | PicardO = PicardO() if solver == "picard" else FastICA()
+    dtype = "float32" if single else "float64"
+    (point,) = problem.evaluate([start], dtype, values=False)
+    passes, iteration, turned = 1, 0, 0.0
+    watch = _Watch(descends=solver == "picard")
+    steps: list[TraceStep] = []
+
+    def ended(*, converged: bool, interrupted: bool = False) -> Search:
+        return Search(
+            problem=problem,
+            point=point,
+            converged=converged,
+            interrupted=interrupted,
+            steps=tuple(steps),
+            n_passes=passes,
+        )
+
+    try:
+        while True:
+            step = TraceStep(
+                iteration=iteration,
+                solver=stepper.name,
+                dtype=dtype,
+                contrast=point.contrast,
+                gradient=point.gradient,
+                turned=turned,
+                passes=passes,
+                seconds=time.perf_counter() - started,
+            )
+            steps.append(step)
+            if listener is not None:
+                listener(step, point.rotation)
+            watch.see(point)
+            # Far from any component all gradients are small, so a small step is asked for too.
+            near = iteration > 0 and turned < NEAR
+            done = point.gradient <= tolerance or ((coarse or dtype == "float32") and near)
+            if watch.is_stalled and not done and not problem.literal:
+                stiller = problem.freeze(point.unclear)
+                is_stiller = stiller.n_frozen > problem.n_frozen
+                problem, point = stiller, replace(point, frozen=stiller.frozen)
+                if solver == "auto" and isinstance(stepper, FastICA):
+                    stepper = PicardO()
+                elif not is_stiller:
+                    if dtype == "float64":
+                        # Nothing is left to try: what remains is rounding, or circling.
+                        return ended(converged=False)
+                    done = True
+                watch = _Watch(descends=isinstance(stepper, PicardO))
+            if done and dtype == "float32" and not coarse:
+                dtype = "float64"
+                (point,) = problem.evaluate([point.rotation], dtype, values=False)
+                passes += 1
+                done = point.gradient <= tolerance
+            if done or iteration >= max_iterations:
+                return ended(converged=done)
+            before = point.rotation
+            tried = stepper.advance(problem, point, dtype)
+            passes += len(tried)
+            iteration += 1
+            point = tried[-1]
+            turned = float(np.abs(point.rotation @ before.T - np.eye(len(before))).max())
+    except KeyboardInterrupt:
+        return ended(converged=False, interrupted=True)
+
+
+class _Watch:
+    """Remembers the best gradient and contrast, and how long ago they were reached.
+
+    A solver that always descends gets somewhere by many small gains too; one that may circle must
+    gain enough in a single step.
+    """
+
+    __slots__ = ("descends", "gradient", "reached", "since")
+
+    def __init__(self, *, descends: bool) -> None:
+        self.descends = descends
+        self.gradient, self.reached = np.inf, -np.inf
+        self.since = 0
+
+    def see(self, point: Point) -> None:
+        self.since += 1
+        if point.gradient < 0.7 * self.gradient or point.contrast > 1.003 * self.reached:
+            self.since = 0
+            self.reached = point.contrast
+        elif not self.descends:
+            self.reached = max(self.reached, point.contrast)
+        self.gradient = min(self.gradient, point.gradient)
+
+    @property
+    def is_stalled(self) -> bool:
+        return self.since >= (LONGER_PATIENCE if self.descends else PATIENCE)
