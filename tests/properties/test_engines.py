@@ -23,11 +23,19 @@ from upto.engines import (
     cross_moments,
     cross_scatters,
     moments,
+    row_moments,
     survey,
 )
 from upto.measure import diameter
 from upto.testing import embeddings_strategy, random_element
-from upto.unmix import fast_ica, nongaussianity
+from upto.unmix import (
+    components,
+    find_components,
+    nongaussianity,
+    pair_curvature,
+    smallest_curvature,
+)
+from upto.unmix.whitening import shrunk
 
 AGREEMENT = 1e-10
 N_ROWS, WIDTH = 407, 5
@@ -131,11 +139,17 @@ def every_pass(engine, source, target) -> dict[str, np.ndarray]:
     numbers["diameter"] = np.array(diameter(engine, source, found.mean, sample).value)
     bracket = diameter(engine, source, found.mean, sample, exact_work=0)
     numbers["bracket"] = np.array([bracket.value, bracket.upper])
-    covariance = both.source.scatter / both.weight
     # Two iterations: statistics are compared before the iteration can amplify rounding.
-    ica = fast_ica(engine, source, both.source.mean, covariance, seed=1, max_iterations=2)
+    ica = find_components(engine, source, part=both.source, seed=1, max_iterations=2)
     numbers["components"] = ica.components
-    numbers["nongaussianity"] = nongaussianity(engine, source, ica)
+    numbers["nongaussianity"] = nongaussianity(engine, source, ica).z
+    curvature = pair_curvature(engine, source, ica)
+    numbers |= {"pairs": curvature.value, "errors of pairs": curvature.error}
+    numbers["smallest"] = np.array(smallest_curvature(engine, source, ica).value)
+    kept = {"part": parts[0][0], "keep": PARTS == 0}
+    numbers["kept"] = find_components(engine, source, **kept, max_iterations=2).components
+    whole = row_moments(engine, source)
+    numbers["shrunk"] = shrunk(engine, source, whole, "ledoit-wolf").scatter
     return numbers
 
 
@@ -311,7 +325,7 @@ def test_ica_converges_to_the_same_components_on_every_engine(name):
     source, target = pair()
     whole = cross_moments(ThreadsEngine(), source, target).source
     wanted, found = (
-        fast_ica(engine, source, whole.mean, whole.scatter / whole.weight, seed=2)
+        find_components(engine, source, part=whole, seed=2)
         for engine in (ThreadsEngine(), ENGINES[name])
     )
     assert wanted.converged
@@ -320,29 +334,25 @@ def test_ica_converges_to_the_same_components_on_every_engine(name):
 
 
 def statistics_in(source: Path) -> set[str]:
-    """Return the functions that a module hands to an engine."""
+    """Return the functions over the array API that a module hands on instead of calling them."""
     tree = ast.parse(source.read_text())
-    assigned = {
-        node.targets[0].id: [
-            each.id
-            for each in ast.walk(node.value)
-            if isinstance(each, ast.Name) and each.id.startswith("_")
-        ]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    over_arrays = {
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.args.args and node.args.args[0].arg == "xp"
     }
-    names = {
-        node.args[0].id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and getattr(node.func, "attr", "") in ("reduce_blocks", "map_blocks")
-        and isinstance(node.args[0], ast.Name)
+    called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    named = {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node not in called
     }
-    return {each for name in names for each in assigned.get(name, [name])}
+    return named & over_arrays
 
 
-def test_every_statistic_was_sent_through_pickle():
+def test_every_statistic_was_sent_through_pickle(monkeypatch):
     every_pass(ENGINES["pickling"], *pair())
+    monkeypatch.setattr(components, "LARGE", 0)
+    monkeypatch.setattr(components, "SAMPLE_ROWS", 20)
+    find_components(ENGINES["pickling"], pair()[0])
     root = Path(upto.__file__).parent
     sources = [path for package in PACKAGES for path in (root / package).glob("*.py")]
     known = set().union(*(statistics_in(path) for path in sources))

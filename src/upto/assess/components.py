@@ -22,6 +22,7 @@ from upto.unmix import (
 )
 from upto.unmix.gaussianity import CLEAR
 from upto.unmix.hessian import Curvature, affordable_rows
+from upto.unmix.whitening import find_whitening
 
 if TYPE_CHECKING:
     from upto.core import Progress
@@ -76,18 +77,7 @@ def identify(
         unjudged = f"{split.n_held_out} rows are held out and {MIN_JUDGED_ROWS} are needed"
     with progress.task("judge components", 3) as advance:
         if unjudged is None:
-            again = find_components(
-                engine,
-                rows,
-                part=part,
-                keep=split.parts == 0,
-                n_components=len(unmixing.components),
-                contrast=contrast,
-                solver=settings.solver,
-                start=unmixing.components,
-                tolerance=max(settings.tolerance, 1e-5),
-                max_iterations=50,
-            )
+            again = _fitted_again(engine, rows, unmixing, settings, split, part)
             order = _match(unmixing, again)
             held = take_rows(engine, rows, split.first_rows(JUDGED_ROWS, 1))
             found = nongaussianity(engine, held, again, contrast)
@@ -104,17 +94,15 @@ def identify(
         )
         curvature = smallest_curvature(engine, sample, unmixing, contrast, subspaces)
         advance(1)
-        repeated = list(fitted.restarted)
-        if bootstraps:
-            repeated += bootstrapped(
-                engine,
-                sample[:JUDGED_ROWS],
-                unmixing,
-                contrast,
-                bootstraps=bootstraps,
-                seed=settings.seed,
-                tolerance=max(settings.tolerance, 1e-5),
-            )
+        resampled = bootstrapped(
+            engine,
+            sample[:JUDGED_ROWS],
+            unmixing,
+            contrast,
+            bootstraps=bootstraps,
+            seed=settings.seed,
+            tolerance=max(settings.tolerance, 1e-5),
+        )
         advance(1)
     return Identified(
         nongaussianity=estimates,
@@ -122,8 +110,36 @@ def identify(
         unjudged=unjudged,
         subspaces=subspaces,
         curvature=curvature,
-        stability=stability_of(unmixing, repeated).index if repeated else None,
+        stability=_stability(unmixing, fitted.restarted, resampled),
     )
+
+
+def _fitted_again(
+    engine: Engine, rows: Any, unmixing: Unmixing, settings: Settings, split: Split, part: Moments
+) -> Unmixing:
+    k = len(unmixing.components)
+    spanned = len(
+        find_whitening(part, n_components=k, rank_tolerance=settings.rank_tolerance).matrix
+    )
+    return find_components(
+        engine,
+        rows,
+        part=part,
+        keep=split.parts == 0,
+        n_components=k,
+        contrast=settings.contrast,
+        solver=settings.solver,
+        start=unmixing.components if spanned == k else None,
+        tolerance=max(settings.tolerance, 1e-5),
+        max_iterations=50,
+        rank_tolerance=settings.rank_tolerance,
+    )
+
+
+def _stability(unmixing: Unmixing, *repetitions: list[Float]) -> Float | None:
+    """Return the lower index: starts may agree on what another sample does not have."""
+    found = [stability_of(unmixing, each).index for each in repetitions if each]
+    return np.min(found, axis=0) if found else None
 
 
 def _subspaces_of(unmixing: Unmixing) -> tuple[tuple[int, ...], ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.assess.comparing import as_embeddings
+from upto.assess.applying import single_run, write_transformed
 from upto.assess.components import MIN_JUDGED_ROWS, Identified, identify
 from upto.assess.prepare import place_runs, run_findings, survey_runs
 from upto.assess.split import split_rows
@@ -17,7 +17,6 @@ from upto.core import (
     Embeddings,
     Estimate,
     Finding,
-    InputError,
     Provenance,
     SilentProgress,
     Unmixed,
@@ -25,16 +24,13 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import choose_engine, moments
-from upto.load import check_output, open_writer
+from upto.load import check_output
 from upto.unmix import ICA
 from upto.unmix.checkpoint import Checkpoint
 from upto.unmix.fitting import Fitted, Settings, fit_components
 from upto.unmix.gaussianity import CLEAR
 from upto.unmix.saving import (
     check_transform_path,
-    load_transform,
-    mixing_of,
-    pack_transform,
     save_transform,
 )
 
@@ -44,8 +40,7 @@ if TYPE_CHECKING:
     from upto.assess.comparing import Run
     from upto.core import Progress, TraceStep
     from upto.engines import Moments
-    from upto.engines.base import Arrays, Engine
-    from upto.unmix.saving import Transform
+    from upto.engines.base import Engine
 
     Float = NDArray[np.float64]
 
@@ -93,7 +88,7 @@ def unmix_run(
     restarts
         Starts to search from; with more than one, `stability` says how often a component is found.
     bootstraps
-        Fits on resampled rows that count towards `stability` too.
+        Fits on resampled rows; `stability` is the lower of what starts and these say.
     held_out
         Fraction of the rows on which the components are judged; 0 leaves them unjudged.
     checkpoint
@@ -114,7 +109,7 @@ def unmix_run(
     """
     started = time.perf_counter()
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    embeddings = _one_run(run)
+    embeddings = single_run(run)
     inputs = [run] if isinstance(run, str | Path) else []
     if output is not None:
         check_output(output, inputs=inputs)
@@ -152,7 +147,7 @@ def unmix_run(
     )
     ica.keep(fitted)
     if output is not None:
-        _write(engine, rows, embeddings, ica, output, inputs)
+        write_transformed(engine, rows, embeddings, ica, output, inputs)
     if transform is not None:
         save_transform(transform, ica)
     keeper.remove()
@@ -179,64 +174,6 @@ def unmix_run(
     )
 
 
-def apply_transform(
-    transform: str | Path | Transform,
-    run: Run,
-    *,
-    output: str | Path,
-    inverse: bool = False,
-    engine: Engine | str | None = None,
-    progress: Progress | None = None,
-) -> None:
-    """Apply a saved transform to the rows of another run, or undo it, and write the result.
-
-    Parameters
-    ----------
-    transform
-        A fitted estimator, or the file it was saved to.
-    run
-        An array, a path or `Embeddings`.
-    output
-        File to write to, with the run's ids and columns.
-    inverse
-        Take the run for components and mix them back.
-    engine
-        Engine of the passes, as an object or by name.
-    progress
-        What long work reports to.
-
-    Raises
-    ------
-    InputError
-        If the run does not fit the transform, or a file cannot be read or written.
-    """
-    engine, progress = choose_engine(engine), progress or SilentProgress()
-    fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
-    embeddings = _one_run(run)
-    wanted = fitted._n_features_out if inverse else fitted.n_features_in_
-    if embeddings.n_features != wanted:
-        what = "components" if inverse else "coordinates"
-        message = (
-            f"{embeddings.name} has {embeddings.n_features} coordinates, but the transform takes "
-            f"{wanted} {what}: give the kind of run it was fitted to."
-        )
-        raise InputError(message)
-    (placed,) = place_runs(engine, [embeddings])
-    survey_runs(engine, [placed], at_least=1, varying=False)
-    with progress.task("apply", 1) as advance:
-        inputs = [run] if isinstance(run, str | Path) else []
-        _write(engine, placed.rows, embeddings, fitted, output, inputs, inverse=inverse)
-        advance(1)
-
-
-def _one_run(run: Run) -> Embeddings:
-    found = as_embeddings([run], names=("run",))
-    if len(found) != 1:
-        message = f"one run is unmixed at a time, not {len(found)}: name one of the manifest."
-        raise InputError(message)
-    return found[0]
-
-
 def _fit(
     engine: Engine,
     rows: Any,
@@ -261,44 +198,6 @@ def _fit(
         keeper.write()
         raise KeyboardInterrupt
     return fitted
-
-
-def _write(
-    engine: Engine,
-    rows: Any,
-    embeddings: Embeddings,
-    transform: Transform,
-    output: str | Path,
-    inputs: list[str | Path],
-    *,
-    inverse: bool = False,
-) -> None:
-    matrix = transform.components_ if isinstance(transform, ICA) else transform.whitening_
-    back = mixing_of(transform)
-    params = (transform.mean_, back.T if inverse else np.ascontiguousarray(matrix.T))
-    kind = "ica" if isinstance(transform, ICA) else "white"
-    is_single = np.dtype(embeddings.rows.dtype) in (np.dtype("float16"), np.dtype("float32"))
-    writer = open_writer(
-        output,
-        embeddings,
-        params[1].shape[1],
-        dtype="float32" if is_single else "float64",
-        prefix="feature" if inverse else kind,
-        inputs=inputs,
-        mixing=None if inverse else back,
-        stored=None if inverse else pack_transform(transform),
-    )
-    function = _mixed if inverse else _unmixed
-    with writer as out:
-        engine.map_blocks(function, rows, params=params, out=out)
-
-
-def _unmixed(xp: Any, x: Any, mean: Any, matrix: Any) -> Arrays:
-    return (xp.matmul(x - mean, matrix),)
-
-
-def _mixed(xp: Any, x: Any, mean: Any, matrix: Any) -> Arrays:
-    return (xp.matmul(x, matrix) + mean,)
 
 
 def _result(

@@ -184,7 +184,7 @@ def _apply(output: Output, run: str, file: Path | None, transform: Path, *, inve
     from upto.load import check_output
 
     check_output(file, inputs=(*files_of(run), transform))
-    from upto.assess.unmixing import apply_transform
+    from upto.assess import apply_transform
 
     apply_transform(
         transform,
@@ -215,7 +215,7 @@ def _fit(
 
         message = f"there is no {checkpoint} to continue from: start without --resume."
         raise InputError(message)
-    from upto.assess.unmixing import unmix_run
+    from upto.assess import unmix_run
 
     try:
         result = unmix_run(

@@ -72,8 +72,8 @@ def add(first: Arrays, second: Arrays) -> Arrays:
 def block_length(n_samples: int, widths: Sequence[int], target_bytes: int = 2**20) -> int:
     """Choose how many rows make a block whose float64 rows fit the cache.
 
-    At least 1,024 rows keep the products of wide runs efficient; at most 65,536 keep narrow data
+    At least 512 rows keep the products of wide runs efficient; at most 65,536 keep narrow data
     parallel.
     """
     width = max(1, max(widths))
-    return int(min(max(target_bytes // (8 * width), 1024), 65_536, max(n_samples, 1)))
+    return int(min(max(target_bytes // (8 * width), 512), 65_536, max(n_samples, 1)))

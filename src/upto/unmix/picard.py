@@ -39,12 +39,13 @@ class PicardO:
 
     def advance(self, problem: Problem, point: Point, dtype: str) -> list[Point]:
         """Return the points that were evaluated, the accepted one last."""
+        tried: list[Point] = []
         if point.value is None:
             (point,) = problem.evaluate([point.rotation], dtype)
+            tried.append(point)
         if self.signs is None or not np.array_equal(self.signs, point.signs):
             self.memory.clear()
             self.signs = point.signs
-        tried: list[Point] = []
         for fresh in (False, True):
             if fresh:
                 self.memory.clear()

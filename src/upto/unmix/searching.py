@@ -26,7 +26,7 @@ SOLVERS = ("auto", "fastica", "picard")
 
 NEAR = 0.02
 """Turn of a step below which single precision, or a part of the rows, has shown the way."""
-PATIENCE, LONGER_PATIENCE = 12, 25
+PATIENCE, LONGER_PATIENCE = 12, 50
 """Iterations without progress: of a solver that may circle, and of one that descends."""
 LARGE = 5e8
 """Multiplications of one product above which a search starts in single precision."""
@@ -74,7 +74,7 @@ def search(
     started = time.perf_counter()
     stepper: FastICA | PicardO = PicardO() if solver == "picard" else FastICA()
     dtype = "float32" if single else "float64"
-    (point,) = problem.evaluate([start], dtype, values=False)
+    (point,) = problem.evaluate([start], dtype, values=solver == "picard")
     passes, iteration, turned = 1, 0, 0.0
     watch = _Watch(descends=solver == "picard")
     steps: list[TraceStep] = []
@@ -132,6 +132,10 @@ def search(
             passes += len(tried)
             iteration += 1
             point = tried[-1]
+            if problem.frozen is not None and np.any(point.unclear & ~problem.frozen):
+                # A component that becomes Gaussian changes its sign at will: it is held too.
+                problem = problem.freeze(point.unclear)
+                point, stepper = replace(point, frozen=problem.frozen), type(stepper)()
             turned = float(np.abs(point.rotation @ before.T - np.eye(len(before))).max())
     except KeyboardInterrupt:
         return ended(converged=False, interrupted=True)
@@ -153,12 +157,12 @@ class _Watch:
 
     def see(self, point: Point) -> None:
         self.since += 1
-        if point.gradient < 0.7 * self.gradient or point.contrast > 1.003 * self.reached:
-            self.since = 0
-            self.reached = point.contrast
+        if point.gradient < 0.7 * self.gradient:
+            self.since, self.gradient = 0, point.gradient
+        if point.contrast > 1.003 * self.reached:
+            self.since, self.reached = 0, point.contrast
         elif not self.descends:
             self.reached = max(self.reached, point.contrast)
-        self.gradient = min(self.gradient, point.gradient)
 
     @property
     def is_stalled(self) -> bool:

@@ -133,7 +133,10 @@ class Point:
 
         What the others settle at then does not depend on the axes of the frozen ones.
         """
-        return np.ones(len(self.slope)) if self.frozen is None else 1.0 - self.frozen
+        counts: Float = np.ones(len(self.slope))
+        if self.frozen is not None:
+            counts[self.frozen] = 0.0
+        return counts
 
     @cached_property
     def skew(self) -> Float:
