@@ -21,6 +21,7 @@ from benchmarks.peers import (
     ours,
     picard,
     scikit_learn,
+    warm_up,
 )
 
 LARGE = 5 * 10**7
@@ -114,6 +115,7 @@ def growth(size):
 def run(size, *, rounds=None, data=None):
     rows = []
     with all_cores():
+        warm_up(contestants())
         grown = growth(size)
         datasets = [lambda s=spec: planted(*s) for spec in SIZES[size]]
         datasets += [lambda d=dataset: d for dataset in real_embeddings(data)]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import upto
+from benchmarks.data import planted
 from benchmarks.measure import measured
 from benchmarks.watching import WatchedEngine
 from upto.engines import ThreadsEngine
@@ -149,7 +150,8 @@ def first_to_reach(contestant, rows, judge):
                 lambda: _fitted(contestant, rows, judge, outcome)
             )
         except Exception as error:  # noqa: BLE001 - a failure of a peer is a result
-            outcome.failure = f"failed: {type(error).__name__}: {str(error).splitlines()[0][:80]}"
+            sentence = str(error).partition("\n")[0].partition(". ")[0]
+            outcome.failure = f"failed: {type(error).__name__}: {sentence[:80]}"
             break
         outcome.found, outcome.seconds = found, [seconds]
         outcome.quality = judge(found.components)
@@ -238,6 +240,14 @@ def fastica_torch(device="cpu"):
         ladder=(1e-4, 1e-5, 1e-6, 1e-7),
         fit=fit,
     )
+
+
+def warm_up(contestants):
+    """Let everybody import and allocate what is needed once, which no run shall pay for."""
+    rows = planted("Laplace", 4096, 64).rows
+    for each in contestants:
+        small = rows.astype(each.dtype.split()[0])
+        each.fit(small, small.shape[1], each.ladder[0])
 
 
 def installed(*modules):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,9 @@ class Checkpoint:
         """Write the latest components."""
         self.written = time.monotonic()
         if self.path is not None and self.latest is not None:
-            write_tensors(self.path, {"components": self.latest}, {})
+            # A search goes on without its checkpoint, which only matters if it is interrupted.
+            with suppress(InputError, OSError):
+                write_tensors(self.path, {"components": self.latest}, {})
 
     def remove(self) -> None:
         """Remove the file of a search that is done."""

@@ -223,21 +223,25 @@ def pose(
 
 
 def starting_rotation(whitening: Whitening, start: Float | None, seed: int) -> Float:
-    """Return the rotation of given components, or a random one.
+    """Return the rotation of given components, or a random one; too few are completed at random.
 
     It is drawn in the coordinates of the rows: those of the whitening may flip by rounding.
     """
     n_components, width = whitening.matrix.shape
+    drawn = random_stream(seed, "ica").normal(size=(n_components, width)) @ _directions(whitening)
     if start is None:
-        start = random_stream(seed, "ica").normal(size=(n_components, width))
-        return orthogonalised(start @ _directions(whitening))
-    if start.shape != (n_components, width):
+        return orthogonalised(drawn)
+    if start.shape[1] != width or len(start) > n_components:
         message = (
             f"the components to start from have shape {start.shape}, but {n_components} components "
             f"of {width} coordinates are looked for: start without them."
         )
         raise InputError(message)
-    return orthogonalised(start @ whitening.inverse)
+    given = orthogonalised(start @ whitening.inverse)
+    missing = drawn[len(given) :]
+    if len(missing):
+        given = np.vstack([given, orthogonalised(missing - (missing @ given.T) @ given)])
+    return orthogonalised(given)
 
 
 def settle(found: Search, whitening: Whitening) -> Unmixing:
