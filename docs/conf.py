@@ -33,6 +33,7 @@ nitpick_ignore_regex = [
     (r"py:class", r"ArrayLike|NDArray|ndarray|Path|Sequence|Figure"),
     # Short names that only type checkers import; the pages describe them in words.
     (r"py:class", r"Run|Engine|Progress|Arrays|Statistic|Combine|AffineMap|Float"),
+    (r"py:class", r"Transform|Solver|Whiten|Method|Shrinkage"),
     (r"py:exc", r"MissingExtraError"),
 ]
 

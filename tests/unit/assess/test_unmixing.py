@@ -7,9 +7,10 @@ import pytest
 from mixtures import correlations, mixed, planted, some_gaussian
 
 from upto import InputError, ThreadsEngine, TorchEngine
+from upto.assess import components as judged
 from upto.assess import unmix_run, unmixing
 from upto.core import Unmixed
-from upto.unmix import find_components
+from upto.unmix import find_components, nongaussianity
 from upto.unmix.checkpoint import Checkpoint
 from upto.unmix.saving import load_transform
 
@@ -55,6 +56,25 @@ def test_components_are_those_of_all_rows_and_judged_without_the_held_out(rows, 
     wanted = find_components(ENGINE, rows)
     found = load_transform(tmp_path / "ica.safetensors")
     np.testing.assert_allclose(found.components_, wanted.components, atol=1e-5)
+
+
+def test_components_are_judged_on_rows_they_were_not_fitted_to(rows, monkeypatch):
+    seen = {}
+
+    def fitting(engine, rows, *, keep, **options):
+        seen["fitted"] = np.asarray(rows)[keep]
+        return find_components(engine, rows, keep=keep, **options)
+
+    def judging(engine, rows, *args):
+        seen["judged"] = np.asarray(rows)
+        return nongaussianity(engine, rows, *args)
+
+    monkeypatch.setattr(judged, "find_components", fitting)
+    monkeypatch.setattr(judged, "nongaussianity", judging)
+    result = unmixed(rows)
+    assert len(seen["judged"]) == result.n_held_out == 600
+    both = np.concatenate([seen["fitted"], seen["judged"]])
+    np.testing.assert_array_equal(np.sort(both[:, 0]), np.sort(rows[:, 0]))
 
 
 def test_gaussian_components_are_a_finding_and_the_verdict_counts_them():

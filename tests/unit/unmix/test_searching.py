@@ -277,7 +277,7 @@ def test_components_of_a_round_pair_do_not_keep_the_search_from_ending(solver):
         angle = rng.uniform(0, 2 * np.pi, 4000)
         sources = np.column_stack([planted(rng, 4000), np.cos(angle), np.sin(angle)])
         found = find_components(ENGINE, sources @ rng.normal(size=(6, 6)), solver=solver)
-        assert found.n_passes < 100
+        assert found.n_passes < 60
         assert found.converged or solver == "fastica"
 
 
@@ -335,7 +335,7 @@ def test_only_rows_that_are_kept_count(rows, rng):
 
 
 def test_what_cannot_be_searched_is_refused_in_words(rows):
-    with pytest.raises(InputError, match=r"shape \(2, 4\), but 4 components of 4 coordinates"):
-        find_components(ENGINE, rows, start=np.ones((2, 4)))
+    with pytest.raises(InputError, match=r"shape \(5, 4\), but 4 components of 4 coordinates"):
+        find_components(ENGINE, rows, start=np.ones((5, 4)))
     with pytest.raises(InputError, match="no solver 'newton': choose one of auto, fastica"):
         searching.search(posed(rows, LogCosh())[0], np.eye(4), solver="newton")
