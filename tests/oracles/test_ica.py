@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import picard
 import pytest
-from mixtures import amari, mismatch, mixed, planted, sources_of
+from mixtures import amari, correlations, mismatch, mixed, planted, sources_of
 from picard.densities import Cube, Exp, Tanh
 from sklearn.decomposition import FastICA
+from sklearn.exceptions import ConvergenceWarning
 
 from upto import ICA, ThreadsEngine, TorchEngine
 from upto.core import InputError
@@ -203,6 +204,28 @@ def test_heavy_tails_are_unmixed(draw, contrast, engine):
         assert amari(ica.components_, np.linalg.inv(mixing).T) < 0.05
 
 
+FEW_ROWS_EACH = {
+    "4 sources, 100 rows": (("laplace", "uniform") * 2, 100),
+    "4 sources, 200 rows": (("laplace", "uniform") * 2, 200),
+    "10 sources, 200 rows": (("laplace", "uniform") * 5, 200),
+    "10 sources, 500 rows": (("laplace", "uniform") * 5, 500),
+}
+
+
+@pytest.mark.parametrize(("kinds", "n_rows"), FEW_ROWS_EACH.values(), ids=FEW_ROWS_EACH)
+def test_sources_of_few_rows_are_recovered_as_well_as_by_scikit_learn(kinds, n_rows):
+    """No component looks clearly non-Gaussian then, but most of them are the sources."""
+    ours, theirs = [], []
+    for seed in range(6):
+        sources, rows = mixed(np.random.default_rng(seed), n_rows, kinds)
+        peer = FastICA(whiten="unit-variance", tol=1e-8, max_iter=500, random_state=0).fit(rows)
+        theirs.append(correlations(peer.transform(rows), sources).max(axis=0).mean())
+        found = ICA(random_state=0).fit_transform(rows)
+        ours.append(correlations(found, sources).max(axis=0).mean())
+    assert np.mean(theirs) > 0.95
+    assert np.mean(ours) > np.mean(theirs) - 0.03
+
+
 FEW_ROWS = {
     "two rows": (2, 5, 1),
     "fewer rows than columns": (5, 20, 4),
@@ -337,11 +360,36 @@ def test_a_rotation_is_that_of_scikit_learn_on_centred_rows_over_one_number(solv
     assert amari(rotation, peer.components_) < SAME_SOURCES
 
 
-def test_inactive_directions_do_not_enter_the_number_a_rotation_divides_by(rng):
-    rows = np.column_stack([turned(0), 1e-3 * rng.normal(size=1500)])
-    ica = ICA(whiten="rotation", random_state=0).fit(rows)
-    wanted = np.sqrt(np.trace(np.cov(rows[:, :4].T, bias=True)) / 4)
-    np.testing.assert_allclose(np.linalg.norm(ica.components_, axis=1), 1 / wanted, rtol=1e-6)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_rotation_leaves_inactive_directions_alone(seed):
+    """They neither enter the number that is divided by nor keep the search from its end."""
+    rng = np.random.default_rng(seed)
+    sources = np.column_stack([planted(rng, 3000), 1e-3 * rng.normal(size=(3000, 2))])
+    rows = sources @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    ica = ICA(whiten="rotation", random_state=seed, tolerance=1e-9).fit(rows)
+    assert ica.converged_
+    assert not ica.turning_.any()
+    number = np.sqrt(np.sort(np.linalg.eigvalsh(np.cov(rows.T, bias=True)))[2:].mean())
+    np.testing.assert_allclose(np.linalg.norm(ica.components_, axis=1), 1 / number, rtol=1e-6)
+    active = np.argsort(ica.transform(rows).std(axis=0))[2:]
+    found = ica.transform(rows)[:, active]
+    assert mismatch(found, sources[:, :4]) < 0.05
+    centred = (rows - rows.mean(axis=0)) / number
+    peer = FastICA(whiten=False, tol=1e-13, max_iter=1000, random_state=seed).fit(centred)
+    theirs = peer.transform(centred)
+    assert mismatch(found, theirs[:, np.argsort(theirs.std(axis=0))[2:]]) < SAME_SOURCES
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_rotation_of_unequal_variances_ends_where_fixed_points_circle(seed):
+    rng = np.random.default_rng(seed)
+    sources = planted(rng, 3000) * [1.2, 1.1, 0.9, 0.8]
+    rows = sources @ np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    ica = ICA(whiten="rotation", random_state=seed).fit(rows)
+    assert ica.converged_
+    assert not ica.turning_.any()
+    assert {step.solver for step in ica.trace_} == {"fastica", "picard"}
+    assert mismatch(ica.transform(rows), sources) < 0.5
 
 
 @pytest.mark.parametrize("scale", [0.5, 1.0, 2**0.5, 2.0])
@@ -364,6 +412,20 @@ def test_rows_taken_as_they_are_have_the_components_of_scikit_learn(scale, seed)
     np.testing.assert_allclose(ours.components @ ours.components.T, np.eye(4), atol=1e-12)
     np.testing.assert_allclose(ours.mixing, ours.components.T, atol=1e-12)
     assert amari(ours.components, peer.components_) < 1e-4
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rows_taken_as_they_are_are_stepped_through_as_by_scikit_learn_also_in_circles(seed):
+    rows = turned(seed, shift=1.0)
+    start = np.random.default_rng(seed).normal(size=(N_SOURCES, N_SOURCES))
+    with pytest.warns(ConvergenceWarning):
+        peer = FastICA(whiten=False, w_init=start, tol=1e-12, max_iter=60).fit(rows)
+    ours = find_components(
+        ThreadsEngine(n_threads=1), rows, whiten="none", start=start, max_iterations=60
+    )
+    assert not ours.converged
+    assert ours.n_iterations == 60
+    assert amari(ours.components, peer.components_) < SAME_SOURCES
 
 
 @pytest.mark.parametrize("whiten", ["none", False])

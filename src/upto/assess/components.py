@@ -75,6 +75,8 @@ def identify(
         unjudged = f"whiten is {settings.whiten!r}, and only whitened components can be judged"
     elif split.n_held_out < MIN_JUDGED_ROWS:
         unjudged = f"{split.n_held_out} rows are held out and {MIN_JUDGED_ROWS} are needed"
+    elif (n_left := len(split.parts) - split.n_held_out) < max(MIN_JUDGED_ROWS, 2 * len(part.mean)):
+        unjudged = f"{n_left} rows are left to fit without the held-out ones, which are too few"
     with progress.task("judge components", 3) as advance:
         if unjudged is None:
             again = _fitted_again(engine, rows, unmixing, settings, split, part)
@@ -92,7 +94,9 @@ def identify(
         sample = take_rows(
             engine, rows, split.first_rows(affordable_rows(len(unmixing.components)))
         )
-        curvature = smallest_curvature(engine, sample, unmixing, contrast, subspaces)
+        curvature = None
+        if settings.whiten in ("unit-variance", "active"):
+            curvature = smallest_curvature(engine, sample, unmixing, contrast, subspaces)
         advance(1)
         resampled = bootstrapped(
             engine,
@@ -100,6 +104,7 @@ def identify(
             unmixing,
             contrast,
             bootstraps=bootstraps,
+            whiten=settings.whiten,
             seed=settings.seed,
             tolerance=max(settings.tolerance, 1e-5),
         )

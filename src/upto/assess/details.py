@@ -9,7 +9,7 @@ import numpy as np
 from upto.align import smallest_worst_error
 from upto.assess.chance import Chance, chance_level
 from upto.assess.intervals import histogram, mean_intervals, summarise
-from upto.assess.judging import judge
+from upto.assess.judging import Outcome, judge
 from upto.assess.pair import CONSTANT, ICA_ROW, Pair, candidate_maps, iterate_errors, pair_moments
 from upto.assess.remarks import remarks
 from upto.assess.verdict import sentence
@@ -87,7 +87,7 @@ def compare_in_detail(
         fits=fits,
         defect=defect,
         r2_per_direction=outcome.even,
-        efficiency=_efficiency(outside),
+        efficiency=_efficiency(outside) if _is_known(pair, outcome) else None,
         efficiency_in_sample=_efficiency(within),
         up_to=up_to,
         agreement=outcome.agreement,
@@ -221,6 +221,12 @@ def _fit(
         histogram=picture(own),
         chance_histogram=picture(shuffled),
     )
+
+
+def _is_known(pair: Pair, outcome: Outcome) -> bool:
+    """Say whether there is an efficiency: components to match, and runs that are related."""
+    counts = (pair.source.summary.n_identifiable, pair.target.summary.n_identifiable)
+    return 0 not in counts and outcome.agreement not in ("chance", "undecided")
 
 
 def _efficiency(errors: Mapping[str, Errors]) -> float | None:

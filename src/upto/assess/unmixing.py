@@ -264,13 +264,13 @@ def _verdict(name: str, k: int, turning: int, identified: Identified, *, converg
     has = f"{name} has {k} component{'' if k == 1 else 's'}"
     if identified.unjudged is not None:
         return f"{has}, not judged: {identified.unjudged}.{ended}"
+    if not converged:
+        return f"{has}, but the search did not converge: what is identifiable is not known."
     if turning == 0:
-        return f"{has}, all identifiable up to order and sign.{ended}"
+        return f"{has}, all identifiable up to order and sign."
     groups = len(identified.subspaces)
     where = "one subspace" if groups == 1 else f"{groups} subspaces"
-    return (
-        f"{has}: {k - turning} identifiable up to order and sign, {turning} only as {where}.{ended}"
-    )
+    return f"{has}: {k - turning} identifiable up to order and sign, {turning} only as {where}."
 
 
 def _findings(name: str, fitted: Fitted, identified: Identified, n_held_out: int) -> list[Finding]:

@@ -113,7 +113,9 @@ class Unmixed(Result):
             ),
             rows=tuple(rows),
             caption="Components of one subspace can turn into each other: only the subspace is "
-            "identifiable.",
+            "identifiable."
+            if self.subspaces
+            else "",
         )
 
     def _facts(self) -> Table:

@@ -79,7 +79,7 @@ class ThreadsEngine:
             return total or ()
 
         total: Arrays | None = None
-        for _, part in self._run(partial, rows):
+        for _, part in self._run(partial, rows, params):
             total = part if total is None else merge(total, part)
         if total is None:
             message = "there are no rows to pass over."
@@ -102,7 +102,7 @@ class ThreadsEngine:
             ]
 
         joined: list[NDArray[Any]] = []
-        for blocks, parts in self._run(pieces, rows):
+        for blocks, parts in self._run(pieces, rows, params):
             if out is None:
                 joined.extend(parts)
             else:
@@ -130,11 +130,13 @@ class ThreadsEngine:
         return function(xp, *placed, *(_place_param(xp, param) for param in params))
 
     def _run(
-        self, work: Callable[[list[slice]], T], rows: Sequence[Any]
+        self, work: Callable[[list[slice]], T], rows: Sequence[Any], params: Sequence[Any]
     ) -> Iterator[tuple[list[slice], T]]:
         """Yield the results of tasks in row order, with few of them in flight."""
         n_samples = _common_length(rows)
-        widths = [source.shape[1] for source in rows if len(source.shape) == 2]
+        # What a block is multiplied by decides how wide it becomes.
+        matrices = [array for array in (*rows, *params) if len(np.shape(array)) == 2]
+        widths = [int(np.shape(array)[1]) for array in matrices]
         length = self.block_rows or block_length(n_samples, widths or [1])
         blocks = [slice(i, min(i + length, n_samples)) for i in range(0, n_samples, length)]
         size = -(-len(blocks) // _TASKS)

@@ -46,11 +46,12 @@ def canonical_form(problem: Problem, point: Point, frozen: NDArray[np.bool_]) ->
     size = np.abs(point.excess)
     # Axes of frozen components were ordered by variance already.
     order = np.lexsort((np.where(frozen, np.arange(len(size)), 0), -size * ~frozen, frozen))
-    weak = np.abs(skew) < SETTLED
+    settled = SETTLED + 10 * point.gradient
+    weak = np.abs(skew) < settled
     leading = unmixing[np.abs(unmixing).argmax(axis=0), np.arange(unmixing.shape[1])]
     signs = np.where(np.where(weak, leading, skew) < 0, -1.0, 1.0)
     ordered = size[order][: np.count_nonzero(~frozen)]
-    close = np.abs(np.diff(ordered)) < SETTLED
+    close = np.abs(np.diff(ordered)) < settled
     unsettled = np.flatnonzero(np.append(close, False) | np.insert(close, 0, False))
     return CanonicalForm(
         order=order,

@@ -31,6 +31,7 @@ ACTIVE = 0.01
 SAMPLE_ROWS, SAMPLE_BYTES = 500, 2**29
 """Rows for each dimension a search starts on, and the memory they may take."""
 _FAR = 1e3
+_FLAT = 1e-6
 _ILL_CONDITIONED = 1e8
 
 
@@ -186,10 +187,9 @@ def whitening_for(
         mean=part.mean if whiten == "rotation" else np.zeros(width),
         matrix=np.eye(width) / scale,
         inverse=np.eye(width) * scale,
-        # Taken literally, FastICA's steps suppose unit variance whatever the rows are.
-        second=np.eye(width) if whiten == "none" else part.scatter / part.weight / scale**2,
         variances=np.diag(part.scatter) / part.weight,
         rank=width,
+        is_white=False,
     )
 
 
@@ -208,12 +208,14 @@ def pose(
     _, deviation = gaussian_moments(contrast)
     # The factor is what searches over Gaussian rows reach for bounded contrasts.
     noise = deviation * (1.6 * np.sqrt(width / n_samples) + 2.0 / np.sqrt(n_samples))
+    if not whitening.is_white:
+        # Components have variances of their own, so nothing can be said about them from this.
+        noise = 0.0
     return Problem(
         engine=engine,
         rows=rows,
         mean=whitening.mean,
         matrix=whitening.matrix,
-        second=whitening.second,
         contrast=contrast,
         noise=float(noise),
         n_samples=float(n_samples),
@@ -237,11 +239,19 @@ def starting_rotation(whitening: Whitening, start: Float | None, seed: int) -> F
             f"of {width} coordinates are looked for: start without them."
         )
         raise InputError(message)
-    given = orthogonalised(start @ whitening.inverse)
+    given = start @ whitening.inverse
+    lengths = np.linalg.svd(given, compute_uv=False)
+    if len(start) == 0 or lengths[-1] <= _FLAT * lengths[0]:
+        message = (
+            f"the {len(start)} components to start from do not span {len(start)} directions of "
+            "these rows: start without them."
+        )
+        raise InputError(message)
+    given = orthogonalised(given)
     missing = drawn[len(given) :]
     if len(missing):
         given = np.vstack([given, orthogonalised(missing - (missing @ given.T) @ given)])
-    return orthogonalised(given)
+    return given
 
 
 def settle(found: Search, whitening: Whitening) -> Unmixing:
@@ -293,7 +303,6 @@ def _start_on_a_sample(problem: Problem, rotation: Float) -> Float:
         rows=problem.engine.place(np.asarray(white, dtype=np.float32)),
         mean=np.zeros(width),
         matrix=np.eye(width),
-        second=np.eye(width),
         n_samples=float(len(white)),
         keep=None,
         noise=problem.noise * np.sqrt(n_samples / len(white)),

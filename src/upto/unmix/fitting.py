@@ -40,6 +40,16 @@ class Settings:
 
     def __post_init__(self) -> None:
         count = self.n_components
+        numbers = (count or 1, self.tolerance, self.max_iterations, self.restarts)
+        if not all(isinstance(number, int | float | np.number) for number in numbers):
+            message = (
+                f"n_components is {count!r}, tolerance {self.tolerance!r}, max_iterations "
+                f"{self.max_iterations!r} and restarts {self.restarts!r}: all must be numbers."
+            )
+            raise InputError(message)
+        if not 0.0 <= self.rank_tolerance < 1.0:
+            message = f"rank_tolerance is {self.rank_tolerance}: it must be at least 0 and below 1."
+            raise InputError(message)
         if count is not None and not (count >= 1 or 0 < count < 1):
             message = f"n_components is {count}: it must be at least 1, or a share of the variance."
             raise InputError(message)
@@ -77,7 +87,7 @@ def fit_components(
         )
         raise InputError(message)
     restarted: list[Float] = []
-    if settings.restarts > 1:
+    if settings.restarts > 1 and start is None:
         whitening = whitening_for(
             engine,
             rows,
@@ -86,13 +96,16 @@ def fit_components(
             n_components=count,
             rank_tolerance=settings.rank_tolerance,
         )
-        rotations, contrasts, _ = restart_many(
+        rotations, contrasts, converged = restart_many(
             pose(engine, rows, whitening, settings.contrast, literal=settings.whiten == "none"),
             random_starts(whitening, settings.restarts, settings.seed),
             tolerance=settings.tolerance,
         )
-        restarted = [rotation @ whitening.matrix for rotation in rotations]
-        start = restarted[int(contrasts.argmax())] if start is None else start
+        # A search that circles says nothing of stability, unless all do.
+        kept = converged if np.count_nonzero(converged) > 1 else np.ones_like(converged)
+        found = [rotation @ whitening.matrix for rotation in rotations]
+        restarted = [each for each, is_kept in zip(found, kept, strict=True) if is_kept]
+        start = found[int(np.where(kept, contrasts, -np.inf).argmax())]
     unmixing = find_components(
         engine,
         rows,

@@ -62,8 +62,8 @@ class PicardO:
                 step *= 0.5
             if not self.memory:
                 break
-        # No descent within rounding: the last point is as good as this one.
-        return tried
+        # No descent within rounding: stay.
+        return [*tried[:-1], point]
 
     def _direction(self, point: Point) -> Float:
         """Apply the inverse Hessian estimate to the gradient (the two-loop recursion)."""

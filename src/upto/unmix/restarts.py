@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from upto.core import SelectedRows, random_stream
 from upto.engines import row_moments
-from upto.unmix.components import pose, starting_rotation, whitening_for
+from upto.unmix.components import Whiten, pose, starting_rotation, whitening_for
 from upto.unmix.fastica import fixed_point
-from upto.unmix.solving import orthogonalised
 
 if TYPE_CHECKING:
     from upto.engines.base import Engine
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 Float = NDArray[np.float64]
 
-COLUMNS = 1024
+COLUMNS = 256
 """Components judged in one pass; more would not fit the cache beside the rows."""
 ITERATIONS = 200
 
@@ -83,6 +82,7 @@ def bootstrapped(
     contrast: Contrast,
     *,
     bootstraps: int,
+    whiten: Whiten = "unit-variance",
     seed: int,
     tolerance: float,
 ) -> list[Float]:
@@ -92,11 +92,19 @@ def bootstrapped(
     found = []
     for _ in range(bootstraps):
         sample = SelectedRows(rows, rng.integers(n_samples, size=n_samples))
+        white = whiten in ("unit-variance", "active")
         whitening = whitening_for(
-            engine, sample, row_moments(engine, sample), n_components=len(unmixing.components)
+            engine,
+            sample,
+            row_moments(engine, sample),
+            whiten="unit-variance" if white else whiten,
+            n_components=len(unmixing.components) if white else None,
         )
+        if len(whitening.matrix) < len(unmixing.components):
+            # Too few distinct rows were drawn to find as many components again.
+            continue
         problem = pose(engine, sample, whitening, contrast)
-        start = [orthogonalised(unmixing.components @ whitening.inverse)]
+        start = [starting_rotation(whitening, unmixing.components, seed)]
         rotations, _, _ = restart_many(problem, start, tolerance=tolerance)
         found.append(rotations[0] @ whitening.matrix)
     return found

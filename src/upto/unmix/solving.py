@@ -31,18 +31,17 @@ Float = NDArray[np.float64]
 class Problem:
     """Rows, the linear map that makes them white, and the contrast to be searched.
 
-    `matrix` is k×d and `second` the k×k second moments behind it, the identity for white rows.
-    `noise` is the size of |E[g′ - gs]| that Gaussian rows of this number reach by chance after a
-    search over all directions: components below it count as not identifiable while the search
-    lasts. Only rows that `keep` marks count, where it is given. `frozen` components are not turned
-    into each other. With `literal`, FastICA's steps are taken whether they make progress or not.
+    `matrix` is k×d. `noise` is the size of |E[g′ - gs]| that Gaussian rows of this number reach by
+    chance after a search over all directions: components below it count as not identifiable while
+    the search lasts. Only rows that `keep` marks count, where it is given. `frozen` components are
+    not turned into each other. With `literal`, FastICA's steps are taken whether they make progress
+    or not.
     """
 
     engine: Engine
     rows: Any
     mean: Float
     matrix: Float
-    second: Float
     contrast: Contrast
     noise: float
     n_samples: float
@@ -56,9 +55,10 @@ class Problem:
         return 0 if self.frozen is None else int(np.count_nonzero(self.frozen))
 
     def freeze(self, components: NDArray[np.bool_]) -> Problem:
-        """Return the problem in which these components too are not turned into each other."""
+        """Return the problem in which these too are not turned into each other, if they are two."""
         frozen = components if self.frozen is None else self.frozen | components
-        return self if np.count_nonzero(frozen) < 2 else replace(self, frozen=frozen)
+        more = np.count_nonzero(frozen) > max(1, self.n_frozen)
+        return replace(self, frozen=frozen) if more else self
 
     def evaluate(
         self, rotations: Sequence[Float], dtype: str = "float64", *, values: bool = True
@@ -84,7 +84,6 @@ class Problem:
                     value=value[part] if values else None,
                     cross=(products[part] @ self.matrix.T) @ rotation.T,
                     slope=slope[part],
-                    square=np.einsum("ij,ij->i", rotation @ self.second, rotation),
                     noise=self.noise,
                     frozen=self.frozen,
                 )
@@ -94,20 +93,19 @@ class Problem:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Point:
-    """One rotation and what a pass found there: means of G(s), g(s)sᵀ, g′(s) and s²."""
+    """One rotation and what a pass found there: the means of G(s), g(s)sᵀ and g′(s)."""
 
     rotation: Float
     value: Float | None
     cross: Float
     slope: Float
-    square: Float
     noise: float
     frozen: NDArray[np.bool_] | None
 
     @cached_property
     def excess(self) -> Float:
-        """E[g′(s)]E[s²] - E[g(s)s] of each component: zero for a Gaussian one."""
-        excess: Float = self.slope * self.square - np.diag(self.cross)
+        """E[g′(s)] - E[g(s)s] of each component: zero for a Gaussian one of unit variance."""
+        excess: Float = self.slope - np.diag(self.cross)
         return excess
 
     @cached_property
@@ -117,7 +115,7 @@ class Point:
 
     @property
     def contrast(self) -> float:
-        """How far components are from Gaussian: the mean of |E[g′(s)]E[s²] - E[g(s)s]|."""
+        """How far components are from Gaussian: the mean of |E[g′(s)] - E[g(s)s]|."""
         return float(np.abs(self.excess).mean())
 
     def loss(self, signs: Float) -> float:
@@ -148,10 +146,8 @@ class Point:
     @cached_property
     def curvature(self) -> Float:
         """Twice the Hessian of every pair as if components were independent."""
-        own = (self.signs * self.counts)[:, None] * (
-            np.outer(self.slope, self.square) - np.diag(self.cross)[:, None]
-        )
-        curvature: Float = own + own.T
+        own = self.signs * self.counts * self.excess
+        curvature: Float = np.add.outer(own, own)
         return curvature
 
     @property

@@ -28,16 +28,16 @@ class Whitening:
     """A linear map to white coordinates and back.
 
     ``(rows - mean) @ matrix.T`` is white; ``white @ inverse.T + mean`` gives the rows back, on the
-    span of the kept directions. `second` are the second moments of the new coordinates, the
-    identity where they are white. `variances` are those of the kept directions, the widest first.
+    span of the kept directions. `variances` are those of the kept directions, the widest first.
+    Where the map only scales, the new coordinates are not white, and `is_white` says so.
     """
 
     mean: Float
     matrix: Float
     inverse: Float
-    second: Float
     variances: Float
     rank: int
+    is_white: bool = True
 
 
 def find_whitening(
@@ -81,14 +81,7 @@ def find_whitening(
         lower = scipy.linalg.cholesky(part.scatter / part.weight, lower=True)
         inward = scipy.linalg.solve_triangular(lower, np.eye(width), lower=True)
         outward = lower
-    return Whitening(
-        mean=part.mean,
-        matrix=inward,
-        inverse=outward,
-        second=np.eye(len(inward)),
-        variances=variances,
-        rank=rank,
-    )
+    return Whitening(mean=part.mean, matrix=inward, inverse=outward, variances=variances, rank=rank)
 
 
 def _principal_whitening(part: Moments, rank_tolerance: float) -> tuple[Float, Float, Float, Float]:

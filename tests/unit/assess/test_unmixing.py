@@ -91,12 +91,12 @@ def test_gaussian_components_are_a_finding_and_the_verdict_counts_them():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_restarts_and_bootstraps_tell_stable_components(seed):
-    _, rows = mixed(np.random.default_rng(seed), 3000, some_gaussian(3, 6))
+    _, rows = mixed(np.random.default_rng(seed), 2000, some_gaussian(5, 8))
     result = unmixed(rows, restarts=3, bootstraps=6, seed=seed)
     stability = [component.stability for component in result.components]
     assert min(stability[:3]) > 0.9
     assert max(stability[3:]) < 0.8
-    assert message(result, "UP022").startswith("3 of 6 components of run, the lowest at 0.")
+    assert message(result, "UP022").startswith("5 of 8 components of run, the lowest at 0.")
     assert (result.n_restarts, result.n_bootstraps) == (3, 6)
     assert "restarts=3, bootstraps=6" in result.provenance.call
 
@@ -118,7 +118,7 @@ def test_tied_components_are_a_finding(rng):
 def test_a_search_cut_short_is_a_finding_and_no_warning(rows):
     result = unmixed(rows, max_iterations=2, tolerance=1e-12)
     assert message(result, "UP004") == "ICA of run stopped after 2 steps."
-    assert result.verdict.endswith("The search did not converge.")
+    assert "the search did not converge" in result.verdict.lower()
     assert not result.converged
 
 

@@ -101,7 +101,7 @@ def test_a_single_component_is_stable(rng):
 @pytest.mark.parametrize("seed", range(3))
 def test_resampled_rows_have_the_same_sources_but_not_the_same_gaussian_axes(seed):
     """Every start may end at the axes a sample happens to prefer; another sample has others."""
-    _, rows = mixed(np.random.default_rng(seed), 2000, some_gaussian(3, 6))
+    _, rows = mixed(np.random.default_rng(seed), 2000, some_gaussian(5, 8))
     found = find_components(ENGINE, rows)
     again = bootstrapped(ENGINE, rows, found, LogCosh(), bootstraps=6, seed=seed, tolerance=1e-5)
     assert len(again) == 6
