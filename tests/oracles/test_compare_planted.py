@@ -68,7 +68,7 @@ def test_the_planted_group_is_the_verdict_and_its_error_is_zero(group, n_samples
 
 
 @pytest.mark.parametrize("group", Group)
-@pytest.mark.parametrize("n_samples", [10, 100, 100_000])
+@pytest.mark.parametrize("n_samples", [10, 100, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_on_a_line_the_verdict_is_the_strictest_group_that_equals_the_planted_one(
     group, n_samples, rng
 ):
@@ -85,7 +85,14 @@ def test_noise_does_not_change_the_verdict(group, noise, rng):
     assert result.fit(group).p_value <= 0.05
 
 
-@pytest.mark.parametrize("group", [Group.SIGNED_PERMUTATION, Group.RIGID, Group.AFFINE])
+@pytest.mark.parametrize(
+    "group",
+    [
+        Group.RIGID,
+        pytest.param(Group.SIGNED_PERMUTATION, marks=pytest.mark.slow),
+        pytest.param(Group.AFFINE, marks=pytest.mark.slow),
+    ],
+)
 def test_wide_runs_give_the_planted_group(group, rng):
     x, y = planted(group, 1000, 256, rng, noise=0.01)
     assert upto.compare(x, y, **FAST).up_to is group

@@ -175,7 +175,7 @@ def test_one_gaussian_source_is_recovered_with_the_others(engine):
         assert mismatch(sources_of(ica, rows), sources) < RECOVERED
 
 
-@pytest.mark.parametrize("n_gaussian", [2, 4])
+@pytest.mark.parametrize("n_gaussian", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_sources_beside_gaussian_ones_are_recovered(n_gaussian, engine):
     for seed in SEEDS:
         kinds = ("laplace", "uniform", "laplace", *["gaussian"] * n_gaussian)

@@ -279,7 +279,12 @@ def shares_of(found, sources):
 
 
 @pytest.mark.parametrize(
-    ("n_gaussian", "n_sources"), [*((g, 6) for g in range(7)), (2, 20), (5, 20)]
+    ("n_gaussian", "n_sources"),
+    [
+        *((g, 6) for g in range(7)),
+        pytest.param(2, 20, marks=pytest.mark.slow),
+        pytest.param(5, 20, marks=pytest.mark.slow),
+    ],
 )
 def test_exactly_the_planted_gaussian_components_are_a_subspace(n_gaussian, n_sources, tmp_path):
     # One Gaussian component in 370 is three standard errors away: these seeds have none.

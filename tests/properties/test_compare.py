@@ -74,14 +74,14 @@ def codes(result):
 # ---------------------------------------------------------------- what must not matter
 
 
-@pytest.mark.parametrize("block_rows", [64, 899, 100_000])
+@pytest.mark.parametrize("block_rows", [64, pytest.param(899, marks=pytest.mark.slow), 100_000])
 def test_the_length_of_a_block_does_not_matter(runs, block_rows):
     expected = upto.compare(*runs, **EVERYTHING)
     engine = ThreadsEngine(block_rows=block_rows)
     assert_same(upto.compare(*runs, engine=engine, **EVERYTHING), expected)
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("n_threads", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_number_of_threads_does_not_change_a_bit(runs, n_threads):
     expected = upto.compare(*runs, engine=ThreadsEngine(n_threads=1, block_rows=16), **EVERYTHING)
     engine = ThreadsEngine(n_threads=n_threads, block_rows=16)
