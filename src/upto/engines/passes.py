@@ -250,7 +250,7 @@ def _shift(weight: Float, sums: Float, scatter: Float, pilot: Float) -> Moments:
     offset = sums / n
     mean = pilot + offset
     centred = scatter - n * np.outer(offset, offset)
-    # A coordinate that varies by no more than rounding does not vary.
-    rounding = 16 * np.finfo(float).eps
+    # A coordinate that varies by no more than the rounding of its sums does not vary.
+    rounding = 16 * np.finfo(float).eps * np.sqrt(n)
     varies = np.diag(centred) > np.maximum(rounding * np.diag(scatter), n * (rounding * mean) ** 2)
     return Moments(n, mean, centred if varies.all() else centred * np.outer(varies, varies))

@@ -187,7 +187,7 @@ def _unmixed(result: Unmixed) -> Figure:
         nongaussianity.axhline(0, color=_ORANGE, lw=1.2)
     else:
         nongaussianity.set_yticks([])
-        _say(nongaussianity, "Not measured: too few rows were held out.")
+        _say(nongaussianity, "Not measured; the verdict says why.")
     stabilities = [c.stability for c in result.components]
     if any(stability is not None for stability in stabilities):
         _stems(below, [math.nan if s is None else s for s in stabilities], colours, width)

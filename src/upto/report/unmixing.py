@@ -99,7 +99,7 @@ def _components_note(result: Unmixed) -> str:
             f"{result.n_held_out:,} rows the components were not fitted to."
         )
     else:
-        note = "Non-Gaussianity is not measured: too few rows were held out."
+        note = "Non-Gaussianity is not measured; the verdict says why."
     if any(component.stability is not None for component in result.components):
         note += " Stability is Icasso's index: 1 for a component that every restart finds."
     return note

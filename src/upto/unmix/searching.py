@@ -125,7 +125,7 @@ def search(
                 (point,) = problem.evaluate([point.rotation], dtype, values=False)
                 passes += 1
                 done = point.gradient <= tolerance
-            if done and not coarse and problem.freeze(point.unclear) is not problem:
+            if done and problem.is_telling and problem.freeze(point.unclear) is not problem:
                 # The optimum among these depends on the start; what the others settle at must not.
                 problem = problem.freeze(point.unclear)
                 point, stepper = replace(point, frozen=problem.frozen), type(stepper)()

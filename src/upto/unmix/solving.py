@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 
 
+TELLING_ROWS = 200
+"""Rows for each dimension from which on what looks Gaussian is taken for it."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
     """Rows, the linear map that makes them white, and the contrast to be searched.
@@ -48,6 +52,11 @@ class Problem:
     keep: NDArray[np.bool_] | None = None
     frozen: NDArray[np.bool_] | None = None
     literal: bool = False
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether rows are so many that components below the noise are Gaussian, and not weak."""
+        return self.n_samples >= TELLING_ROWS * len(self.matrix)
 
     @property
     def n_frozen(self) -> int:

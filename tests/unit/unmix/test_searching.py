@@ -253,7 +253,7 @@ def test_a_search_among_many_gaussian_directions_ends_and_finds_the_others(solve
         sources, rows = mixed(np.random.default_rng(seed), 5000, kinds)
         found = find_components(ENGINE, rows, solver=solver, seed=seed)
         assert found.converged
-        assert found.n_passes < 150
+        assert found.steps[-1].passes < 150
         clear = sources_of(found, rows)[:, :20]
         assert mismatch(clear, sources[:, 20:]) < RECOVERED
         assert not found.frozen[:20].any()
