@@ -125,9 +125,10 @@ def search(
                 (point,) = problem.evaluate([point.rotation], dtype, values=False)
                 passes += 1
                 done = point.gradient <= tolerance
-            if done and problem.is_telling and problem.freeze(point.unclear) is not problem:
+            stiller = problem.freeze(point.unclear)
+            if done and not coarse and problem.is_telling and stiller is not problem:
                 # The optimum among these depends on the start; what the others settle at must not.
-                problem = problem.freeze(point.unclear)
+                problem = stiller
                 point, stepper = replace(point, frozen=problem.frozen), type(stepper)()
                 watch = _Watch(descends=isinstance(stepper, PicardO))
                 done = point.gradient <= tolerance
