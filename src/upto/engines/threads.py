@@ -7,11 +7,12 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import array_api_compat
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from upto.core import InputError
 from upto.engines.base import add, block_length
@@ -143,12 +144,12 @@ class ThreadsEngine:
         tasks = [blocks[i : i + size] for i in range(0, len(blocks), size or 1)]
         n_threads = min(self.n_threads or os.cpu_count() or 1, len(tasks))
         if n_threads <= 1:
-            limits = nullcontext() if len(tasks) == 1 else threadpool_limits(1, "blas")
+            limits = nullcontext() if len(tasks) == 1 else _one_blas_thread()
             with limits:
                 for task in tasks:
                     yield task, work(task)
             return
-        with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
+        with _one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
             waiting = deque((task, pool.submit(work, task)) for task in tasks[: n_threads + 1])
             try:
                 for task in tasks[n_threads + 1 :]:
@@ -161,6 +162,16 @@ class ThreadsEngine:
             finally:
                 for _, future in waiting:
                     future.cancel()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    # Looking for the libraries of a process takes as long as a pass over few rows.
+    return ThreadpoolController()
+
+
+def _one_blas_thread() -> Any:
+    return _controller().limit(limits=1, user_api="blas")
 
 
 def _numpy_namespace() -> Any:

@@ -134,7 +134,8 @@ def find_components(
         if listener is not None:
             listener(step, turned @ whitening.matrix)
 
-    single = _may_be_single(problem, whitening)
+    is_large = problem.n_samples * whitening.matrix.size > LARGE
+    single = is_large and is_safe_in_single(whitening)
     if single and start is None:
         rotation = _start_on_a_sample(problem, rotation)
     found = search(
@@ -340,9 +341,8 @@ def _directions(whitening: Whitening) -> Float:
     return directions
 
 
-def _may_be_single(problem: Problem, whitening: Whitening) -> bool:
-    """Say whether a search is large enough to gain from single precision, and safe in it."""
-    work = problem.n_samples * whitening.matrix.size
+def is_safe_in_single(whitening: Whitening) -> bool:
+    """Say whether white rows keep their digits in single precision."""
     narrow, wide = float(whitening.variances[-1]), float(whitening.variances[0])
     is_far = float(np.abs(whitening.mean).max()) > _FAR * np.sqrt(max(narrow, 0.0))
-    return work > LARGE and not is_far and wide < _ILL_CONDITIONED * narrow
+    return not is_far and wide < _ILL_CONDITIONED * narrow

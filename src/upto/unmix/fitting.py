@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from upto.core import InputError
 from upto.engines import row_moments
-from upto.unmix.components import Unmixing, Whiten, find_components, pose, whitening_for
+from upto.unmix.components import (
+    Unmixing,
+    Whiten,
+    find_components,
+    is_safe_in_single,
+    pose,
+    whitening_for,
+)
 from upto.unmix.contrasts import Contrast, LogCosh
 from upto.unmix.restarts import random_starts, restart_many
 from upto.unmix.searching import Solver
@@ -100,6 +107,7 @@ def fit_components(
             pose(engine, rows, whitening, settings.contrast, literal=settings.whiten == "none"),
             random_starts(whitening, settings.restarts, settings.seed),
             tolerance=settings.tolerance,
+            single=is_safe_in_single(whitening),
         )
         # A search that circles says nothing of stability, unless all do.
         kept = converged if np.count_nonzero(converged) > 1 else np.ones_like(converged)

@@ -13,6 +13,7 @@ from upto.core import SelectedRows, random_stream
 from upto.engines import row_moments
 from upto.unmix.components import Whiten, pose, starting_rotation, whitening_for
 from upto.unmix.fastica import fixed_point
+from upto.unmix.searching import NEAR
 
 if TYPE_CHECKING:
     from upto.engines.base import Engine
@@ -42,31 +43,50 @@ class Stability:
 
 
 def restart_many(
-    problem: Problem, rotations: list[Float], *, tolerance: float, max_iterations: int = ITERATIONS
+    problem: Problem,
+    rotations: list[Float],
+    *,
+    tolerance: float,
+    max_iterations: int = ITERATIONS,
+    single: bool = False,
 ) -> tuple[list[Float], Float, NDArray[np.bool_]]:
     """Search from several starts at once: one pass judges many rotations.
 
-    Returns the rotations, their contrasts and whether they converged.
+    With `single`, passes run in single precision until steps are small. Returns the rotations,
+    their contrasts and whether they converged.
     """
-    done: list[Float | None] = [None] * len(rotations)
+    rotations = list(rotations)
     contrast = np.zeros(len(rotations))
     converged = np.zeros(len(rotations), dtype=bool)
     batch = max(1, COLUMNS // len(rotations[0]))
     for start in range(0, len(rotations), batch):
-        active = dict(enumerate(rotations[start : start + batch], start))
+        numbers = range(start, min(start + batch, len(rotations)))
+        if single:
+            active = list(numbers)
+            for _ in range(max_iterations):
+                points = problem.evaluate([rotations[i] for i in active], "float32", values=False)
+                steps = [fixed_point(point) for point in points]
+                turns = [_turn(step, rotations[i]) for i, step in zip(active, steps, strict=True)]
+                for i, step in zip(active, steps, strict=True):
+                    rotations[i] = step
+                active = [i for i, turn in zip(active, turns, strict=True) if turn >= NEAR]
+                if not active:
+                    break
+        active = list(numbers)
         for iteration in range(max_iterations + 1):
-            points = problem.evaluate(list(active.values()), values=False)
-            for number, point in zip(list(active), points, strict=True):
-                settled = point.gradient <= tolerance
-                if settled or iteration == max_iterations:
-                    done[number], contrast[number] = point.rotation, point.contrast
-                    converged[number] = settled
-                    del active[number]
-                else:
-                    active[number] = fixed_point(point)
+            points = problem.evaluate([rotations[i] for i in active], values=False)
+            for i, point in zip(active, points, strict=True):
+                contrast[i], converged[i] = point.contrast, point.gradient <= tolerance
+                if not converged[i] and iteration < max_iterations:
+                    rotations[i] = fixed_point(point)
+            active = [i for i in active if not converged[i]]
             if not active:
                 break
-    return [rotation for rotation in done if rotation is not None], contrast, converged
+    return rotations, contrast, converged
+
+
+def _turn(step: Float, before: Float) -> float:
+    return float(np.abs(step @ before.T - np.eye(len(before))).max())
 
 
 def random_starts(whitening: Whitening, count: int, seed: int) -> list[Float]:

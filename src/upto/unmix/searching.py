@@ -28,7 +28,7 @@ NEAR = 0.02
 """Turn of a step below which single precision, or a part of the rows, has shown the way."""
 PATIENCE, LONGER_PATIENCE = 12, 50
 """Iterations without progress: of a solver that may circle, and of one that descends."""
-LARGE = 5e8
+LARGE = 1e7
 """Multiplications of one product above which a search starts in single precision."""
 
 
