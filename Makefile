@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
 export OPENBLAS_NUM_THREADS ?= 2
 
-.PHONY: setup demo test test-all check bench docs browser clean
+.PHONY: setup demo test test-slow test-all check bench docs browser clean
 
 setup: $(STAMP)
 
@@ -33,8 +33,10 @@ browser:
 test: setup browser
 	$(PY) -m pytest -n 2 -m "not slow"
 
-test-all: setup browser
-	$(PY) -m pytest -n 2
+test-slow: setup browser
+	$(PY) -m pytest -n 2 -m slow
+
+test-all: test test-slow
 
 check: setup
 	$(VENV)/bin/ruff format --check .

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from upto.core import Unmixed
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 COMPONENTS = "[data-plot='0']"
 TRACE = "[data-plot='1']"

@@ -22,6 +22,8 @@ from upto.unmix import (
 from upto.unmix.contrasts import Cube, Exp, LogCosh
 from upto.unmix.gaussianity import CLEAR
 
+pytestmark = pytest.mark.slow
+
 FINITE_DIFFERENCE = 1e-5
 NON_GAUSSIAN_ABOVE = 6.0
 

@@ -14,6 +14,8 @@ from mixtures import planted, some_gaussian, sources_of
 from upto import ICA, ThreadsEngine, TorchEngine
 from upto.unmix import find_components
 
+pytestmark = pytest.mark.slow
+
 SAME_SOURCES = 1e-5
 SAME_ON_ENGINES = 1e-6
 KINDS = ("laplace", "uniform", "skewed", "two values")

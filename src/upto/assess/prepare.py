@@ -31,8 +31,7 @@ LARGEST, SMALLEST = 1e140, 1e-140
 _JUDGED_BYTES = 2**26
 GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 400
 """Held-out rows Gaussianity is judged on: at most, and at least."""
-ITERATIONS, PASSES, ICA_TOLERANCE = 200, 100, 1e-5
-"""Steps one ICA may take at most, and those it usually needs."""
+ITERATIONS, ICA_TOLERANCE = 100, 1e-4
 ICA_WORK = 5e11
 """Floating-point operations one ICA may spend; the rows it sees are limited accordingly."""
 
@@ -197,7 +196,7 @@ def _unmix(
     start: Unmixing | None = None,
 ) -> Unmixing:
     width = rows.shape[1]
-    affordable = int(ICA_WORK / (4.0 * width**2 * PASSES))
+    affordable = int(ICA_WORK / (4.0 * width**2 * ITERATIONS))
     limit = max(affordable, 20 * width, 2048)
     held = take_rows(engine, rows, positions[:limit])
     return find_components(

@@ -21,6 +21,8 @@ from upto.engines.sending import has_room, keeping
 from upto.engines.workers import MappedArray, portable
 from upto.load import read_run
 
+pytestmark = pytest.mark.slow
+
 cloudpickle = pytest.importorskip("cloudpickle")
 distributed = pytest.importorskip("distributed")
 zarr = pytest.importorskip("zarr")
