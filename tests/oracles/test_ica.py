@@ -38,7 +38,7 @@ ENGINES = {
 }
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=["threads", pytest.param("torch", marks=pytest.mark.slow)])
 def engine(request):
     return ENGINES[request.param]()
 
