@@ -37,7 +37,9 @@ ESTIMATORS = [
 @pytest.mark.filterwarnings("ignore:ICA stopped after")
 @parametrize_with_checks(ESTIMATORS, xfail_strict=True)
 def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
+    asked = repr(estimator)
     check(estimator)
+    assert repr(estimator) == asked
 
 
 class Forgetful(Aligner):

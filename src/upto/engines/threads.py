@@ -14,8 +14,8 @@ import array_api_compat
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from upto.core import InputError
 from upto.engines.base import add, block_length
+from upto.engines.blocks import common_length, no_rows, slices_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -83,8 +83,7 @@ class ThreadsEngine:
         for _, part in self._run(partial, rows, params):
             total = part if total is None else merge(total, part)
         if total is None:
-            message = "there are no rows to pass over."
-            raise InputError(message)
+            raise no_rows()
         return tuple(_to_host(array) for array in total)
 
     def map_blocks(
@@ -134,12 +133,12 @@ class ThreadsEngine:
         self, work: Callable[[list[slice]], T], rows: Sequence[Any], params: Sequence[Any]
     ) -> Iterator[tuple[list[slice], T]]:
         """Yield the results of tasks in row order, with few of them in flight."""
-        n_samples = _common_length(rows)
+        n_samples = common_length(rows)
         # What a block is multiplied by decides how wide it becomes.
         matrices = [array for array in (*rows, *params) if len(np.shape(array)) == 2]
         widths = [int(np.shape(array)[1]) for array in matrices]
         length = self.block_rows or block_length(n_samples, widths or [1])
-        blocks = [slice(i, min(i + length, n_samples)) for i in range(0, n_samples, length)]
+        blocks = slices_of(n_samples, length)
         size = -(-len(blocks) // _TASKS)
         tasks = [blocks[i : i + size] for i in range(0, len(blocks), size or 1)]
         n_threads = min(self.n_threads or os.cpu_count() or 1, len(tasks))
@@ -214,11 +213,3 @@ def _is_ours(array: Any) -> bool:
         and array.flags.owndata
         and array.flags.writeable
     )
-
-
-def _common_length(rows: Sequence[Any]) -> int:
-    lengths = {int(source.shape[0]) for source in rows}
-    if len(lengths) != 1:
-        message = f"rows of different lengths {sorted(lengths)} cannot be passed over together."
-        raise InputError(message)
-    return lengths.pop()

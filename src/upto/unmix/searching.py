@@ -43,11 +43,6 @@ class Search:
     steps: tuple[TraceStep, ...]
     n_passes: int
 
-    @property
-    def n_iterations(self) -> int:
-        """Steps taken."""
-        return self.steps[-1].iteration if self.steps else 0
-
 
 def search(
     problem: Problem,
