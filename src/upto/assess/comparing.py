@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from upto.assess.chance import chance_rows
 from upto.assess.details import compare_in_detail
@@ -31,7 +30,7 @@ from upto.core import (
     library_versions,
     unique_findings,
 )
-from upto.engines import choose_engine
+from upto.engines import blas_threads_for, choose_engine
 from upto.load import match_rows, read_runs
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ def compare(
     _refuse_no_group(options, embeddings)
     found = list(findings)
     width = max(run.n_features for run in embeddings)
-    with threadpool_limits(1 if width < _WIDE else None, "blas"):
+    with blas_threads_for(width):
         result = _compare(engine, embeddings, options, progress, label, values, found)
     names = ", ".join(run.name for run in embeddings)
     settings = ", ".join(f"{name}={value!s}" for name, value in asdict(options).items())
@@ -148,10 +147,6 @@ def compare(
             versions=library_versions(),
         ),
     )
-
-
-_WIDE = 512
-"""Narrower matrices are factorised faster by one BLAS thread than by several."""
 
 
 def _compare(

@@ -17,7 +17,7 @@ from upto.engines.passes import (
     select_rows,
     survey,
 )
-from upto.engines.threads import ThreadsEngine
+from upto.engines.threads import ThreadsEngine, blas_threads_for
 
 __all__ = [
     "ENGINE_NAMES",
@@ -30,6 +30,7 @@ __all__ = [
     "ThreadsEngine",
     "TorchEngine",
     "add",
+    "blas_threads_for",
     "block_length",
     "choose_engine",
     "cross_moments",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_WIDE = 512
+"""Narrower matrices are factorised faster by one BLAS thread than by several."""
 _TASKS = 64
 """Sums are formed task by task, so this number, and not that of threads, decides rounding."""
 
@@ -148,7 +150,8 @@ class ThreadsEngine:
                 for task in tasks:
                     yield task, work(task)
             return
-        with _one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
+        with _one_blas_thread():
+            pool = _pool(n_threads)
             waiting = deque((task, pool.submit(work, task)) for task in tasks[: n_threads + 1])
             try:
                 for task in tasks[n_threads + 1 :]:
@@ -161,6 +164,19 @@ class ThreadsEngine:
             finally:
                 for _, future in waiting:
                     future.cancel()
+                # What cannot be cancelled still reads rows that the caller may close.
+                wait([future for _, future in waiting])
+
+
+@cache
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    # Starting threads anew for every pass takes as long as a pass over few rows.
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="upto")
+
+
+if hasattr(os, "register_at_fork"):
+    # The threads of a pool are not there after a fork.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 @cache
@@ -171,6 +187,15 @@ def _controller() -> ThreadpoolController:
 
 def _one_blas_thread() -> Any:
     return _controller().limit(limits=1, user_api="blas")
+
+
+def blas_threads_for(width: int) -> Any:
+    """Hold BLAS to one thread, within the context returned, while matrices are narrow.
+
+    Between passes, the threads of BLAS wait for more work by spinning, on the cores a pass needs.
+    Algebra on wide matrices is worth that.
+    """
+    return _one_blas_thread() if width < _WIDE else nullcontext()
 
 
 def _numpy_namespace() -> Any:

@@ -313,11 +313,13 @@ def _start_on_a_sample(problem: Problem, rotation: Float) -> Float:
     keep[np.linspace(0, n_samples - 1, wanted).astype(np.intp)] = True
     if problem.keep is not None:
         keep &= problem.keep
-    params = (problem.mean, np.ascontiguousarray(problem.matrix.T))
-    white = problem.engine.map_blocks(_whitened_part, problem.rows, keep, params=params)
+    params = (problem.mean.astype(np.float32), np.ascontiguousarray(problem.matrix.T, np.float32))
+    white = problem.engine.map_blocks(
+        _whitened_part, problem.rows, keep, params=params, dtype="float32"
+    )
     sample = replace(
         problem,
-        rows=problem.engine.place(np.asarray(white, dtype=np.float32)),
+        rows=problem.engine.place(white),
         mean=np.zeros(width),
         matrix=np.eye(width),
         n_samples=float(len(white)),
@@ -331,7 +333,7 @@ def _start_on_a_sample(problem: Problem, rotation: Float) -> Float:
 
 
 def _whitened_part(xp: Any, x: Any, keep: Any, mean: Any, matrix: Any) -> Arrays:
-    return (xp.astype(xp.matmul(x[keep] - mean, matrix), xp.float32),)
+    return (xp.matmul(x[keep] - mean, matrix),)
 
 
 def _directions(whitening: Whitening) -> Float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError
-from upto.engines import row_moments
+from upto.engines import blas_threads_for, row_moments
 from upto.unmix.components import (
     Unmixing,
     Whiten,
@@ -86,6 +86,18 @@ def fit_components(
     listener: Listener | None = None,
 ) -> Fitted:
     """Search from one start, or from several at once and then from the least Gaussian result."""
+    with blas_threads_for(rows.shape[1]):
+        return _fit(engine, rows, settings, part, start, listener)
+
+
+def _fit(
+    engine: Engine,
+    rows: Any,
+    settings: Settings,
+    part: Moments | None,
+    start: Float | None,
+    listener: Listener | None,
+) -> Fitted:
     part = part or row_moments(engine, rows)
     width, count = len(part.mean), settings.n_components
     if count is not None and count > width:
