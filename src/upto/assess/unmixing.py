@@ -125,7 +125,12 @@ def unmix_run(
         restarts=restarts,
         random_state=seed,
     )
-    settings, keeper = ica.settings(), Checkpoint(checkpoint)
+    settings = ica.settings()
+    keeper = Checkpoint(
+        checkpoint,
+        f"{embeddings.n_samples}×{embeddings.n_features}, components={components}, "
+        f"contrast={settings.contrast.name}, whiten={whiten}",
+    )
     start = keeper.read() if resume else None
     (placed,) = place_runs(engine, [embeddings])
     (surveyed,) = survey_runs(engine, [placed])
@@ -240,7 +245,8 @@ def _result(
         solver=settings.solver,
         contrast=settings.contrast.name,
         whiten=settings.whiten,
-        n_restarts=settings.restarts,
+        # A search that was continued has not started again.
+        n_restarts=settings.restarts if fitted.restarted else 1,
         n_bootstraps=n_bootstraps,
         converged=unmixing.converged,
         n_iterations=unmixing.n_iterations,

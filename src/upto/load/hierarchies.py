@@ -54,10 +54,37 @@ class ArrayRows(BlockRows):
     def __init__(self, path: Path, key: str, shape: tuple[int, ...], dtype: Any) -> None:
         super().__init__(path, shape, np.dtype(dtype))
         self.key = key
-        self._array = ThreadHandles(partial(_open_array, self.path, key))
+        self._chunks = ThreadHandles(partial(_open_chunks, self.path, key))
 
     def _read(self, start: int, stop: int) -> NDArray[Any]:
-        return np.asarray(self._array()[start:stop])
+        rows: NDArray[Any] = self._chunks().read(start, stop)
+        return rows
+
+
+_KEPT_BYTES = 2**26
+
+
+class _Chunks:
+    """An array in chunks, each read once by whoever asks for its rows in order.
+
+    The libraries read and decompress a whole chunk for any of its rows, and a block of a pass is
+    often a part of one.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        self._length = int((array.chunks or (1,))[0])
+        self._start, self._kept = 0, np.empty((0, array.shape[1]), dtype=array.dtype)
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        first = start - start % self._length
+        last = -(-stop // self._length) * self._length
+        row_bytes = self._array.dtype.itemsize * self._array.shape[1]
+        if stop - start >= self._length or (last - first) * row_bytes > _KEPT_BYTES:
+            return np.asarray(self._array[start:stop])
+        if start < self._start or stop > self._start + len(self._kept):
+            self._start, self._kept = first, np.asarray(self._array[first:last])
+        return self._kept[start - self._start : stop - self._start]
 
 
 class _Hierarchy(Container):
@@ -108,8 +135,8 @@ def _open_zarr(path: Path) -> Any:
     return zarr.open(path, mode="r")
 
 
-def _open_array(path: Path, key: str) -> Any:
-    return _member(_open(path), key)
+def _open_chunks(path: Path, key: str) -> _Chunks:
+    return _Chunks(_member(_open(path), key))
 
 
 def _member(root: Any, key: str) -> Any:

@@ -62,7 +62,10 @@ class BlockRows(ABC):
 
 
 class MappedRows(BlockRows):
-    """Raw numbers at an offset of a file, memory-mapped.
+    """Raw numbers at an offset of a file.
+
+    Blocks of rows are read, so that a pass over a file leaves none of it resident; single rows and
+    columns that are contiguous in the file are mapped, so that no more than they is touched.
 
     Parameters
     ----------
@@ -89,13 +92,20 @@ class MappedRows(BlockRows):
         super().__init__(path, shape, np.dtype(np.float32) if bfloat16 else dtype)
         self._stored = np.dtype("<u2") if bfloat16 else np.dtype(dtype)
         self._bfloat16 = bfloat16
+        self._offset, self._fortran = offset, fortran
         order = "F" if fortran else "C"
         self._map = ThreadHandles(
             partial(np.memmap, self.path, self._stored, "r", offset, self.shape, order)
         )
 
     def _read(self, start: int, stop: int) -> NDArray[Any]:
-        return self._decoded(np.asarray(self._map()[start:stop]))
+        if self._fortran:
+            return self._decoded(np.asarray(self._map()[start:stop]))
+        width = self.shape[1]
+        offset = self._offset + start * width * self._stored.itemsize
+        block = np.fromfile(self.path, self._stored, (stop - start) * width, offset=offset)
+        whole = block[: block.size // width * width]
+        return self._decoded(whole.reshape(-1, width))
 
     def gather(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """Return the rows at ascending positions, touching no page between them."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 INTERVAL = 10.0
 """Seconds between two writes."""
+_SEARCH = "search"
 
 
 class Checkpoint:
@@ -29,10 +30,13 @@ class Checkpoint:
     ----------
     path
         The file; None keeps nothing.
+    search
+        What is searched for, in words: another search does not continue this one.
     """
 
-    def __init__(self, path: str | Path | None) -> None:
+    def __init__(self, path: str | Path | None, search: str = "") -> None:
         self.path = None if path is None else Path(path)
+        self.search = search
         self.latest: Float | None = None
         self.written = time.monotonic()
 
@@ -41,10 +45,16 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             message = f"there is no {self.path} to continue from: start without resume."
             raise InputError(message)
-        arrays, _ = read_tensors(self.path)
+        arrays, words = read_tensors(self.path)
         components = arrays.get("components")
         if components is None or components.ndim != 2 or not np.isfinite(components).all():
             message = f"{self.path} is not a checkpoint of a search: start without resume."
+            raise InputError(message)
+        if words.get(_SEARCH) != self.search:
+            message = (
+                f"{self.path} keeps another search ({words.get(_SEARCH, 'unknown')}; this one is "
+                f"{self.search}): start without resume."
+            )
             raise InputError(message)
         return components.astype(np.float64)
 
@@ -60,7 +70,7 @@ class Checkpoint:
         if self.path is not None and self.latest is not None:
             # A search goes on without its checkpoint, which only matters if it is interrupted.
             with suppress(InputError, OSError):
-                write_tensors(self.path, {"components": self.latest}, {})
+                write_tensors(self.path, {"components": self.latest}, {_SEARCH: self.search})
 
     def remove(self) -> None:
         """Remove the file of a search that is done."""

@@ -102,7 +102,8 @@ def _fit(
     width, count = len(part.mean), settings.n_components
     if count is not None and count > width:
         message = (
-            f"n_components is {count}, but it must be between 1 and the {width} coordinates of X."
+            f"{count} components are asked for, but rows of {width} coordinates have at most "
+            f"{width}."
         )
         raise InputError(message)
     restarted: list[Float] = []
@@ -120,6 +121,9 @@ def _fit(
             random_starts(whitening, settings.restarts, settings.seed),
             tolerance=settings.tolerance,
             single=is_safe_in_single(whitening),
+            listener=None
+            if listener is None
+            else lambda step, turned: listener(step, turned @ whitening.matrix),
         )
         # A search that circles says nothing of stability, unless all do.
         kept = converged if np.count_nonzero(converged) > 1 else np.ones_like(converged)

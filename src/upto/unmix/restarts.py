@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
-from upto.core import SelectedRows, random_stream
+from upto.core import SelectedRows, TraceStep, random_stream
 from upto.engines import row_moments
 from upto.unmix.components import Whiten, pose, starting_rotation, whitening_for
 from upto.unmix.fastica import fixed_point
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from upto.engines.base import Engine
     from upto.unmix.components import Unmixing
     from upto.unmix.contrasts import Contrast
-    from upto.unmix.solving import Problem
+    from upto.unmix.searching import Listener
+    from upto.unmix.solving import Point, Problem
     from upto.unmix.whitening import Whitening
 
 Float = NDArray[np.float64]
@@ -49,12 +51,33 @@ def restart_many(
     tolerance: float,
     max_iterations: int = ITERATIONS,
     single: bool = False,
+    listener: Listener | None = None,
 ) -> tuple[list[Float], Float, NDArray[np.bool_]]:
     """Search from several starts at once: one pass judges many rotations.
 
-    With `single`, passes run in single precision until steps are small. Returns the rotations,
-    their contrasts and whether they converged.
+    With `single`, passes run in single precision until steps are small. The listener is told of
+    the least Gaussian rotation after every pass. Returns the rotations, their contrasts and whether
+    they converged.
     """
+    started, passes = time.perf_counter(), 0
+
+    def tell(points: list[Point], dtype: str) -> None:
+        nonlocal passes
+        passes += 1
+        if listener is not None:
+            best = max(points, key=lambda point: point.contrast)
+            step = TraceStep(
+                iteration=passes,
+                solver="restarts",
+                dtype=dtype,
+                contrast=best.contrast,
+                gradient=best.gradient,
+                turned=0.0,
+                passes=passes,
+                seconds=time.perf_counter() - started,
+            )
+            listener(step, best.rotation)
+
     rotations = list(rotations)
     contrast = np.zeros(len(rotations))
     converged = np.zeros(len(rotations), dtype=bool)
@@ -65,6 +88,7 @@ def restart_many(
             active = list(numbers)
             for _ in range(max_iterations):
                 points = problem.evaluate([rotations[i] for i in active], "float32", values=False)
+                tell(points, "float32")
                 steps = [fixed_point(point) for point in points]
                 turns = [_turn(step, rotations[i]) for i, step in zip(active, steps, strict=True)]
                 for i, step in zip(active, steps, strict=True):
@@ -75,6 +99,7 @@ def restart_many(
         active = list(numbers)
         for iteration in range(max_iterations + 1):
             points = problem.evaluate([rotations[i] for i in active], values=False)
+            tell(points, "float64")
             for i, point in zip(active, points, strict=True):
                 contrast[i], converged[i] = point.contrast, point.gradient <= tolerance
                 if not converged[i] and iteration < max_iterations:

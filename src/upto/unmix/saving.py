@@ -63,6 +63,8 @@ _KINDS = {
     ),
 }
 _MASKS = ("turning",)
+_INVERSE = 1e-4
+"""How far the way to new coordinates and back may be from doing nothing."""
 
 
 class _Description(msgspec.Struct, omit_defaults=True):
@@ -207,6 +209,7 @@ def unpack_transform(entries: Mapping[str, Any], origin: str) -> Transform:
         if (value := getattr(described, name)) is None:
             raise InputError(_damaged(origin, f"it has no {name}"))
         setattr(estimator, f"{name}_", value)
+    _check_inverse(estimator, origin)
     estimator.n_features_in_ = sizes["d"]
     estimator._n_features_out = sizes["k"]
     if described.feature_names is not None:
@@ -220,6 +223,13 @@ def unpack_transform(entries: Mapping[str, Any], origin: str) -> Transform:
 def mixing_of(estimator: Transform) -> Any:
     """Return the matrix that leads back from new coordinates, one row for each old one."""
     return estimator.mixing_ if hasattr(estimator, "mixing_") else estimator.unwhitening_
+
+
+def _check_inverse(estimator: Transform, origin: str) -> None:
+    inward = estimator.components_ if hasattr(estimator, "components_") else estimator.whitening_
+    back = inward @ mixing_of(estimator)
+    if np.abs(back - np.eye(len(back))).max() > _INVERSE:
+        raise InputError(_damaged(origin, "the way back does not lead back"))
 
 
 def _array(

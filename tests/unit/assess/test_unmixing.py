@@ -320,6 +320,18 @@ def test_an_interrupted_search_goes_on_from_its_checkpoint(rows, tmp_path, monke
     np.testing.assert_allclose(load_transform(paths["transform"]).components_, wanted, atol=1e-6)
 
 
+def test_interrupted_restarts_keep_the_best_search_so_far(rows, tmp_path, monkeypatch):
+    paths = {"checkpoint": tmp_path / "search", "transform": tmp_path / "ica.safetensors"}
+    with monkeypatch.context() as patch:
+        interrupted_at(patch, 2)
+        with pytest.raises(KeyboardInterrupt):
+            unmixed(rows, restarts=4, **paths)
+    assert [path.name for path in tmp_path.iterdir()] == ["search"]
+    result = unmixed(rows, restarts=4, resume=True, **paths)
+    assert result.converged
+    assert result.n_restarts == 1
+
+
 def test_a_checkpoint_that_is_not_there_or_damaged_is_refused_in_words(rows, tmp_path):
     path = tmp_path / "search"
     with pytest.raises(InputError, match=r"there is no .* to continue from: start without resume"):

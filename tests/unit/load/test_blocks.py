@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from upto.core import InputError, Rows
-from upto.load import read_run
+from upto.load import hierarchies, read_run
 from upto.load.rows import BlockRows, ThreadHandles
 
 bounds = st.none() | st.integers(-45, 45)
@@ -24,6 +25,57 @@ def test_every_format_gives_the_numbers_that_were_saved(any_file, values):
     assert run.rows.shape == values.shape
     np.testing.assert_array_equal(run.rows[:], values)
     assert run.rows[:].dtype == run.rows.dtype
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells what is resident")
+@pytest.mark.parametrize("name", ["run.npy", "run.npz"])
+def test_a_pass_over_a_file_leaves_none_of_it_resident(tmp_path, name):
+    values = np.zeros((2**17, 64), dtype=np.float32)
+    np.save(tmp_path / name, values) if name.endswith("npy") else np.savez(
+        tmp_path / name, emb=values
+    )
+    rows = read_run(tmp_path / name).rows
+    before = _resident_file_bytes()
+    for start in range(0, len(values), 2**12):
+        rows[start : start + 2**12]
+    assert _resident_file_bytes() - before < values.nbytes / 8
+
+
+def _resident_file_bytes():
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("RssFile:")[1].split()[0]) * 1024
+
+
+@pytest.mark.parametrize("name", ["run.zarr", "run.h5"])
+def test_a_pass_reads_every_chunk_once(tmp_path, name, monkeypatch):
+    values = np.arange(400.0).reshape(100, 4)
+    if name.endswith("zarr"):
+        array = pytest.importorskip("zarr").create_array(
+            tmp_path / name, shape=values.shape, dtype=values.dtype, chunks=(32, 4)
+        )
+        array[:] = values
+    else:
+        with pytest.importorskip("h5py").File(tmp_path / name, "w") as file:
+            file.create_dataset("emb", data=values, chunks=(32, 4))
+    asked = []
+
+    class Watched:
+        def __init__(self, array):
+            self.array = array
+            self.shape, self.dtype, self.chunks = array.shape, array.dtype, array.chunks
+
+        def __getitem__(self, rows):
+            asked.append((rows.start, rows.stop))
+            return self.array[rows]
+
+    run = read_run(tmp_path / name).rows
+    real = hierarchies._member
+    monkeypatch.setattr(hierarchies, "_member", lambda root, key: Watched(real(root, key)))
+    blocks = [run[start : start + 8] for start in range(0, 100, 8)]
+    np.testing.assert_array_equal(np.concatenate(blocks), values)
+    assert asked == [(0, 32), (32, 64), (64, 96), (96, 128)]
+    np.testing.assert_array_equal(run[20:90], values[20:90])
+    np.testing.assert_array_equal(run[3:5], values[3:5])
 
 
 def test_formats_with_blocks_keep_single_precision_in_native_order(block_file):

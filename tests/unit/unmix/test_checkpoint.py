@@ -119,6 +119,15 @@ def test_a_file_that_is_no_checkpoint_is_refused_in_words(arrays, path):
         Checkpoint(path).read()
 
 
+def test_a_checkpoint_of_another_search_is_refused_in_words(path):
+    keeper = Checkpoint(path, "100×4, components=None")
+    keeper.latest = np.eye(3)
+    keeper.write()
+    assert np.array_equal(Checkpoint(path, "100×4, components=None").read(), np.eye(3))
+    with pytest.raises(InputError, match=r"keeps another search \(100×4, components=None; this"):
+        Checkpoint(path, "100×5, components=2").read()
+
+
 def test_a_checkpoint_of_other_rows_is_refused_in_words(path, rng):
     keeper = Checkpoint(path)
     keeper.see(None, rng.normal(size=(3, 3)))

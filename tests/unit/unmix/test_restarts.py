@@ -52,6 +52,23 @@ def test_a_limit_of_steps_ends_restarts(rng):
     assert not converged.any()
 
 
+def test_restarts_tell_of_the_best_rotation_so_far(rng):
+    problem, whitening = posed(mixed(rng, 800)[1])
+    seen = []
+    _, contrasts, _ = restart_many(
+        problem,
+        random_starts(whitening, 4, 0),
+        tolerance=1e-8,
+        listener=lambda step, rotation: seen.append((step, rotation)),
+    )
+    steps = [step for step, _ in seen]
+    assert [step.iteration for step in steps] == list(range(1, len(steps) + 1))
+    assert max(step.contrast for step in steps) == pytest.approx(max(contrasts))
+    for step, rotation in seen[:: len(seen) // 2]:
+        (point,) = problem.evaluate([rotation])
+        assert point.contrast == pytest.approx(step.contrast)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_separate_sources_are_found_from_every_start(seed):
     _, rows = mixed(np.random.default_rng(seed), 3000, some_gaussian(3, 7))

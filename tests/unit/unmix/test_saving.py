@@ -139,6 +139,7 @@ HOSTILE = {
     "a long mean": ({"mean": np.ones(5)}, r"components has the shape \(4, 4\)"),
     "a deep array": ({"mean": np.ones((4, 1))}, r"mean has the shape \(4, 1\)"),
     "nothing": ({"mean": np.ones(0)}, r"mean has the shape \(0,\)"),
+    "no way back": ({"mixing": np.ones((4, 4))}, "the way back does not lead back"),
     "names": ({"feature_names": ["a"]}, "1 names for 4 coordinates"),
     "odd names": ({"feature_names": [1, 2, 3, 4]}, "not a whole transform"),
     "odd iterations": ({"n_iter": "many"}, "not a whole transform"),
