@@ -262,7 +262,7 @@ def test_rows_without_components_are_refused_in_words(change, words, rows, tmp_p
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"components": 9}, "n_components is 9"),
+        ({"components": 9}, "9 components are asked for"),
         ({"solver": "newton"}, "no solver 'newton'"),
         ({"contrast": "tanh"}, "no contrast 'tanh'"),
         ({"whiten": "zca"}, "no whitening 'zca'"),

