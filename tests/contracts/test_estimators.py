@@ -174,7 +174,7 @@ REFUSALS = {
     ),
     "components": (
         lambda x, y: ICA(5).fit(x),
-        "n_components is 5, but it must be between 1 and the 4 coordinates of X",
+        "5 components are asked for, but rows of 4 coordinates have at most 4",
     ),
     "no components": (lambda x, y: ICA(0).fit(x), "n_components is 0: it must be at least 1"),
     "equal rows": (lambda x, y: ICA().fit(np.ones((9, 2))), "all rows are equal"),
