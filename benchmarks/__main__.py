@@ -17,6 +17,8 @@ BENCHMARKS = {
     "p06": "p06_compare",
     "p07": "p07_matrix",
     "p08": "p08_signed_permutation",
+    "p09": "p09_measures",
+    "p10": "p10_null",
     "p11": "p11_restarts",
     "p17": "p17_startup",
     "memory": "memory",
@@ -31,6 +33,9 @@ def main():
     parser.add_argument("--rounds", type=int, help="rounds of each contestant, where there is one")
     parser.add_argument("--data", type=Path, help="a folder of npz files with real embeddings")
     parser.add_argument(
+        "--peers", type=Path, help="a folder of peers' sources: svcca/ and thingsvision/"
+    )
+    parser.add_argument(
         "--results",
         type=Path,
         help=f"folder of the JSON files; by default {PUBLISHED.name} here, or {QUICK} for quick "
@@ -42,7 +47,11 @@ def main():
     for name in arguments.names or BENCHMARKS:
         # Imported one by one: a machine may have the packages of one benchmark only.
         run = import_module(f"benchmarks.{BENCHMARKS[name]}").run
-        options = {"rounds": arguments.rounds, "data": arguments.data}
+        options = {
+            "rounds": arguments.rounds,
+            "data": arguments.data,
+            "peers": arguments.peers,
+        }
         taken = inspect.signature(run).parameters
         run(session.size, **{key: value for key, value in options.items() if key in taken})
 

@@ -1,0 +1,122 @@
+"""Write `docs/measures.md`: every measure of the catalogue and what is declared about it.
+
+Run it after a change of the catalogue: ``python docs/_tools/measures.py``. What noise scores is
+computed here.
+"""
+
+import math
+import textwrap
+from pathlib import Path
+
+import numpy as np
+
+from upto.measure.catalogue import DEFAULT_MEASURES, MEASURES
+from upto.measure.kinds import AFFINE, MATCHING, SCALED_SHAPE, SHAPE, Change, Measure, MomentMeasure
+
+PAGE = Path(__file__).parents[1] / "measures.md"
+N_SAMPLES, WIDTH, SEED = 256, 64, 0
+
+OPENING = f"""\
+<!-- Written by docs/_tools/measures.py; change the declarations in upto/measure instead. -->
+
+# Measures
+
+Similarities that people use to compare networks disagree between packages, break on dead units and
+are far from zero on noise. Here each is defined once, says what it ignores, and stands beside its
+chance level:
+
+<!-- not run: see the page on similarity -->
+```console
+$ upto similarity a.npy b.npy --measure linear-cka --measure svcca:20
+```
+
+```python
+>>> import numpy as np
+>>> from upto.measure import find_measure
+>>> rows = np.random.default_rng(0).laplace(size=(500, 8))
+>>> print(f"{{find_measure('linear-cka')(rows, 3 * rows + 1):.3f}}")
+1.000
+```
+
+A name may carry a parameter after a colon: `svcca:20` keeps 20 directions, `mutual-knn:10` counts
+10 neighbours. *Fitted* measures choose something on the rows, such as directions or a matching, so
+`upto similarity` fits them on one half of the rows and scores them on the other. *Noise* is what a
+measure gives **in sample** for two independent Gaussian runs of {N_SAMPLES}×{WIDTH} (seed {SEED}):
+the reason to look at chance. Every declaration in this table is checked in both directions by
+`tests/properties/test_catalogue.py`.
+
+"""
+
+
+def unchanged(measure: Measure) -> str:
+    """Name what a measure ignores, by the largest class that says it all."""
+    named = {
+        AFFINE: "any invertible affine map",
+        SCALED_SHAPE: "rotations, translations, one scale",
+        SHAPE: "rotations, translations",
+        MATCHING: "order, signs and scales of coordinates, translations",
+        MATCHING | {Change.MONOTONE}: "order, signs and increasing functions of coordinates",
+        frozenset(): "nothing",
+    }
+    if measure.ignores in named:
+        return named[measure.ignores]
+    left = [change.value for change in Change if change in measure.ignores]
+    if Change.ROTATION in measure.ignores:
+        left = [word for word in left if word not in ("permutation", "signs")]
+    return ", ".join(left)
+
+
+def ends(measure: Measure) -> str:
+    """Write the range of a measure."""
+    low, high = (
+        f"{end:.3g}" if math.isfinite(end) else ("-∞" if end < 0 else "∞")
+        for end in (measure.low, measure.high)
+    )
+    return f"{low} to {high}"
+
+
+def row(measure: Measure, noise: float) -> str:
+    """Write a row of the table."""
+    is_fitted = isinstance(measure, MomentMeasure) and measure.is_fitted
+    cells = (
+        f"[`{measure.name}`](#{measure.name.replace(':', '').replace('.', '')})",
+        ends(measure),
+        measure.closer,
+        unchanged(measure),
+        "yes" if is_fitted else "no",
+        "yes" if measure.symmetric else "no",
+        "yes" if measure.metric else "no",
+        f"{noise:.3f}",
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
+def section(measure: Measure) -> str:
+    """Write what one measure is."""
+    lines = [f"### {measure.name}", "", textwrap.fill(measure.says, 100)]
+    if measure.parameter is not None:
+        lines += ["", f"The number is that of {measure.parameter_name}."]
+    if measure.note:
+        lines += ["", textwrap.fill(measure.note, 100)]
+    return "\n".join([*lines, "", f"*{measure.source}*"])
+
+
+def main() -> None:
+    """Write the page."""
+    rng = np.random.default_rng(SEED)
+    first, second = rng.normal(size=(2, N_SAMPLES, WIDTH))
+    head = "| measure | range | closer is | unchanged by | fitted | symmetric | metric | noise |"
+    table = [head, "|---" * 8 + "|"]
+    table += [row(each, each(first, second)) for each in MEASURES.values()]
+    default = ", ".join(f"`{MEASURES[name].name}`" for name in DEFAULT_MEASURES)
+    parts = [
+        OPENING + "\n".join(table),
+        f"Without `--measure`, these are computed: {default}.",
+        "## Definitions",
+        *(section(each) for each in MEASURES.values()),
+    ]
+    PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

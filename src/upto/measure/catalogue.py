@@ -1,0 +1,74 @@
+"""Every measure by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from upto.core import InputError
+from upto.measure import (
+    alignment,
+    correlations,
+    dissimilarities,
+    kernels,
+    matching,
+    neighbours,
+    regression,
+    shapes,
+    udr,
+)
+from upto.measure.kinds import Measure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_MODULES = (
+    correlations,
+    regression,
+    shapes,
+    alignment,
+    kernels,
+    dissimilarities,
+    neighbours,
+    matching,
+    udr,
+)
+MEASURES: Mapping[str, Measure] = {
+    each.name.split(":")[0]: each
+    for module in _MODULES
+    for each in vars(module).values()
+    if isinstance(each, Measure)
+}
+DEFAULT_MEASURES = (
+    "linear-cka",
+    "mean-cca",
+    "procrustes",
+    "rsa-euclidean-spearman",
+    "mutual-knn",
+    "mcc",
+)
+"""One of each family: what people look at first."""
+
+
+def find_measures(names: Iterable[str]) -> tuple[Measure, ...]:
+    """Return measures by name; ``all`` means every one of them, ``svcca:64`` sets a parameter."""
+    found: dict[str, Measure] = {}
+    for name in names:
+        for each in MEASURES.values() if name == "all" else (find_measure(name),):
+            found[each.name] = each
+    return tuple(found.values())
+
+
+def find_measure(name: str) -> Measure:
+    """Return the measure of a name."""
+    stem, _, number = name.partition(":")
+    if stem not in MEASURES:
+        message = f"there is no measure {name!r}: choose from {', '.join(MEASURES)}."
+        raise InputError(message)
+    if not number:
+        return MEASURES[stem]
+    try:
+        parameter = float(number)
+    except ValueError:
+        message = f"the measure {name!r} needs a number after the colon, as in {stem}:10."
+        raise InputError(message) from None
+    return MEASURES[stem].with_parameter(parameter)

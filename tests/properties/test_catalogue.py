@@ -1,0 +1,215 @@
+"""Every declaration of every measure, checked in both directions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from upto.measure.catalogue import DEFAULT_MEASURES, MEASURES, find_measure, find_measures
+from upto.measure.kinds import Change, MomentMeasure
+
+from upto.core import InputError
+
+N_SAMPLES, WIDTHS = 64, (6, 5)
+IGNORED, NOTICED = 1e-6, 1e-4
+BOUND = 1e-12
+
+
+def related(seed, n_samples=N_SAMPLES, widths=WIDTHS):
+    """Two runs of one source, off centre, with coordinates of their own scales."""
+    rng = np.random.default_rng(seed)
+    source = rng.laplace(size=(n_samples, max(widths)))
+    return tuple(
+        source @ rng.normal(size=(source.shape[1], width)) * rng.uniform(0.5, 2.0, size=width)
+        + 0.5 * rng.normal(size=(n_samples, width))
+        + 0.3 * rng.normal(size=width)
+        for width in widths
+    )
+
+
+def changed(change, rows, rng):
+    width = rows.shape[1]
+    if change is Change.TRANSLATION:
+        return rows + rng.normal(size=width)
+    if change is Change.SCALE:
+        return 2.7 * rows
+    if change is Change.PERMUTATION:
+        return rows[:, np.roll(np.arange(width), 2)]
+    if change is Change.SIGNS:
+        return rows * np.where(np.arange(width) % 2, -1.0, 1.0)
+    if change is Change.ROTATION:
+        return rows @ np.linalg.qr(rng.normal(size=(width, width)))[0]
+    if change is Change.COORDINATE_SCALES:
+        return rows * np.exp(rng.normal(size=width))
+    if change is Change.LINEAR:
+        return rows @ (rng.normal(size=(width, width)) + np.eye(width))
+    assert change is Change.MONOTONE
+    return np.sinh(rows / rows.std(axis=0))
+
+
+def moves(measure, change, seed):
+    """Return how far a change of either run moves the value."""
+    first, second = related(seed)
+    rng = np.random.default_rng([seed, 1])
+    value = measure(first, second)
+    values = [
+        measure(changed(change, first, rng), second),
+        measure(first, changed(change, second, rng)),
+    ]
+    return np.abs(np.array(values) - value)
+
+
+@pytest.fixture(params=MEASURES.values(), ids=list(MEASURES))
+def measure(request):
+    return request.param
+
+
+@pytest.mark.parametrize("change", Change, ids=str)
+def test_a_measure_notices_exactly_the_changes_it_does_not_declare(measure, change):
+    if measure.parameter_name == "principal directions":
+        # Runs of few coordinates would keep all of them.
+        measure = measure.with_parameter(3)
+    moved = np.array([moves(measure, change, seed) for seed in range(4)])
+    if change in measure.ignores:
+        assert moved.max() <= IGNORED
+    else:
+        assert moved.max() > NOTICED
+
+
+def test_a_measure_is_symmetric_exactly_if_it_says_so(measure):
+    gaps = []
+    for seed in range(4):
+        first, second = related(seed, widths=(WIDTHS[0], WIDTHS[seed % 2]))
+        gaps.append(abs(measure(first, second) - measure(second, first)))
+    if measure.symmetric:
+        assert max(gaps) <= IGNORED
+    else:
+        assert max(gaps) > NOTICED
+
+
+def test_closer_runs_have_the_value_that_closer_means(measure):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        first, _ = related(seed)
+        near = first + 0.05 * rng.normal(size=first.shape)
+        far = rng.normal(size=first.shape)
+        values = [measure.oriented(measure(first, other)) for other in (first, near, far)]
+        assert values[0] >= values[1] - IGNORED
+        assert values[1] > values[2]
+
+
+def test_a_run_is_as_close_to_itself_as_a_measure_goes(measure):
+    first, _ = related(0)
+    if measure.name == "udr":
+        pytest.skip("UDR is lower the more the coordinates of a run correlate")
+    best = measure.high if measure.closer == "higher" else measure.low
+    assert measure(first, first) == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name, each in MEASURES.items() if each.metric])
+def test_a_metric_obeys_the_triangle_inequality(name):
+    measure = MEASURES[name]
+    assert measure.closer == "lower"
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        runs = [rng.normal(size=(12, 3)) * np.exp(rng.normal(size=3)) for _ in range(3)]
+        if seed % 2:
+            runs[1] = runs[0] + rng.uniform(0, 1) * (runs[2] - runs[0])
+        a, b, c = measure(runs[0], runs[1]), measure(runs[1], runs[2]), measure(runs[0], runs[2])
+        assert c <= a + b + 1e-7
+
+
+def dead(rows):
+    rows = rows.copy()
+    rows[:, 1] = 3.0
+    return rows
+
+
+def duplicated(rows):
+    return np.concatenate([rows[:, :3], rows[:, :3]], axis=1)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, each in MEASURES.items() if isinstance(each, MomentMeasure)]
+)
+def test_runs_without_variance_are_not_close(name):
+    measure = MEASURES[name]
+    flat = np.full((N_SAMPLES, 3), 0.1)
+    first, _ = related(0)
+    far = measure(first, np.random.default_rng(0).normal(size=first.shape))
+    assert measure.oriented(measure(flat, flat)) <= max(measure.oriented(far), 0.0) + 0.5
+
+
+DEGENERATE = {
+    "dead units": lambda x, y: (dead(x), dead(y)),
+    "a run without variance": lambda x, y: (x, np.ones_like(y)),
+    "two runs without variance": lambda x, y: (np.ones_like(x), np.zeros_like(y)),
+    "two runs of one number": lambda x, y: (np.full_like(x, 0.1), np.full_like(y, 0.1)),
+    "duplicated coordinates": lambda x, y: (duplicated(x), y),
+    "fewer rows than coordinates": lambda x, y: (
+        np.tile(x[:14], (1, 4)) + np.arange(14)[:, None] * 0.01,
+        np.concatenate([y[:14], y[14:28]], axis=1),
+    ),
+    "few rows": lambda x, y: (x[:12], y[:12]),
+    "one coordinate": lambda x, y: (x[:, :1], y),
+    "duplicated rows": lambda x, y: (np.tile(x[:16], (3, 1)), np.tile(y[:16], (3, 1))),
+    "far from the origin": lambda x, y: (x + 1e6, y - 1e6),
+    "tiny": lambda x, y: (1e-9 * x, y),
+    "huge": lambda x, y: (1e9 * x, y),
+    "single precision": lambda x, y: (x.astype(np.float32), y.astype(np.float32)),
+    "whole numbers": lambda x, y: (np.round(10 * x).astype(int), np.round(10 * y).astype(int)),
+}
+
+
+@pytest.mark.parametrize("case", DEGENERATE.values(), ids=DEGENERATE)
+def test_no_rows_make_a_measure_leave_its_range(measure, case):
+    first, second = case(*related(3))
+    for value in (measure(first, second), measure(second, first)):
+        assert measure.low - BOUND <= value <= measure.high + BOUND
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        (np.ones((4, 2)), np.ones((5, 2)), "4 rows but the second has 5"),
+        (np.ones(4), np.ones((4, 2)), r"shape \(4,\)"),
+        (np.array([["a"]]), np.ones((1, 1)), "not an array of numbers"),
+        (np.full((4, 2), np.nan), np.ones((4, 2)), "8 values that are not finite"),
+    ],
+    ids=["lengths", "a vector", "words", "not finite"],
+)
+def test_what_is_no_pair_of_runs_is_refused_in_words(measure, first, second, message):
+    with pytest.raises(InputError, match=message):
+        measure(first, second)
+
+
+def test_names_find_measures_and_parameters_follow_a_colon():
+    assert [each.name for each in find_measures(["svcca:7", "linear-cka", "svcca:7"])] == [
+        "svcca:7",
+        "linear-cka",
+    ]
+    assert find_measure("svcca:7").parameter == 7
+    assert len(find_measures(["all"])) == len(MEASURES)
+    assert set(DEFAULT_MEASURES) <= set(MEASURES)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nothing", "there is no measure 'nothing': choose from mean-cca, "),
+        ("svcca:many", "needs a number after the colon, as in svcca:10"),
+        ("linear-cka:3", "has no parameter: leave out 3"),
+    ],
+)
+def test_names_that_mean_nothing_are_refused_in_words(name, message):
+    with pytest.raises(InputError, match=message):
+        find_measure(name)
+
+
+def test_names_say_their_default_parameter(measure):
+    name, _, number = measure.name.partition(":")
+    assert MEASURES[name] is measure
+    assert (number == "") == (measure.parameter is None)
+    if number:
+        assert float(number) == measure.parameter
+        assert measure.parameter_name
