@@ -109,6 +109,30 @@ rng = np.random.default_rng(0)
 rows = np.hstack([rng.laplace(size=(3000, 2)), rng.normal(size=(3000, 3))])
 result = upto.unmix_run(rows)
 """,
+    "UP024": """\
+rng = np.random.default_rng(0)
+rows = rng.laplace(size=(3000, 4))
+result = upto.similarity(rows, rows + rng.normal(size=(3000, 4)), measures="linear-cka")
+""",
+    "UP025": """\
+first, second = np.random.default_rng(0).laplace(size=(2, 300, 4))
+result = upto.similarity(first, second, measures="linear-cka")
+""",
+    "UP026": """\
+rng = np.random.default_rng(0)
+rows = rng.laplace(size=(9, 4))
+second = rows + 0.1 * rng.normal(size=(9, 4))
+result = upto.similarity(rows, second, measures=["linear-cka", "mutual-knn:10"])
+""",
+    "UP027": """\
+first, second = np.random.default_rng(0).laplace(size=(2, 40, 4))
+plates = np.minimum(np.arange(40), 9)
+result = upto.similarity(first, second, measures="linear-cka", within=plates)
+""",
+    "UP028": """\
+first, second = np.random.default_rng(0).laplace(size=(2, 4, 2))
+result = upto.similarity(first, second, measures="linear-cka")
+""",
 }
 """For each code, the shortest code that raises it."""
 

@@ -10,22 +10,39 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from upto.align import Aligner
-    from upto.assess import apply_transform, compare, inspect_run, unmix_run
+    from upto.assess import (
+        apply_transform,
+        compare,
+        compare_layers,
+        consensus,
+        inspect_run,
+        similarity,
+        unmix_run,
+    )
     from upto.core import (
         Comparison,
         ComparisonMatrix,
+        Consensus,
         Embeddings,
         Estimate,
         Finding,
         Group,
         InputError,
         Inspection,
+        Layers,
+        Similarities,
         Table,
         Unmixed,
         UptoError,
     )
     from upto.engines import DaskEngine, ThreadsEngine, TorchEngine
-    from upto.load import read_manifest, read_run, read_runs
+    from upto.load import (
+        load_model,
+        read_manifest,
+        read_run,
+        read_runs,
+        record_activations,
+    )
     from upto.report import Report
     from upto.unmix import (
         ICA,
@@ -40,6 +57,7 @@ _HOMES = {
     "Aligner": "upto.align",
     "Comparison": "upto.core",
     "ComparisonMatrix": "upto.core",
+    "Consensus": "upto.core",
     "DaskEngine": "upto.engines",
     "Embeddings": "upto.core",
     "Estimate": "upto.core",
@@ -48,7 +66,9 @@ _HOMES = {
     "ICA": "upto.unmix",
     "InputError": "upto.core",
     "Inspection": "upto.core",
+    "Layers": "upto.core",
     "Report": "upto.report",
+    "Similarities": "upto.core",
     "Table": "upto.core",
     "ThreadsEngine": "upto.engines",
     "TorchEngine": "upto.engines",
@@ -57,13 +77,18 @@ _HOMES = {
     "Whitener": "upto.unmix",
     "apply_transform": "upto.assess",
     "compare": "upto.assess",
+    "compare_layers": "upto.assess",
+    "consensus": "upto.assess",
     "ica_from_anndata": "upto.unmix",
     "inspect_run": "upto.assess",
+    "load_model": "upto.load",
     "load_transform": "upto.unmix",
     "read_manifest": "upto.load",
     "read_run": "upto.load",
     "read_runs": "upto.load",
+    "record_activations": "upto.load",
     "save_transform": "upto.unmix",
+    "similarity": "upto.assess",
     "unmix_run": "upto.assess",
     "write_to_anndata": "upto.unmix",
 }
@@ -73,6 +98,7 @@ __all__ = [
     "Aligner",
     "Comparison",
     "ComparisonMatrix",
+    "Consensus",
     "DaskEngine",
     "Embeddings",
     "Estimate",
@@ -80,7 +106,9 @@ __all__ = [
     "Group",
     "InputError",
     "Inspection",
+    "Layers",
     "Report",
+    "Similarities",
     "Table",
     "ThreadsEngine",
     "TorchEngine",
@@ -89,13 +117,18 @@ __all__ = [
     "Whitener",
     "apply_transform",
     "compare",
+    "compare_layers",
+    "consensus",
     "ica_from_anndata",
     "inspect_run",
+    "load_model",
     "load_transform",
     "read_manifest",
     "read_run",
     "read_runs",
+    "record_activations",
     "save_transform",
+    "similarity",
     "unmix_run",
     "write_to_anndata",
 ]

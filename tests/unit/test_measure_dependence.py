@@ -53,6 +53,7 @@ def test_features_span_the_random_waves_and_are_few(count, rng):
     left = waves - basis @ np.linalg.lstsq(basis, waves)[0]
     assert np.linalg.norm(left) < 1e-6 * np.linalg.norm(waves)
     np.testing.assert_allclose(features.std(axis=0), 1, atol=0.02)
+    np.testing.assert_allclose(features.mean(axis=0), 0, atol=0.02)
 
 
 def test_features_of_a_coordinate_do_not_depend_on_the_others(rng):

@@ -9,15 +9,32 @@ from upto.assess.comparing import compare
 from upto.assess.inspecting import inspect_run
 
 if TYPE_CHECKING:
+    from upto.assess.agreeing import consensus
     from upto.assess.applying import apply_transform
+    from upto.assess.layering import compare_layers
+    from upto.assess.measuring import similarity
     from upto.assess.unmixing import unmix_run
 
-__all__ = ["apply_transform", "compare", "inspect_run", "unmix_run"]
+__all__ = [
+    "apply_transform",
+    "compare",
+    "compare_layers",
+    "consensus",
+    "inspect_run",
+    "similarity",
+    "unmix_run",
+]
 
 
 def __getattr__(name: str) -> Any:
-    # They bring scikit-learn's estimators, which the others do not need.
-    homes = {"apply_transform": "applying", "unmix_run": "unmixing"}
+    # They bring scikit-learn's estimators, or every measure, which the others do not need.
+    homes = {
+        "apply_transform": "applying",
+        "compare_layers": "layering",
+        "consensus": "agreeing",
+        "similarity": "measuring",
+        "unmix_run": "unmixing",
+    }
     if name in homes:
         return getattr(import_module(f"{__name__}.{homes[name]}"), name)
     message = f"module {__name__!r} has no attribute {name!r}"

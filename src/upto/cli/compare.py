@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
-from upto.cli.output import complete_file, output_options, refuse_nan
+from upto.cli.output import complete_file, files_of, output_options, refuse_nan
 from upto.core.group import Group
 
 if TYPE_CHECKING:
     from upto.cli.output import Output
+
+_NOT_WITH_CONSENSUS = ("up_to", "labels", "tolerance", "refits", "ica", "fail_above")
 
 
 @click.command("compare", epilog=EPILOG)
@@ -64,6 +67,29 @@ if TYPE_CHECKING:
     callback=refuse_nan,
     help="Exit with 1 if the verdict's error is above this, or no group agrees.",
 )
+@click.option(
+    "--consensus",
+    metavar="OUT",
+    type=click.Path(path_type=Path),
+    help="Write the space that all runs share here, in place of comparing pairs.",
+)
+@click.option(
+    "--consensus-up-to",
+    type=click.Choice(["rigid", "similarity", "ica"]),
+    default="rigid",
+    show_default=True,
+    help="With --consensus: turn runs, turn and scale them, or match their components after ICA.",
+)
+@click.option(
+    "--layers", is_flag=True, help="Compare every layer with every other; manifests list them."
+)
+@click.option(
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="NAME",
+    help="With --layers: a measure, as linear-cka or svcca:20; may be given again.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 if there is any finding of a warning.")
 @click.option(
     "--report",
@@ -79,6 +105,10 @@ def command(
     ids: str | None,
     labels: str | None,
     fail_above: float | None,
+    consensus: Path | None,
+    consensus_up_to: str,
+    layers: bool,
+    measures: tuple[str, ...],
     strict: bool,
     report: Path | None,
     **options: Any,
@@ -92,7 +122,23 @@ def command(
     \b
     upto compare seed0.npy seed1.npy --report report.html
     upto compare runs.npz::a runs.npz::b --format json -o result.json
+    upto compare seeds.toml --consensus shared.parquet --consensus-up-to ica
+    upto compare layers.toml --layers --measure linear-cka --report layers.html
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    if layers:
+        given = {name: options[name] for name in ("held_out", "permutations") if _is_given(name)}
+        _compare_layers(output, runs, measures, report, strict=strict, **given)
+        return
+    if measures:
+        message = "--measure is for layers: add --layers, or use `upto similarity`."
+        raise click.UsageError(message)
+    if consensus is not None:
+        kept = {name: options[name] for name in ("held_out", "permutations")}
+        _agree(output, runs, ids, consensus, consensus_up_to, report, strict=strict, **kept)
+        return
+    if _is_given("consensus_up_to"):
+        message = "--consensus-up-to is for a consensus: say where it goes with --consensus OUT."
+        raise click.UsageError(message)
     output.check(report, inputs=(*runs, *([labels] if labels else [])))
     from upto.assess import compare
     from upto.load import read_runs
@@ -112,6 +158,92 @@ def command(
         output.say(f"wrote {report}")
     output.show(result)
     _check_limits(result, fail_above, strict=strict)
+
+
+def _agree(
+    output: Output,
+    runs: tuple[str, ...],
+    ids: str | None,
+    file: Path,
+    up_to: Any,
+    report: Path | None,
+    *,
+    strict: bool,
+    **options: Any,
+) -> None:
+    for name in _NOT_WITH_CONSENSUS:
+        if _is_given(name):
+            option = "--ica/--no-ica" if name == "ica" else f"--{name.replace('_', '-')}"
+            instead = ": say --consensus-up-to." if name in ("up_to", "ica") else ": drop one."
+            message = f"{option} is for comparing pairs, which --consensus does not{instead}"
+            raise click.UsageError(message)
+    from upto.assess import consensus
+    from upto.core import InputError
+    from upto.load import check_output, read_runs
+
+    output.check(report, inputs=runs)
+    check_output(file, inputs=[path for run in runs for path in files_of(run)])
+    places = [place.resolve() for place in (file, output.path, report) if place is not None]
+    if len(set(places)) < len(places):
+        message = "two outputs have one name: give --consensus, -o and --report a file each."
+        raise InputError(message)
+    result = consensus(
+        *read_runs(runs, ids=ids),
+        up_to=up_to,
+        output=file,
+        seed=output.seed,
+        engine=output.engine,
+        progress=output.watcher(),
+        **options,
+    )
+    output.say(f"wrote {file}")
+    if report is not None:
+        from upto.report import Report
+
+        Report([result]).write(report)
+        output.say(f"wrote {report}")
+    output.show(result)
+    _check_limits(result, None, strict=strict)
+
+
+def _compare_layers(
+    output: Output,
+    runs: tuple[str, ...],
+    measures: tuple[str, ...],
+    report: Path | None,
+    *,
+    strict: bool,
+    **options: Any,
+) -> None:
+    for name in (*_NOT_WITH_CONSENSUS, "ids", "consensus", "consensus_up_to"):
+        if _is_given(name):
+            option = "--ica/--no-ica" if name == "ica" else f"--{name.replace('_', '-')}"
+            message = f"{option} is for comparing whole runs, which --layers does not: drop one."
+            raise click.UsageError(message)
+    output.check(report, inputs=runs)
+    from upto.assess import compare_layers
+
+    if measures:
+        options["measures"] = measures
+    result = compare_layers(
+        *runs,
+        seed=output.seed,
+        engine=output.engine,
+        progress=output.watcher(),
+        **options,
+    )
+    if report is not None:
+        from upto.report import Report
+
+        Report([result]).write(report)
+        output.say(f"wrote {report}")
+    output.show(result)
+    _check_limits(result, None, strict=strict)
+
+
+def _is_given(name: str) -> bool:
+    source = click.get_current_context().get_parameter_source(name)
+    return source is ParameterSource.COMMANDLINE
 
 
 def _labels(labels: str | None) -> Any:

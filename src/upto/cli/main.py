@@ -11,6 +11,7 @@ from upto.cli.exits import EPILOG
 
 COMMANDS = {
     "compare": "Tell whether runs are the same representation, up to what, with what error.",
+    "similarity": "Score every pair of runs by any measures, each beside what chance gives.",
     "inspect": "Show what a run is like: shape, rank, spectrum, Gaussianity.",
     "unmix": "Find the independent components of a run and write them to a file.",
     "report": "Make one page from results written as JSON.",

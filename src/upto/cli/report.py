@@ -29,12 +29,15 @@ def command(results: tuple[Path, ...], output: Path) -> None:
         ComparisonMatrix,
         InputError,
         Inspection,
+        Layers,
+        Similarities,
         Unmixed,
         result_from_json,
     )
     from upto.report import Report
 
-    kinds = {each.kind: each for each in (Comparison, ComparisonMatrix, Inspection, Unmixed)}
+    known = (Comparison, ComparisonMatrix, Inspection, Layers, Similarities, Unmixed)
+    kinds = {each.kind: each for each in known}
     read = []
     for path in results:
         try:

@@ -14,15 +14,32 @@ from upto.core.comparison import (
     Scatter,
     Supremum,
 )
+from upto.core.consensus import (
+    Consensus,
+    ConsensusComponent,
+    ConsensusRun,
+    ConsensusUpTo,
+    number_ranges,
+)
 from upto.core.embeddings import Embeddings, GatheringRows, Rows, SelectedRows
 from upto.core.errors import InputError, MissingExtraError, UptoError
 from upto.core.estimate import Estimate
 from upto.core.finding import RULES, Finding, Rule, unique_findings
 from upto.core.group import Group
 from upto.core.inspection import Inspection
+from upto.core.layers import (
+    Counterpart,
+    Layer,
+    LayeredRun,
+    LayerMeasure,
+    LayerPair,
+    Layers,
+    LayerStep,
+)
 from upto.core.progress import Progress, SilentProgress
 from upto.core.result import Provenance, Result, library_versions, result_from_json
 from upto.core.seeds import random_stream
+from upto.core.similarity import MeasuredRun, MeasureSummary, Similarities, Similarity
 from upto.core.table import Cell, Column, Table
 from upto.core.tensors import read_tensors, write_tensors
 from upto.core.unmixed import Component, TraceStep, Unmixed
@@ -35,6 +52,11 @@ __all__ = [
     "Comparison",
     "ComparisonMatrix",
     "Component",
+    "Consensus",
+    "ConsensusComponent",
+    "ConsensusRun",
+    "ConsensusUpTo",
+    "Counterpart",
     "Defect",
     "Diameter",
     "Embeddings",
@@ -47,7 +69,15 @@ __all__ = [
     "Histogram",
     "InputError",
     "Inspection",
+    "Layer",
+    "LayerMeasure",
+    "LayerPair",
+    "LayerStep",
+    "LayeredRun",
+    "Layers",
     "Matrix",
+    "MeasureSummary",
+    "MeasuredRun",
     "MissingExtraError",
     "Progress",
     "Provenance",
@@ -58,12 +88,15 @@ __all__ = [
     "Scatter",
     "SelectedRows",
     "SilentProgress",
+    "Similarities",
+    "Similarity",
     "Supremum",
     "Table",
     "TraceStep",
     "Unmixed",
     "UptoError",
     "library_versions",
+    "number_ranges",
     "random_stream",
     "read_tensors",
     "result_from_json",

@@ -228,5 +228,104 @@ RULES: dict[str, Rule] = {
             matters="Only the subspace they span is identifiable, not its axes.",
             remedy="Treat them as one subspace; compare it up to a rotation.",
         ),
+        Rule(
+            code="UP024",
+            title="not all rows used",
+            severity="note",
+            meaning="There are more rows than were to be used; which ones were, their content "
+            "decides.",
+            matters="Values are those of a sample; their intervals say how far others would be.",
+            remedy="Raise the number of rows if intervals are too wide: work on relations between "
+            "rows grows with its square.",
+        ),
+        Rule(
+            code="UP025",
+            title="similarity within chance",
+            severity="warning",
+            meaning="Rows paired at random are as similar by this measure as the true pairs are, "
+            "having looked at all pairs of runs.",
+            matters="However high the value, it says nothing about these runs: many measures are "
+            "far from zero on noise.",
+            remedy="Read the calibrated value; check that rows describe the same samples in the "
+            "same order; use more rows.",
+        ),
+        Rule(
+            code="UP026",
+            title="measure left out",
+            severity="warning",
+            meaning="A measure cannot be taken of these rows; the others were.",
+            matters="The result has no value of this measure.",
+            remedy="Use more rows, or give the measure another parameter, as in mutual-knn:3.",
+        ),
+        Rule(
+            code="UP027",
+            title="rows without another in their class",
+            severity="note",
+            meaning="Rows are paired at random within classes, and some classes have one row, "
+            "among the rows that are fitted or among those held out.",
+            matters="These rows keep their true partner in every pairing, which makes chance look "
+            "more similar than it is. The p-values stay valid.",
+            remedy="Join small classes, or hold nothing out.",
+        ),
+        Rule(
+            code="UP028",
+            title="too few pairings for a 5 % level",
+            severity="warning",
+            meaning="So few rows can be paired in fewer than 20 ways.",
+            matters="No p-value can be small, whatever the runs are.",
+            remedy="Use more rows, or hold nothing out.",
+        ),
+        Rule(
+            code="UP040",
+            title="dead layer",
+            severity="warning",
+            meaning="A layer gives the same row for every sample.",
+            matters="It says nothing about the samples, so it is compared with no other layer.",
+            remedy="Look at its inputs: a layer of zeros is often a dead activation, a mask or a "
+            "pooling rule that takes a constant token.",
+        ),
+        Rule(
+            code="UP041",
+            title="no layer beyond chance",
+            severity="warning",
+            meaning="Rows paired at random make some pair of layers as similar as the true pairs "
+            "are, having looked at all of them.",
+            matters="The largest of many values is high by chance alone: no layer is known to have "
+            "a counterpart.",
+            remedy="Check that all layers were recorded of the same samples in the same order, or "
+            "record ids to match them; use more rows.",
+        ),
+        Rule(
+            code="UP030",
+            title="run that does not belong",
+            severity="warning",
+            meaning="The consensus of the other runs explains nothing of this run on held-out rows, "
+            "or no more than of rows drawn at random.",
+            matters="The run has no part in the consensus, and its noise is in the mean.",
+            remedy="Check that its rows are the same samples in the same order, or pass ids; allow "
+            "a scale where runs have different ones (similarity). Else leave the run out.",
+        ),
+        Rule(
+            code="UP031",
+            title="few reproducible components",
+            severity="warning",
+            meaning="Fewer than half of the components of the consensus appear in every run.",
+            matters="The others are not identifiable from these runs: another training will not "
+            "show them.",
+            remedy="Read the components that appear in every run only; use fewer components, more "
+            "rows, or leave out runs that do not belong.",
+        ),
+        Rule(
+            code="UP032",
+            title="inconsistent matching of components",
+            severity="warning",
+            meaning="Matched from run to run along a cycle, components do not come back to where "
+            "they began: the common matching contradicts more than a tenth of the matches "
+            "between two runs.",
+            matters="There is no one list of components that all runs share; the consensus mixes "
+            "different ones.",
+            remedy="Compare up to a rigid motion, or find the groups of runs that agree and make a "
+            "consensus of each.",
+        ),
     )
 }

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Literal
 from upto.core import (
     Comparison,
     ComparisonMatrix,
+    Consensus,
     InputError,
     Inspection,
+    Layers,
     MissingExtraError,
     Unmixed,
 )
+from upto.report.consensus import reproducible_order
+from upto.report.layer_figures import draw_layer_curve, draw_layer_map
 from upto.report.markup import shorten, tell_apart
 from upto.report.unmixing import subspace_sentences
 
@@ -30,6 +34,7 @@ _COLOURS = ("#00805d", "#b8558f", "#b88600", "#43339b", "#6b4a2b", "#2b8f8a", "#
 _NAME = 24
 _LONG_NAME = 60
 _MAX_NUMBERED_RUNS = 8
+_MAX_PAIRS = 6
 
 
 def draw(result: Result) -> Figure:
@@ -39,7 +44,8 @@ def draw(result: Result) -> Figure:
     ----------
     result
         A comparison (errors per group), a matrix of comparisons (a heat map per group), unmixed
-        components (the trace, the non-Gaussianity of each and its stability or subspace) or an
+        components (the trace, the non-Gaussianity of each and its stability or subspace), a
+        consensus (its components by runs), layers (every pair of them, and side by side) or an
         inspection (the spectrum).
 
     Returns
@@ -60,6 +66,10 @@ def draw(result: Result) -> Figure:
         return _matrix(result)
     if isinstance(result, Unmixed):
         return _unmixed(result)
+    if isinstance(result, Consensus):
+        return _consensus(result)
+    if isinstance(result, Layers):
+        return _layers(result)
     if isinstance(result, Inspection):
         return _inspection(result)
     message = f"a result of kind {result.kind!r} has no figure; its numbers are in tables()."
@@ -208,6 +218,73 @@ def _unmixed(result: Unmixed) -> Figure:
         _plain(axes, grid="y")
     below.set_xlabel("component")
     figure.align_ylabels()
+    return figure
+
+
+def _consensus(result: Consensus) -> Figure:
+    order = reproducible_order(result)
+    figure = _figure(6.6, 2.6 + min(0.28 * len(result.runs), 5.0))
+    above, below = figure.subplots(2, sharex=True, height_ratios=(1.4, 0.28 * len(result.runs)))
+    above.set_title(f"consensus up to {result.up_to}", loc="left", fontsize=10)
+    components = [result.components[number] for number in order]
+    width = min(max(240 / max(len(order), 1), 0.7), 9)
+    means = [math.nan if c.mean is None else c.mean.value for c in components]
+    colours = {"in every run": _BLUE, "in some runs": _COLOURS[2], "in no run": _GREY}
+    kinds = [_where(component.n_runs, len(result.runs)) for component in components]
+    _stems(above, means, [colours[kind] for kind in kinds], width)
+    ends = [
+        (math.nan, math.nan) if c.mean is None else (c.mean.low, c.mean.high) for c in components
+    ]
+    lows, highs = (
+        [math.nan if end is None else end for end in side] for side in zip(*ends, strict=True)
+    )
+    above.vlines(range(len(order)), lows, highs, colors=_INK, linewidth=1, alpha=0.75)
+    above.set_ylim(0, 1.05)
+    above.set_ylabel("mean |correlation|")
+    if result.chance_limit is None:
+        _say(above, "Not judged; the verdict says why.")
+    else:
+        above.axhline(result.chance_limit, color=_ORANGE, lw=1.2, label="chance limit")
+        for kind in (kind for kind in colours if kind in kinds):
+            above.plot([], [], "s", color=colours[kind], label=kind)
+        above.legend(frameon=False, fontsize=7, ncols=4, loc="lower right", bbox_to_anchor=(1, 1))
+    _plain(above, grid="y")
+    values = [
+        [math.nan if value is None else value for value in column]
+        for column in zip(*(c.correlations for c in components), strict=True)
+    ]
+    image = below.imshow(
+        values, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="auto"
+    )
+    names = tell_apart([run.name for run in result.runs])
+    shown = [shorten(name, _NAME) for name in names]
+    below.set_yticks(range(len(names)), shown, parse_math=False)
+    below.tick_params(length=0, labelsize=8)
+    below.spines[:].set_visible(False)
+    every = max(1, -(-len(order) // 12))
+    below.set_xticks(range(0, len(order), every), [str(number) for number in order[::every]])
+    below.set_xlabel("component")
+    bar = figure.colorbar(image, ax=below, label="|correlation|", aspect=12)
+    bar.outline.set_visible(False)
+    return figure
+
+
+def _where(n_runs: int | None, count: int) -> str:
+    if n_runs == count:
+        return "in every run"
+    return "in some runs" if n_runs else "in no run"
+
+
+def _layers(result: Layers) -> Figure:
+    pairs = result.pairs[:_MAX_PAIRS]
+    figure = _figure(9.2, 3.7 * len(pairs))
+    panels = figure.subplots(len(pairs), 2, squeeze=False, width_ratios=(1.1, 1))
+    for pair, (heat, curve) in zip(pairs, panels, strict=True):
+        image = draw_layer_map(heat, result, pair)
+        bar = figure.colorbar(image, ax=heat, label=result.measure(pair.measure).title, aspect=30)
+        bar.outline.set_visible(False)
+        draw_layer_curve(curve, result, pair)
+        _plain(curve, grid="y")
     return figure
 
 

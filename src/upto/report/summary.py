@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from upto.core import RULES, Comparison, ComparisonMatrix, Group, Rule, Unmixed
+from upto.core import RULES, Comparison, ComparisonMatrix, Consensus, Group, Layers, Rule, Unmixed
 from upto.report.charts import (
     ErrorChart,
     ScatterChart,
@@ -15,7 +15,16 @@ from upto.report.charts import (
     histogram_chart,
     scatter_chart,
 )
+from upto.report.consensus import (
+    ConsensusView,
+    consensus_badge,
+    consensus_facts,
+    consensus_plots,
+    consensus_tables,
+    consensus_view,
+)
 from upto.report.heat import AGREEMENTS, Heat, heat_maps
+from upto.report.layers import LayersView, layers_data, layers_facts, layers_tables, layers_view
 from upto.report.markup import Inert, counted, json_block
 from upto.report.tables import TableView, runs_table, table_view
 from upto.report.unmixing import (
@@ -90,6 +99,8 @@ class View:
     efficiency: tuple[Fact, ...] = ()
     heat: Heat | None = None
     unmixed: UnmixedView | None = None
+    consensus: ConsensusView | None = None
+    layers: LayersView | None = None
     omitted: str = ""
 
 
@@ -112,6 +123,10 @@ def summarise(result: Result, number: int = 1) -> View:
         return _matrix(result, common)
     if isinstance(result, Unmixed):
         return _unmixed(result, common)
+    if isinstance(result, Consensus):
+        return _consensus(result, common)
+    if isinstance(result, Layers):
+        return _layers(result, common)
     tables = tuple(table_view(table) for table in result.tables())
     return View(
         **common, names=(result.kind,), badge=None, facts=(), tables=tables, runs=None,
@@ -328,6 +343,37 @@ def _unmixed_facts(result: Unmixed) -> tuple[Fact, ...]:
     unfitted = f"{result.n_held_out:,} not fitted" if result.n_held_out else "all of them fitted"
     facts.append(Fact(label="rows", value=f"{result.n_samples:,}", detail=unfitted))
     return tuple(facts)
+
+
+def _consensus(result: Consensus, common: dict[str, Any]) -> View:
+    view, (tables, omitted) = consensus_view(result), consensus_tables(result)
+    facts = (
+        Fact(label=label, value=value, detail=text)
+        for label, value, text in consensus_facts(result)
+    )
+    return View(
+        **common,
+        names=tuple(run.name for run in result.runs),
+        badge=consensus_badge(result),
+        facts=tuple(facts),
+        tables=tables,
+        runs=None,
+        data=json_block({"plots": consensus_plots(view)}),
+        consensus=view,
+        omitted=omitted,
+    )
+
+
+def _layers(result: Layers, common: dict[str, Any]) -> View:
+    view, (tables, omitted) = layers_view(result), layers_tables(result)
+    facts = (
+        Fact(label=label, value=value, detail=text) for label, value, text in layers_facts(result)
+    )
+    return View(
+        **common, names=tuple(run.name for run in result.runs), badge=None, facts=tuple(facts),
+        tables=tables, runs=None, data=json_block(layers_data(result, view)), layers=view,
+        omitted=omitted,
+    )  # fmt: skip
 
 
 def _provenance(result: Result) -> tuple[tuple[str, str], ...]:

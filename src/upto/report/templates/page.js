@@ -176,7 +176,36 @@
     });
   };
 
-  // Heat maps: one tab stop each, arrow keys walk the cells, a choice of group repaints.
+  // Cells of a heat map: the one pointed at answers; one tab stop, arrow keys walk them.
+  const answerCells = (table, tipFor) => {
+    const place = (cell) => [cell.parentElement.sectionRowIndex, cell.cellIndex - 1];
+    const cellOf = (event) => event.target.closest?.("tbody td");
+    table.addEventListener("pointermove", (event) => {
+      const cell = cellOf(event);
+      if (cell) showTip(tipFor(...place(cell)), event.clientX, event.clientY);
+      else hideTip();
+    });
+    table.addEventListener("pointerleave", hideTip);
+    table.addEventListener("focusin", (event) => {
+      const cell = cellOf(event);
+      if (cell?.matches(":focus-visible")) showAt(cell, tipFor(...place(cell)));
+    });
+    table.addEventListener("keydown", (event) => {
+      const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+      const step = steps[event.key];
+      const cell = cellOf(event);
+      if (!step || !cell) return;
+      event.preventDefault();
+      const [i, j] = place(cell);
+      const next = table.tBodies[0].rows[i + step[0]]?.cells[j + step[1] + 1];
+      if (!next || next.tagName !== "TD") return;
+      cell.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus({ focusVisible: true });
+    });
+  };
+
+  // Heat maps: a choice of group repaints.
   const connectHeat = (article, heat) => {
     const select = article.querySelector("select[data-heats]");
     const [errors, verdicts] = ["h", "g"].map((kind) => article.querySelector(`[data-heat=${kind}]`));
@@ -206,39 +235,30 @@
     };
     select.addEventListener("change", paint);
     paint();
-    for (const table of [errors, verdicts]) {
-      const place = (cell) => [cell.parentElement.sectionRowIndex, cell.cellIndex - 1];
-      const cellOf = (event) => event.target.closest?.("tbody td");
-      table.addEventListener("pointermove", (event) => {
-        const cell = cellOf(event);
-        if (cell) showTip(tipFor(...place(cell)), event.clientX, event.clientY);
-        else hideTip();
-      });
-      table.addEventListener("pointerleave", hideTip);
-      table.addEventListener("focusin", (event) => {
-        const cell = cellOf(event);
-        if (cell?.matches(":focus-visible")) showAt(cell, tipFor(...place(cell)));
-      });
-      table.addEventListener("keydown", (event) => {
-        const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-        const step = steps[event.key];
-        const cell = cellOf(event);
-        if (!step || !cell) return;
-        event.preventDefault();
-        const [i, j] = place(cell);
-        const next = table.tBodies[0].rows[i + step[0]]?.cells[j + step[1] + 1];
-        if (!next || next.tagName !== "TD") return;
-        cell.tabIndex = -1;
-        next.tabIndex = 0;
-        next.focus({ focusVisible: true });
-      });
-    }
+    for (const table of [errors, verdicts]) answerCells(table, tipFor);
+  };
+
+  // Layers: rows are those of the first run, columns those of the second.
+  const connectLayers = (table, { rows, columns, runs, measure, value, limit, p }) => {
+    const number = (cell, digits) => (cell === null ? "–" : cell.toFixed(digits));
+    answerCells(table, (i, j) => {
+      const head = [`${runs[0]}: ${rows[i]}`, `${runs[1]}: ${columns[j]}`];
+      if (value[i][j] === null) return [...head, "not compared"].join("\n");
+      const chance = p[i][j] === null ? "–" : p[i][j].toPrecision(2);
+      return [
+        ...head, `${measure} ${number(value[i][j], 3)}`, `limit of chance ${number(limit[i][j], 3)}`,
+        `adjusted p ${chance}`,
+      ].join("\n");
+    });
   };
 
   for (const article of all("article")) {
     const data = JSON.parse(article.querySelector("script.data").textContent);
     if (data.scatter) connectScatter(article.querySelector("svg.scatter"), data.scatter);
     if (data.heat) connectHeat(article, data.heat);
+    (data.layers ?? []).forEach((layers, number) => {
+      connectLayers(article.querySelector(`[data-layers="${number}"]`), layers);
+    });
     (data.plots ?? []).forEach((plot, number) => {
       connectPlot(article.querySelector(`[data-plot="${number}"]`), plot);
     });

@@ -1,0 +1,240 @@
+"""Does `upto.similarity` keep its level? Shares of small p-values among runs that are independent.
+
+``python -m checks.type_one`` checks every measure in three ways and writes
+``checks/type_one.json``:
+
+level
+    Of two independent runs, the share with p ≤ 0.05 is at most 5 %.
+family
+    Of four runs, the share of trials in which any pair of independent runs has an adjusted
+    p ≤ 0.05 is at most 5 %, whether or not two of the runs are related.
+control
+    Rows that occur five times are not exchangeable, and `upto.similarity` leaves their copies out.
+    Where they are left in, the share must be seen to exceed 5 %: what cannot fail shows nothing.
+
+``--measures`` and ``--trials`` choose less. Every share has its exact binomial interval. The exit
+code is 1 if a promise is broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.stats
+from rich.console import Console
+from rich.table import Table
+from threadpoolctl import threadpool_limits
+
+import upto
+from upto.assess.calibrating import p_value
+from upto.assess.scoring import score_pairs
+from upto.core import library_versions
+from upto.measure.catalogue import find_measures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from upto.measure.kinds import Measure
+
+    Float = NDArray[np.float64]
+
+SEED = 20260312
+LEVEL = 0.05
+PERMUTATIONS = 19
+"""The fewest that can give p = 0.05; a test with more is no more exact."""
+CONFIDENCE = 0.999
+"""Of the binomial interval around each share: hundreds of shares are looked at."""
+TRIALS = 400
+CELLS = (
+    ("Gaussian", 20, 4),
+    ("Gaussian", 50, 10),
+    ("Gaussian", 100, 3),
+    ("Gaussian", 40, 60),
+    ("Gaussian", 200, 16),
+    ("heavy tails", 50, 6),
+)
+FAMILIES = ("four independent runs", "two of four runs related")
+CONTROL = "every row five times"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """How often noise was called similar, and how often it may be."""
+
+    check: str
+    measure: str
+    case: str
+    n_samples: int
+    n_features: int
+    hits: int
+    trials: int
+
+    @property
+    def value(self) -> float:
+        """The share."""
+        return self.hits / self.trials
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The exact (Clopper-Pearson) interval of the share."""
+        found = scipy.stats.binomtest(self.hits, self.trials).proportion_ci(CONFIDENCE, "exact")
+        return float(found.low), float(found.high)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the share may be 5 % or less; of the control, whether it is seen to be more."""
+        is_above = self.interval[0] > LEVEL
+        return is_above if self.check == "control" else not is_above
+
+
+def main() -> None:
+    """Run all checks, print their table and write the record."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--measures", nargs="+", default=["all"], metavar="NAME")
+    parser.add_argument("--trials", type=int, default=TRIALS)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--output", type=Path, default=Path(__file__).with_name("type_one.json"))
+    options = parser.parse_args()
+    measures = find_measures(options.measures)
+    console = Console(width=120)
+    started = time.perf_counter()
+    shares: list[Share] = []
+    with threadpool_limits(1, "blas"):
+        for run_check in (level, family, control):
+            for share in run_check(measures, options.trials, options.seed):
+                shares.append(share)
+                console.log(
+                    share.check, share.measure, share.case, share.n_samples, share.n_features,
+                    f"{share.hits}/{share.trials}", "" if share.kept else "BROKEN",
+                )  # fmt: skip
+    record: dict[str, Any] = {
+        "seconds": round(time.perf_counter() - started, 1),
+        "seed": options.seed,
+        "trials": options.trials,
+        "permutations": PERMUTATIONS,
+        "level": LEVEL,
+        "confidence": CONFIDENCE,
+        "versions": library_versions(),
+        "machine": platform.platform(),
+        "shares": [
+            asdict(share) | {"share": share.value, "interval": share.interval, "kept": share.kept}
+            for share in shares
+        ],
+    }
+    options.output.write_text(json.dumps(record, indent=1) + "\n")
+    console.print(_table(shares))
+    broken = sum(not share.kept for share in shares)
+    console.print(f"{broken} of {len(shares)} broken; {record['seconds']} s; {options.output}")
+    sys.exit(1 if broken else 0)
+
+
+def draw(case: str, rng: np.random.Generator, n: int, d: int, count: int = 2) -> list[Float]:
+    """Draw independent runs."""
+    if case == "heavy tails":
+        return [rng.standard_t(1.5, size=(n, d)) for _ in range(count)]
+    return [rng.normal(size=(n, d)) for _ in range(count)]
+
+
+def level(measures: Sequence[Measure], trials: int, seed: int) -> Iterator[Share]:
+    """Count small p-values of two independent runs, held out where something is fitted."""
+    for case, n, d in CELLS:
+        hits: dict[str, int] = {}
+        for trial in range(trials):
+            runs = draw(case, np.random.default_rng((seed, trial)), n, d)
+            found = similarity(runs, measures, trial)
+            for row in found.rows:
+                # An asymmetric measure has two tests, each with its level.
+                if row.first == "first":
+                    hits[row.measure] = hits.get(row.measure, 0) + (row.p_value <= LEVEL)
+        for name, count in hits.items():
+            yield Share(
+                check="level", measure=name, case=case, n_samples=n, n_features=d, hits=count,
+                trials=trials,
+            )  # fmt: skip
+
+
+def family(measures: Sequence[Measure], trials: int, seed: int) -> Iterator[Share]:
+    """Count trials in which any pair of independent runs has a small adjusted p-value."""
+    n, d = 40, 4
+    for case in FAMILIES:
+        hits: dict[str, int] = {}
+        for trial in range(trials):
+            rng = np.random.default_rng((seed, 1, trial))
+            runs = draw("Gaussian", rng, n, d, 4)
+            related: set[str] = set()
+            if case == FAMILIES[1]:
+                runs[1] = runs[0] + 0.3 * runs[1]
+                related = {"first", "second"}
+            found = similarity(runs, measures, trial)
+            for name in {row.measure for row in found.rows}:
+                wrong = any(
+                    row.adjusted <= LEVEL
+                    for row in found.of(name)
+                    if {row.first, row.second} != related
+                )
+                hits[name] = hits.get(name, 0) + wrong
+        for name in (each.name for each in measures if each.name in hits):
+            yield Share(
+                check="family", measure=name, case=case, n_samples=n, n_features=d,
+                hits=hits[name], trials=trials,
+            )  # fmt: skip
+
+
+def control(measures: Sequence[Measure], trials: int, seed: int) -> Iterator[Share]:
+    """Count small p-values of rows that occur five times, which break the promise."""
+    n, d = 60, 4
+    trials = min(trials, 100)
+    hits = dict.fromkeys((each.name for each in measures), 0)
+    for trial in range(trials):
+        runs = draw("Gaussian", np.random.default_rng((seed, 2, trial)), n // 5, d)
+        repeated = [np.repeat(run, 5, axis=0) for run in runs]
+        for each in score_pairs(
+            repeated, [(0, 1)], measures, permutations=PERMUTATIONS, half_samples=0, seed=trial
+        ):
+            hits[each.measure.name] += p_value(each) <= LEVEL
+    for name, count in hits.items():
+        yield Share(
+            check="control", measure=name, case=CONTROL, n_samples=n, n_features=d, hits=count,
+            trials=trials,
+        )  # fmt: skip
+
+
+def similarity(runs: list[Float], measures: Sequence[Measure], seed: int) -> upto.Similarities:
+    """Score runs without intervals."""
+    return upto.similarity(
+        *runs, measures=measures, permutations=PERMUTATIONS, half_samples=0, seed=seed
+    )
+
+
+def _table(shares: list[Share]) -> Table:
+    table = Table(title="Type-I error of upto.similarity", box=None)
+    head = ("check", "measure", "case", "n", "d", "p ≤ 0.05", f"{CONFIDENCE:.1%} interval", "")
+    for name in head:
+        table.add_column(name)
+    for share in shares:
+        low, high = share.interval
+        table.add_row(
+            share.check,
+            share.measure,
+            share.case,
+            str(share.n_samples),
+            str(share.n_features),
+            f"{share.hits}/{share.trials} = {share.value:.3f}",
+            f"{low:.3f} – {high:.3f}",
+            "kept" if share.kept else "BROKEN",
+        )
+    return table
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,275 @@
+"""What many runs agree on: one space for all, written to a file and judged on held-out rows."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from upto.assess.agreed import consensus_result, remarks_on_rows
+from upto.assess.comparing import as_embeddings
+from upto.assess.options import Options
+from upto.assess.prepare import place_runs, survey_runs
+from upto.assess.reproducing import Explained, Reproduced, explain, judged_rows, reproduce
+from upto.assess.spaces import (
+    Space,
+    gather,
+    matched_space,
+    turned_space,
+    unmix_runs,
+    upright,
+    write_rows,
+)
+from upto.assess.split import Split, split_rows
+from upto.core import (
+    Consensus,
+    ConsensusUpTo,
+    Embeddings,
+    Group,
+    InputError,
+    Provenance,
+    SilentProgress,
+    library_versions,
+)
+from upto.engines import blas_threads_for, choose_engine
+from upto.load import check_output, match_rows, open_writer
+from upto.load.hierarchies import ArrayRows
+from upto.load.rows import BlockRows
+from upto.unmix.fitting import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from upto.assess.comparing import Run
+    from upto.core import Progress
+    from upto.engines import Survey
+    from upto.engines.base import Engine
+    from upto.load.writing import Writer
+
+    Float = NDArray[np.float64]
+
+SINGLE = (np.dtype("float16"), np.dtype("float32"))
+"""Types of rows whose consensus is written in single precision."""
+
+
+def consensus(
+    *runs: Run,
+    up_to: ConsensusUpTo = "rigid",
+    output: str | Path | None = None,
+    components: int | float | None = None,
+    held_out: float = 0.3,
+    permutations: int = 199,
+    seed: int = 0,
+    engine: Engine | str | None = None,
+    progress: Progress | None = None,
+) -> Consensus:
+    """Find the space that runs share, and say what of it appears in every run.
+
+    Runs are brought together on the fitted rows, by turning all of them onto their mean, or by
+    matching the independent components of each. On held-out rows every run is then compared with
+    the consensus of the other runs, so that no run explains itself.
+
+    Parameters
+    ----------
+    *runs
+        Two or more arrays, paths or `Embeddings`, as of `compare`.
+    up_to
+        ``"rigid"`` turns the runs (generalised Procrustes), ``"similarity"`` also scales them, and
+        ``"ica"`` matches their independent components by signed permutations.
+    output
+        File to write the consensus of every row to, with the ids and columns of the first run: the
+        mean of the runs along its principal axes, or the means of matched components, scaled to
+        unit variance.
+    components
+        For ``"ica"``: components of each run, a number or the share of the variance they shall
+        reach; all by default.
+    held_out
+        Fraction of the rows the consensus is judged on and not fitted to; 0 leaves it unjudged.
+    permutations
+        Random pairings of the held-out rows behind the p-values.
+    seed
+        Seed of every random choice.
+    engine
+        Engine of the passes, as an object or by name.
+    progress
+        What long work reports to.
+
+    Returns
+    -------
+    Consensus
+        The runs, the components of their consensus, and which appear in every run.
+
+    Raises
+    ------
+    InputError
+        If the runs cannot be used as given, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> rows = rng.laplace(size=(400, 3))
+    >>> turns = [np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(3)]
+    >>> consensus(*(rows @ turn for turn in turns)).in_every_run
+    (0, 1, 2)
+    """
+    started = time.perf_counter()
+    _check_options(up_to, components, held_out, permutations, seed)
+    engine, progress = choose_engine(engine), progress or SilentProgress()
+    given = as_embeddings(runs)
+    if len(given) < 2:
+        message = f"a consensus needs two runs or more, not {len(given)}."
+        raise InputError(message)
+    inputs = [run for run in runs if isinstance(run, str | Path)]
+    inputs += [run.rows.path for run in given if isinstance(run.rows, BlockRows)]
+    prefix = "ica" if up_to == "ica" else "consensus"
+    if output is not None:
+        check_output(output, inputs=inputs)
+        _refuse_own_array(Path(output), given, prefix)
+    embeddings, findings = match_rows(given)
+    placed = place_runs(engine, embeddings)
+    with blas_threads_for(max(run.n_features for run in embeddings)):
+        surveys = survey_runs(engine, placed)
+        split = split_rows(engine, [run.rows for run in placed], held_out, seed)
+        space = _fit(engine, placed, surveys, split, up_to, components, seed, progress)
+        rows = judged_rows(engine, placed, split)
+        explained, reproduced = _judge(rows, space, permutations, seed, progress)
+        if up_to == "ica":
+            order = _most_reproducible_first(space, reproduced)
+            space = space.arranged(order, np.ones(len(order)))
+            reproduced = reproduced.arranged(order) if reproduced else None
+        signs = upright(engine, placed, space, split)
+        space = space.arranged(np.arange(len(signs)), signs)
+        if output is not None:
+            with progress.task("write", 1) as advance:
+                writer = _open(output, embeddings, space, inputs, prefix, up_to)
+                with writer as out:
+                    write_rows(engine, placed, space, out)
+                advance(1)
+    names = ", ".join(run.name for run in embeddings)
+    return consensus_result(
+        embeddings,
+        space,
+        split,
+        explained,
+        reproduced,
+        up_to=up_to,
+        asked=held_out,
+        n_judged=len(rows[0]) if rows else 0,
+        findings=[*findings, *remarks_on_rows(embeddings, surveys, space, split, rows)],
+        provenance=Provenance(
+            call=f"upto.consensus({names}, up_to={up_to!r}, components={components}, "
+            f"held_out={held_out:g}, permutations={permutations}, seed={seed})",
+            seed=seed,
+            engine=engine.name,
+            seconds=time.perf_counter() - started,
+            versions=library_versions(),
+        ),
+    )
+
+
+def _check_options(
+    up_to: str, components: int | float | None, held_out: float, permutations: int, seed: int
+) -> None:
+    if up_to not in get_args(ConsensusUpTo):
+        names = ", ".join(get_args(ConsensusUpTo))
+        message = f"there is no consensus up to {up_to!r}: choose one of {names}."
+        raise InputError(message)
+    if components is not None and up_to != "ica":
+        message = (
+            f"components is {components}, but a consensus up to {up_to} keeps every direction: "
+            "leave it out, or choose ica."
+        )
+        raise InputError(message)
+    Settings(n_components=components)
+    Options(
+        up_to=Group.RIGID,
+        held_out=held_out,
+        tolerance=0.0,
+        permutations=permutations,
+        refits=0,
+        ica=False,
+        seed=seed,
+    )
+
+
+def _refuse_own_array(target: Path, runs: Sequence[Embeddings], prefix: str) -> None:
+    """Refuse to replace an array of an AnnData file that is a run."""
+    key = f"obsm/X_{prefix}"
+    for run in runs:
+        rows = run.rows
+        if (
+            isinstance(rows, ArrayRows)
+            and rows.key == key
+            and rows.path.resolve() == target.expanduser().resolve()
+        ):
+            message = (
+                f"{target} holds {run.name} where the consensus would be written, as {key}: write "
+                "to another file."
+            )
+            raise InputError(message)
+
+
+def _fit(
+    engine: Engine,
+    runs: Sequence[Embeddings],
+    surveys: Sequence[Survey],
+    split: Split,
+    up_to: ConsensusUpTo,
+    components: int | float | None,
+    seed: int,
+    progress: Progress,
+) -> Space:
+    count = len(runs)
+    with progress.task("gather moments", count + count * (count - 1) // 2) as advance:
+        gathered = gather(engine, runs, surveys, split, advance)
+    if up_to != "ica":
+        return turned_space(gathered, scaled=up_to == "similarity")
+    with progress.task("find components", count) as advance:
+        unmixings = unmix_runs(engine, runs, gathered, split, components, seed, advance)
+    return matched_space(gathered, unmixings)
+
+
+def _judge(
+    rows: Sequence[Float], space: Space, permutations: int, seed: int, progress: Progress
+) -> tuple[list[Explained], Reproduced | None]:
+    if not rows:
+        return [], None
+    explained = []
+    with progress.task("judge", len(rows) + 1) as advance:
+        for run in range(len(rows)):
+            explained.append(explain(rows, space, run, permutations=permutations, seed=seed))
+            advance(1)
+        reproduced = reproduce(rows, space, seed=seed)
+        advance(1)
+    return explained, reproduced
+
+
+def _most_reproducible_first(space: Space, reproduced: Reproduced | None) -> NDArray[np.intp]:
+    # What is not judged is ordered by the fitted rows: the less alike, the larger the factor.
+    falling = -space.factor if reproduced is None else np.nan_to_num(reproduced.means, nan=-1.0)
+    return np.argsort(-falling, kind="stable")
+
+
+def _open(
+    output: str | Path,
+    runs: Sequence[Embeddings],
+    space: Space,
+    inputs: list[str | Path],
+    prefix: str,
+    up_to: str,
+) -> Writer:
+    single = all(np.dtype(run.rows.dtype) in SINGLE for run in runs)
+    return open_writer(
+        output,
+        runs[0],
+        len(space.factor),
+        dtype="float32" if single else "float64",
+        prefix=prefix,
+        inputs=inputs,
+        stored={"consensus_of": ", ".join(run.name for run in runs), "up_to": up_to},
+    )

@@ -1,0 +1,175 @@
+"""Scores of all pairs of layers to matrices, closest layers and layers side by side."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.assess import calibrating
+from upto.core import Counterpart, LayerPair, LayerStep
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from upto.assess.scoring import Scored
+    from upto.core.layers import Alignment
+
+Float = NDArray[np.float64]
+Cell = tuple[int, int]
+_TIED = 1e-9
+"""Values closer than this are called equal: a layer that changes nothing equals the one before."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Sides:
+    """Two runs whose layers meet: names of both and the names of their layers."""
+
+    first: str
+    second: str
+    first_layers: tuple[str, ...]
+    second_layers: tuple[str, ...]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether both are the same run."""
+        return self.first == self.second
+
+    @property
+    def aligned_by(self) -> Alignment:
+        """What decides which layers stand side by side."""
+        if self.is_own:
+            return "next"
+        return "name" if {*self.first_layers} == {*self.second_layers} else "depth"
+
+    def beside(self, layer: int) -> int | None:
+        """Return the position of the layer of the second run that stands beside one of the first.
+
+        Depth is the share of the way from the first layer to the last; a run of one layer is at
+        its end.
+        """
+        if self.is_own:
+            return layer + 1 if layer + 1 < len(self.second_layers) else None
+        if self.aligned_by == "name":
+            return self.second_layers.index(self.first_layers[layer])
+        last = len(self.first_layers) - 1
+        depth = layer / last if last else 1.0
+        return math.floor(depth * (len(self.second_layers) - 1) + 0.5)
+
+
+def layer_pair(sides: Sides, scored: Mapping[Cell, Scored], measure: str) -> LayerPair:
+    """Say what the scores of two runs, by one measure, say of their layers.
+
+    Parameters
+    ----------
+    sides
+        The runs.
+    scored
+        The score of a layer of the first run and one of the second, by their positions; a
+        symmetric measure of a run with itself may give each pair once.
+    measure
+        What they were scored by.
+    """
+    family = [*scored.values()]
+    adjusted = dict(zip(scored, _adjusted(family), strict=True))
+    limits = dict(zip(scored, family_limits(family), strict=True))
+    cells = {cell: cell for cell in scored}
+    if sides.is_own:
+        cells = {(j, i): (i, j) for i, j in scored if (j, i) not in scored} | cells
+
+    def matrix(numbers: Mapping[Cell, float | None]) -> tuple[tuple[float | None, ...], ...]:
+        return tuple(
+            tuple(
+                numbers[cells[i, j]] if (i, j) in cells else None
+                for j in range(len(sides.second_layers))
+            )
+            for i in range(len(sides.first_layers))
+        )
+
+    closest, along = [], []
+    for layer in range(len(sides.first_layers)):
+        row = {j: cells[i, j] for i, j in sorted(cells) if i == layer}
+        beside = sides.beside(layer)
+        if row:
+            closest.append(_closest(layer, row, beside, scored, adjusted))
+        if beside is not None and beside in row:
+            cell = row[beside]
+            along.append(
+                LayerStep(
+                    layer=layer,
+                    beside=beside,
+                    value=calibrating.interval(scored[cell]),
+                    chance=calibrating.chance(scored[cell]),
+                    limit=limits[cell],
+                    p_value=adjusted[cell],
+                )
+            )
+    return LayerPair(
+        first=sides.first,
+        second=sides.second,
+        measure=measure,
+        aligned_by=sides.aligned_by,
+        value=matrix({cell: each.value for cell, each in scored.items()}),
+        limit=matrix(limits),
+        p_value=matrix(adjusted),
+        closest=tuple(closest),
+        along=tuple(along),
+    )
+
+
+def _closest(
+    layer: int,
+    row: Mapping[int, Cell],
+    beside: int | None,
+    scored: Mapping[Cell, Scored],
+    adjusted: Mapping[Cell, float],
+) -> Counterpart:
+    sign = scored[next(iter(row.values()))].measure.oriented(1.0)
+    values = {j: sign * scored[cell].value for j, cell in row.items()}
+    best = max(values, key=values.__getitem__)
+    if beside in values and values[beside] >= values[best] - _TIED:
+        best = beside
+    halves = sign * np.stack([scored[cell].halves for cell in row.values()])
+    share = None
+    if halves.shape[1]:
+        own = halves[list(row).index(best)]
+        share = float(np.mean(own >= halves.max(axis=0) - _TIED))
+    return Counterpart(
+        layer=layer,
+        closest=best,
+        value=calibrating.interval(scored[row[best]]),
+        p_value=adjusted[row[best]],
+        share=share,
+    )
+
+
+def _adjusted(family: Sequence[Scored]) -> list[float]:
+    return calibrating.adjusted_p_values(family) if family else []
+
+
+def family_limits(family: Sequence[Scored]) -> list[float | None]:
+    """Return what each score of a family must beat for 5 %, having looked at all of them.
+
+    Random pairings are standardised score by score; in 5 % of them the largest of the family is
+    beyond the limit. None where there are too few pairings.
+    """
+    if not family:
+        return []
+    measure, count = family[0].measure, len(family[0].null)
+    allowed = math.floor(calibrating.LEVEL * (count + 1) + _TIED)
+    if allowed == 0:
+        return [None] * len(family)
+    sign = measure.oriented(1.0)
+    null: Float = sign * np.stack([each.null for each in family])
+    mean, spread = null.mean(axis=1), null.std(axis=1)
+    away = np.divide(
+        null - mean[:, None],
+        spread[:, None],
+        out=np.zeros_like(null),
+        where=spread[:, None] > _TIED,
+    )
+    beyond = np.sort(away.max(axis=0))[-allowed]
+    return [measure.within(sign * float(value)) for value in mean + beyond * spread]

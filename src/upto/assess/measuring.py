@@ -1,0 +1,324 @@
+"""How similar runs are by any measures, beside what chance gives."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.assess import calibrating, saying
+from upto.assess.comparing import as_embeddings
+from upto.assess.prepare import place_runs, survey_runs
+from upto.assess.sampling import Sample, check_options, choose_rows, order_of_content
+from upto.assess.scoring import Scored, score_pairs
+from upto.assess.seeing import families_of
+from upto.assess.split import split_rows, take_rows
+from upto.assess.strata import alone, strata_of, with_strata
+from upto.assess.together import mean_over_pairs, order_of_runs
+from upto.core import (
+    Finding,
+    InputError,
+    MeasuredRun,
+    MeasureSummary,
+    Provenance,
+    SilentProgress,
+    Similarities,
+    Similarity,
+    library_versions,
+    unique_findings,
+)
+from upto.engines import choose_engine
+from upto.load import match_rows
+from upto.measure.catalogue import DEFAULT_MEASURES, find_measures
+from upto.measure.kinds import Change, Measure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from upto.assess.comparing import Run
+    from upto.core import Progress
+    from upto.engines.base import Engine
+
+
+def similarity(
+    *runs: Run,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    held_out: float = 0.5,
+    permutations: int = 200,
+    half_samples: int = 50,
+    within: str | ArrayLike | None = None,
+    max_rows: int = 2048,
+    seed: int = 0,
+    engine: Engine | str | None = None,
+    progress: Progress | None = None,
+) -> Similarities:
+    """Score every pair of runs by measures, each value beside what chance gives.
+
+    Chance is what the same rows give when they are paired at random. All measures see the same
+    rows, and those that fit something fit it on some and are scored on others.
+
+    Parameters
+    ----------
+    *runs
+        Arrays, paths (also ``"file.npz::key"`` and TOML manifests) or `Embeddings`. Rows are
+        matched by ids where all runs have them, else by position.
+    measures
+        Names of measures, with a parameter after a colon as in ``"svcca:20"``; ``"all"`` means
+        every one.
+    held_out
+        Fraction of the rows that fitted measures are scored on and not fitted to. Which rows
+        depends on their content and the seed only. With 0, everything is in sample.
+    permutations
+        Random pairings behind chance and p-values; with few rows, all pairings.
+    half_samples
+        Halves of the rows behind each interval; 0 leaves intervals out.
+    within
+        A class for every row, or the name of a column of a run, such as a batch: rows are paired at
+        random within it, so that chance agrees on it too.
+    max_rows
+        Rows to use, chosen by their content.
+    seed
+        Seed of every random choice.
+    engine
+        Engine of the passes, as an object or by name.
+    progress
+        What long work reports to.
+
+    Raises
+    ------
+    InputError
+        If the runs cannot be compared as given, or there is no such measure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> first = rng.normal(size=(200, 4))
+    >>> found = similarity(first, first @ rng.normal(size=(4, 3)), measures="linear-cka")
+    >>> found.rows[0].is_beyond_chance
+    True
+    """
+    started = time.perf_counter()
+    check_options(held_out, permutations, half_samples, max_rows, seed)
+    wanted = _measures(measures)
+    engine, progress = choose_engine(engine), progress or SilentProgress()
+    given = as_embeddings(runs)
+    if len(given) < 2:
+        message = f"a similarity needs two runs or more, not {len(given)}."
+        raise InputError(message)
+    column, given = with_strata(within, given)
+    matched, found = match_rows(given)
+    with progress.task("read runs", 3) as advance:
+        placed = place_runs(engine, matched)
+        surveys = survey_runs(engine, placed)
+        advance(1)
+        split = split_rows(engine, [run.rows for run in placed], held_out, seed)
+        advance(1)
+        strata = strata_of(column, matched)
+        index = choose_rows(split, strata, max_rows)
+        rows = [take_rows(engine, run.rows, index) for run in placed]
+        advance(1)
+    places = order_of_content(rows, seed)
+    sample = Sample(
+        runs=tuple(
+            MeasuredRun(
+                name=run.name,
+                n_features=run.n_features,
+                n_dead=int((survey.low == survey.high).sum()),
+                layer=run.layer,
+                seed=run.seed,
+            )
+            for run, survey in zip(matched, surveys, strict=True)
+        ),
+        rows=tuple(rows[place] for place in places),
+        places=places,
+        parts=split.parts[index],
+        strata=None if strata is None else strata[index],
+        within=column,
+        n_samples=len(matched[0]),
+        n_repeats=split.n_duplicates,
+        asked=held_out,
+    )
+    _refuse_no_pairing(sample)
+    scored, refused = _score(sample, wanted, permutations, half_samples, seed, progress)
+    names = ", ".join(run.name for run in matched)
+    listed = ", ".join(measure.name for measure in wanted)
+    return _result(
+        sample,
+        scored,
+        [*found, *refused],
+        Provenance(
+            call=f"upto.similarity({names}, measures=[{listed}], held_out={held_out:g}, "
+            f"permutations={permutations}, half_samples={half_samples}, within={column}, "
+            f"max_rows={max_rows}, seed={seed})",
+            seed=seed,
+            engine=engine.name,
+            seconds=time.perf_counter() - started,
+            versions=library_versions(),
+        ),
+    )
+
+
+def _measures(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
+    if isinstance(measures, str | Measure):
+        measures = (measures,)
+    found: dict[str, Measure] = {}
+    for each in measures:
+        for measure in (each,) if isinstance(each, Measure) else find_measures([each]):
+            found[measure.name] = measure
+    if not found:
+        message = "no measure is asked for: name at least one."
+        raise InputError(message)
+    return tuple(found.values())
+
+
+def _refuse_no_pairing(sample: Sample) -> None:
+    if sample.within and alone(sample.cells) == sample.n_used:
+        message = (
+            f"none of {sample.n_used} rows within {sample.within} has another to change places "
+            "with, so there is no chance to compare with: use more rows, or fewer classes."
+        )
+        raise InputError(message)
+
+
+def _score(
+    sample: Sample,
+    measures: Sequence[Measure],
+    permutations: int,
+    half_samples: int,
+    seed: int,
+    progress: Progress,
+) -> tuple[dict[str, list[Scored]], list[Finding]]:
+    """Score measures by family; one that needs more rows is left out, unless it is the only one."""
+    count = len(sample.rows)
+    directed = [(i, j) for i in range(count) for j in range(count) if i != j]
+    found: dict[str, list[Scored]] = {}
+    refused: dict[str, str] = {}
+
+    def score(some: Sequence[Measure], permutations: int, half_samples: int) -> list[Scored]:
+        is_symmetric = all(measure.symmetric for measure in some)
+        return score_pairs(
+            sample.rows,
+            [(i, j) for i, j in directed if i < j] if is_symmetric else directed,
+            some,
+            parts=sample.parts,
+            strata=sample.strata,
+            permutations=permutations,
+            half_samples=half_samples,
+            seed=seed,
+            progress=progress,
+        )
+
+    def usable(some: Sequence[Measure]) -> Iterator[Measure]:
+        for measure in some:
+            try:
+                score([measure], 1, 0)
+            except InputError as error:
+                refused[measure.name] = str(error)
+            else:
+                yield measure
+
+    for family in families_of(measures):
+        try:
+            scored = score(family.measures, permutations, half_samples)
+        except InputError:
+            left = list(usable(family.measures))
+            scored = score(left, permutations, half_samples) if left else []
+        for each in scored:
+            if each.first < each.second or not each.measure.symmetric:
+                found.setdefault(each.measure.name, []).append(each)
+    if not found:
+        raise InputError(next(iter(refused.values())))
+    findings = [
+        Finding(code="UP026", message=f"{name}: {reason}") for name, reason in refused.items()
+    ]
+    return {each.name: found[each.name] for each in measures if each.name in found}, findings
+
+
+def _result(
+    sample: Sample,
+    scored: dict[str, list[Scored]],
+    found: Sequence[Finding],
+    provenance: Provenance,
+) -> Similarities:
+    rows: list[Similarity] = []
+    for own in scored.values():
+        rows += _rows(sample, own)
+    example = next(iter(scored.values()))[0]
+    result = Similarities(
+        runs=sample.runs,
+        n_samples=sample.n_samples,
+        n_used=sample.n_used,
+        n_held_out=sample.n_held_out,
+        n_pairings=len(example.null),
+        complete=example.complete,
+        within=sample.within,
+        measures=tuple(_summary(sample, own, provenance.seed) for own in scored.values()),
+        rows=tuple(rows),
+        verdict="",
+        findings=(),
+        provenance=provenance,
+    )
+    remarks = saying.findings(
+        result,
+        asked=sample.asked,
+        n_repeats=sample.n_repeats,
+        n_alone=0 if sample.strata is None else alone(sample.cells),
+        same=sample.equal_runs(),
+    )
+    return replace(
+        result,
+        verdict=saying.verdict(result),
+        findings=unique_findings([*found, *remarks]),
+    )
+
+
+def _rows(sample: Sample, scored: list[Scored]) -> list[Similarity]:
+    adjusted = calibrating.adjusted_p_values(scored)
+    placed = []
+    for each, p in zip(scored, adjusted, strict=True):
+        places = sample.places[each.first], sample.places[each.second]
+        first, second = sorted(places) if each.measure.symmetric else places
+        row = Similarity(
+            first=sample.runs[first].name,
+            second=sample.runs[second].name,
+            measure=each.measure.name,
+            value=calibrating.interval(each),
+            chance=calibrating.chance(each),
+            limit=calibrating.chance_limit(each),
+            calibrated=calibrating.calibrated(each),
+            p_value=calibrating.p_value(each),
+            adjusted=p,
+        )
+        placed.append((first, second, row))
+    return [row for *_, row in sorted(placed, key=lambda each: each[:2])]
+
+
+def _summary(sample: Sample, scored: list[Scored], seed: int) -> MeasureSummary:
+    measure, count = scored[0].measure, len(sample.runs)
+    values = np.zeros((count, count))
+    for each in scored:
+        values[each.first, each.second] = each.value
+        if measure.symmetric:
+            values[each.second, each.first] = each.value
+    back = np.argsort(sample.places)
+    return MeasureSummary(
+        name=measure.name,
+        title=measure.title,
+        says=measure.says,
+        source=measure.source,
+        low=measure.low if math.isfinite(measure.low) else None,
+        high=measure.high if math.isfinite(measure.high) else None,
+        closer=measure.closer,
+        symmetric=measure.symmetric,
+        metric=measure.metric,
+        ignores=tuple(change.value for change in Change if change in measure.ignores),
+        held_out=scored[0].held_out,
+        mean=mean_over_pairs(values, measure, seed),
+        order=order_of_runs(values[np.ix_(back, back)], measure),
+    )

@@ -1,0 +1,252 @@
+"""What of a common space each run shows, judged on rows that it was not fitted to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.align import AffineMap
+from upto.assess.intervals import LEVEL as COVERAGE
+from upto.assess.intervals import MIN_ROWS
+from upto.assess.nulls import PAIRED_ROWS, pairing_p_values, smallest_p_value
+from upto.assess.split import Split, take_rows
+from upto.assess.verdict import LEVEL
+from upto.core import Embeddings, Estimate, random_stream
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.align.consensus import Prediction
+    from upto.assess.spaces import Space
+    from upto.engines.base import Engine
+
+Float = NDArray[np.float64]
+
+JUDGED_ROWS, JUDGED_BYTES = 20_000, 2**28
+"""Held-out rows of all runs that are judged on: how many, and the memory they may take."""
+CHANCE = 0.99
+"""Quantile of the best matches with shuffled rows above which a component appears in a run."""
+CHANCE_MATCHES, MIN_SHUFFLES = 2000, 3
+"""Best matches behind the chance limit at least, and shuffles of the rows at least."""
+_NORMAL_QUANTILE = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Explained:
+    """How much of a run the others explain, beside what they explain of rows drawn at random.
+
+    `robust` is the share without the outermost rows, if that is smaller: one far row that runs
+    share would otherwise make unrelated ones belong together.
+    """
+
+    share: Estimate
+    robust: float
+    chance: float
+    p_value: float | None
+
+    @property
+    def belongs(self) -> bool | None:
+        """Whether the others explain anything, and more than chance does."""
+        return None if self.p_value is None else self.p_value <= LEVEL and self.robust > 0
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Reproduced:
+    """How each run shows each coordinate: runs by coordinates, NaN where a run has none.
+
+    `means` are over the runs, NaN where no two have the coordinate.
+    """
+
+    correlations: Float
+    means: Float
+    lows: Float
+    highs: Float
+    limit: float
+
+    @property
+    def appears(self) -> NDArray[np.bool_]:
+        """Which runs show which coordinates."""
+        return np.nan_to_num(self.correlations) > self.limit
+
+    def arranged(self, order: NDArray[np.intp]) -> Reproduced:
+        """Return the coordinates in another order."""
+        return replace(
+            self,
+            correlations=self.correlations[:, order],
+            means=self.means[order],
+            lows=self.lows[order],
+            highs=self.highs[order],
+        )
+
+    def estimate(self, coordinate: int) -> Estimate | None:
+        """Return the mean correlation of a coordinate with its interval."""
+        value, low, high = (
+            float(values[coordinate]) for values in (self.means, self.lows, self.highs)
+        )
+        return None if np.isnan(value) else Estimate(value=value, low=low, high=high)
+
+
+def judged_rows(engine: Engine, runs: Sequence[Embeddings], split: Split) -> tuple[Float, ...]:
+    """Bring held-out rows of every run into memory, in key order; none where they are too few.
+
+    Rows that repeat another in every run are left out: they are no new evidence.
+    """
+    width = sum(run.n_features for run in runs)
+    index = split.distinct_held_out(min(JUDGED_ROWS, max(JUDGED_BYTES // (8 * width), 400)))
+    if len(index) < MIN_ROWS:
+        return ()
+    return tuple(take_rows(engine, run.rows, index) for run in runs)
+
+
+def explain(
+    rows: Sequence[Float], space: Space, run: int, *, permutations: int, seed: int
+) -> Explained:
+    """Predict the rows of a run by the others, by maps that were fitted to other rows."""
+    target = rows[run] - space.means[run]
+    predicted = predict(rows, space, space.predict(run))
+    share = explained_share(target, predicted)
+    away = np.linalg.norm(target - np.median(target, axis=0), axis=1)
+    inner = np.argsort(away, kind="stable")[: len(target) - -(-len(target) // 100)]
+    return Explained(
+        share=share,
+        robust=min(share.value, explained_share(target[inner], predicted[inner]).value),
+        chance=chance_share(target, predicted),
+        p_value=_p_value(target, predicted, permutations, seed),
+    )
+
+
+def predict(rows: Sequence[Float], space: Space, prediction: Prediction) -> Float:
+    """Return the rows of a run, less their mean, as the others predict them."""
+    pieces = [(rows[i] - space.means[i]) @ matrix for i, matrix in prediction.maps.items()]
+    predicted: Float = np.sum(pieces, axis=0) @ prediction.back
+    return predicted
+
+
+def explained_share(target: Float, predicted: Float) -> Estimate:
+    """Return the share of the variance of rows that is explained, with an interval over rows.
+
+    The interval is that of the logarithm of what is left, so it never reaches beyond 1.
+    """
+    left = np.sum((target - predicted) ** 2, axis=1)
+    spread = np.sum((target - target.mean(axis=0)) ** 2, axis=1)
+    total = float(spread.sum())
+    if total <= 0:
+        return Estimate(value=0.0)
+    share = float(left.sum()) / total
+    if share <= 0:
+        return Estimate(value=1.0, low=1.0, high=1.0, level=COVERAGE)
+    influence = (left - share * spread) / (spread.mean() * share)
+    half = _NORMAL_QUANTILE * float(influence.std(ddof=1)) / np.sqrt(len(target))
+    low, high = 1 - share * np.exp(half), 1 - share * np.exp(-half)
+    return Estimate(value=1 - share, low=float(low), high=float(high), level=COVERAGE)
+
+
+def chance_share(target: Float, predicted: Float) -> float:
+    """Return what is explained of rows drawn at random: the mean over all pairings, exactly."""
+    centred = target - target.mean(axis=0)
+    total = float(np.vdot(centred, centred))
+    off = target.mean(axis=0) - predicted.mean(axis=0)
+    own = predicted - predicted.mean(axis=0)
+    left = total + float(np.vdot(own, own)) + len(target) * float(np.vdot(off, off))
+    return 1 - left / total if total > 0 else 0.0
+
+
+def _p_value(target: Float, predicted: Float, permutations: int, seed: int) -> float | None:
+    target, predicted = target[:PAIRED_ROWS], predicted[:PAIRED_ROWS]
+    if smallest_p_value(len(target), permutations) > LEVEL:
+        return None
+    width = target.shape[1]
+    as_they_are = AffineMap(
+        source_mean=np.zeros(width),
+        target_mean=np.zeros(width),
+        scale=np.ones(width),
+        index=np.arange(width),
+    )
+    (value,) = pairing_p_values(
+        [as_they_are], predicted, target, permutations=permutations, seed=seed
+    )
+    return value
+
+
+def reproduce(rows: Sequence[Float], space: Space, *, seed: int) -> Reproduced:
+    """Correlate the coordinates of every run with the mean of the other runs'."""
+    scores = [
+        (own - mean) @ matrix
+        for own, mean, matrix in zip(rows, space.means, space.matrices, strict=True)
+    ]
+    summed = np.sum(scores, axis=0)
+    count = space.present.sum(axis=0)
+    # Every coordinate of a run beside its mean over the others, both of unit variance.
+    pairs = [
+        (standardised(own), standardised((summed - own) / np.maximum(count - has, 1)))
+        for own, has in zip(scores, space.present, strict=True)
+    ]
+    known = space.present & (count > 1)
+    correlations = np.stack([np.mean(own * others, axis=0) for own, others in pairs])
+    means, lows, highs = mean_correlations(pairs, correlations, known)
+    return Reproduced(
+        correlations=np.where(known, np.abs(correlations), np.nan),
+        means=means,
+        lows=lows,
+        highs=highs,
+        limit=chance_limit(pairs, known, seed),
+    )
+
+
+def standardised(values: Float) -> Float:
+    """Return columns of mean 0 and variance 1; those that do not vary are all zero."""
+    centred = values - values.mean(axis=0)
+    deviation = np.sqrt(np.mean(centred**2, axis=0))
+    alive = deviation > 1e-12 * np.abs(values).max(axis=0, initial=0.0)
+    unit: Float = np.divide(centred, deviation, out=np.zeros_like(centred), where=alive)
+    return unit
+
+
+def mean_correlations(
+    pairs: Sequence[tuple[Float, Float]], correlations: Float, known: NDArray[np.bool_]
+) -> tuple[Float, Float, Float]:
+    """Return the mean |correlation| over runs of each coordinate, and the ends of its interval.
+
+    The interval follows from the influence of each row on the correlations of all runs together,
+    on Fisher's scale.
+    """
+    n_rows = len(pairs[0][0])
+    n_known = np.maximum(known.sum(axis=0), 1)
+    influence = np.zeros_like(pairs[0][0])
+    for (own, others), r, has in zip(pairs, correlations, known, strict=True):
+        influence += np.sign(r) * has * (own * others - r * (own**2 + others**2) / 2)
+    error = np.sqrt(np.mean((influence / n_known) ** 2, axis=0) / n_rows)
+    mean = np.sum(np.abs(correlations) * known, axis=0) / n_known
+    within = np.minimum(mean, 1 - 1e-12)
+    half = _NORMAL_QUANTILE * error / (1 - within**2)
+    low = np.minimum(np.maximum(np.tanh(np.arctanh(within) - half), 0.0), mean)
+    high = np.maximum(np.tanh(np.arctanh(within) + half), mean)
+    none = known.sum(axis=0) == 0
+    mean[none] = np.nan
+    return mean, low, high
+
+
+def chance_limit(
+    pairs: Sequence[tuple[Float, Float]], known: NDArray[np.bool_], seed: int
+) -> float:
+    """Return the correlation that the best of all matches with shuffled rows seldom exceeds.
+
+    The rows of a run are shuffled against the mean of the others, and each of its coordinates may
+    choose the best match of all. Every run has the same shuffles, so that the limit does not
+    depend on the order of runs.
+    """
+    n_rows = len(pairs[0][0])
+    matches = max(int(known.sum()), 1)
+    shuffles = max(MIN_SHUFFLES, -(-CHANCE_MATCHES // matches))
+    rng = random_stream(seed, "shuffled components")
+    best = []
+    for _ in range(shuffles):
+        order = rng.permutation(n_rows)
+        for (own, others), has in zip(pairs, known, strict=True):
+            if has.any():
+                correlation = np.abs(own[order][:, has].T @ others[:, has]) / n_rows
+                best.append(correlation.max(axis=1))
+    return float(np.quantile(np.concatenate(best), CHANCE)) if best else 1.0

@@ -1,0 +1,131 @@
+"""Sentences about similarities: the verdict and the findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from upto.assess.calibrating import LEVEL
+from upto.assess.intervals import MIN_ROWS
+from upto.assess.scoring import MIN_HALF
+from upto.core import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from upto.core import MeasureSummary, Similarities
+
+SHOWN_MEASURES, LISTED_MEASURES = 3, 8
+"""Measures named in the verdict and in a finding."""
+
+
+def verdict(result: Similarities) -> str:
+    """Say in a sentence which pairs are closer than chance, and how similar they are."""
+    shown = result.measures[:SHOWN_MEASURES]
+    left = len(result.measures) - len(shown)
+    more = f", and so on for {left} more measures" if left else ""
+    if len(result.runs) == 2:
+        first, second = (run.name for run in result.runs)
+        close = [each for each in result.measures if _count(result, each)[0]]
+        many = len(result.measures)
+        by = f"{len(close)} of {many} measures" if many > 1 else shown[0].title
+        is_close = "closer than chance" if close else "no closer than chance"
+        by = by if close or many == 1 else f"any of {many} measures"
+        values = ", ".join(f"{_in_list(each, many)}{_pair(result, each)}" for each in shown)
+        return f"{first} and {second} are {is_close} by {by}: {values}{more}."
+    said: list[str] = []
+    for each in shown:
+        close_pairs, pairs = _count(result, each)
+        kind = " pairs" if not said else ""
+        said.append(f"{close_pairs} of {pairs}{kind} by {each.title} (mean {each.mean.value:.2f})")
+    return f"{len(result.runs)} runs, closer than chance: {', '.join(said)}{more}."
+
+
+def _count(result: Similarities, measure: MeasureSummary) -> tuple[int, int]:
+    rows = result.of(measure.name)
+    return sum(row.is_beyond_chance for row in rows), len(rows)
+
+
+def _in_list(measure: MeasureSummary, count: int) -> str:
+    return f"{measure.title} " if count > 1 else ""
+
+
+def _pair(result: Similarities, measure: MeasureSummary) -> str:
+    rows = result.of(measure.name)
+    values = " and ".join(f"{row.value.value:.2f}" for row in rows)
+    levels = [row.chance for row in rows if row.chance is not None]
+    by_chance = f" (chance {sum(levels) / len(levels):.2f})" if levels else ""
+    return f"{values}{by_chance}"
+
+
+def findings(
+    result: Similarities, *, asked: float, n_repeats: int, n_alone: int, same: list[str]
+) -> Iterator[Finding]:
+    """Remark on rows, on runs and on what is within chance.
+
+    `asked` is the fraction that was to be held out, `n_repeats` rows repeat another, `n_alone` have
+    no other row in their class, and `same` names pairs of equal runs.
+    """
+    for code, message in (
+        *_of_rows(result, asked, n_repeats, n_alone),
+        *_of_runs(result, same),
+        *_of_chance(result),
+    ):
+        yield Finding(code=code, message=message)
+
+
+def _of_rows(
+    result: Similarities, asked: float, n_repeats: int, n_alone: int
+) -> Iterator[tuple[str, str]]:
+    n, used = result.n_samples, result.n_used
+    if n_repeats:
+        yield "UP007", f"{n_repeats} of {n} rows repeat another in every run and are left out."
+    if used < n - n_repeats:
+        yield "UP024", f"{used} of {n - n_repeats} rows are used."
+    if n_alone:
+        yield "UP027", f"{n_alone} of {used} rows stay where they are within {result.within}."
+    fitted = [measure.name for measure in result.measures if measure.held_out]
+    if fitted and result.n_held_out < MIN_ROWS:
+        held_out = f"{result.n_held_out} of {used} rows are held out"
+        yield "UP015", f"{held_out} for {', '.join(fitted)}."
+    if asked and not result.n_held_out:
+        yield "UP015", f"{used} rows are too few to hold some out: all values are in sample."
+    if used < 2 * MIN_HALF:
+        yield "UP015", f"{used} rows are too few for intervals."
+    n_fit = used - result.n_held_out
+    for run in result.runs:
+        if fitted and n_fit < 5 * run.n_features:
+            yield (
+                "UP001",
+                f"{n_fit} rows are fitted for {run.n_features} dimensions of {run.name}, "
+                f"{n_fit / run.n_features:.1f} for each.",
+            )
+
+
+def _of_runs(result: Similarities, same: list[str]) -> Iterator[tuple[str, str]]:
+    for run in result.runs:
+        if run.n_dead:
+            many = f"{run.n_dead} of {run.n_features} coordinates"
+            yield "UP013", f"{many} of {run.name} never change."
+    for names in same:
+        yield "UP014", f"{names} are equal in every value."
+
+
+def _of_chance(result: Similarities) -> Iterator[tuple[str, str]]:
+    if (result.n_pairings + 1) * LEVEL < 1:
+        smallest = 1 / (result.n_pairings + 1)
+        apart = f", {result.n_held_out} of them held out," if result.n_held_out else ""
+        many = f"{result.n_used} rows{apart} can be paired in {result.n_pairings + 1} ways"
+        yield "UP028", f"{many}: no p-value is below {smallest:.2g}."
+        return
+    within = []
+    for measure in result.measures:
+        close, pairs = _count(result, measure)
+        if close < pairs:
+            p = min(row.adjusted for row in result.of(measure.name))
+            many = f"{pairs - close} of {pairs} pairs" if pairs > 1 else f"p = {p:.2g}"
+            within.append(f"{measure.name} ({many})")
+    if within:
+        shown = ", ".join(within[:LISTED_MEASURES])
+        left = len(within) - LISTED_MEASURES
+        more = f" and {left} more measures" if left > 0 else ""
+        yield "UP025", f"{shown}{more}."

@@ -1,0 +1,293 @@
+"""Pairs of runs to values, nulls and half-samples, for any measures.
+
+Each run is looked at once for each family of measures: those of moments after the same preparation
+share every product of rows, and a measure of relations relates the rows of a run once. A random
+pairing then only reorders what was seen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.assess.pairings import Index, Pairings, draw_halves, draw_pairings
+from upto.assess.seeing import Family, families_of
+from upto.core import InputError, SilentProgress
+from upto.engines import blas_threads_for
+from upto.measure.kinds import Measure, MomentMeasure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from upto.core import Progress
+
+    Over = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
+    """What `map` does."""
+
+Float = NDArray[np.float64]
+Pair = tuple[int, int]
+Directions = tuple[bool, ...]
+
+MIN_HALF = 10
+"""Half-samples of fewer rows give no interval."""
+VIEW_BYTES = 2**30
+"""What may be held of all runs at a time; with more, runs are looked at again."""
+_CHUNK = 8
+"""Pairings a thread scores at a time."""
+_THREADED_SIZE = 2**12
+"""Numbers in the rows of a run from which on threads are started."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Scored:
+    """One measure of one pair of runs.
+
+    `null` holds the values of random pairings, never that of the true one: the same pairings in the
+    same order for every pair and measure of a call, so that maxima over them may be taken. Where
+    `complete`, there are no other pairings. `halves` holds the values of half-samples, and is empty
+    where half the rows are too few.
+    """
+
+    first: int
+    second: int
+    measure: Measure
+    value: float
+    halves: Float
+    null: Float
+    complete: bool
+    held_out: bool
+
+
+def score_pairs(
+    rows: Sequence[Float],
+    pairs: Sequence[Pair],
+    measures: Sequence[Measure],
+    *,
+    parts: NDArray[Any] | None = None,
+    strata: NDArray[Any] | None = None,
+    permutations: int = 200,
+    half_samples: int = 50,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> list[Scored]:
+    """Score pairs of runs by measures, with random pairings and half-samples.
+
+    Draws follow the positions of rows, and of a pair the run that comes later in `rows` is
+    permuted: what does not depend on the order of rows and runs is up to whoever orders them.
+
+    Parameters
+    ----------
+    rows
+        Finite rows of every run, in float64; row i of each describes the same sample.
+    pairs
+        Positions in `rows` of the runs to score, first and second.
+    measures
+        What they are scored by.
+    parts
+        For every row 1 where it is held out, else 0: fitted measures are fitted on rows of part 0
+        and scored on rows of part 1; the others see all rows. Without any 1, and by default, all
+        is in sample.
+    strata
+        For every row a class: rows are paired at random within their class only.
+    permutations
+        Random pairings behind each null; all pairings where there are no more.
+    half_samples
+        Half-samples behind each interval.
+    seed
+        Seed of the draws.
+    progress
+        What long work reports to.
+
+    Returns
+    -------
+    list of Scored
+        For every pair, every measure, in the order given.
+
+    Raises
+    ------
+    InputError
+        If the runs do not have the same rows, or a measure cannot be taken of so few.
+    """
+    parts = np.zeros(len(rows[0]), np.intp) if parts is None else np.asarray(parts, np.intp)
+    _check(rows, parts, strata)
+    arranged = np.argsort(parts, kind="stable")
+    parts = parts[arranged]
+    cells = parts
+    if strata is not None:
+        cells = parts + 2 * np.unique(np.asarray(strata), return_inverse=True)[1][arranged]
+    is_enough = len(parts) >= 2 * MIN_HALF
+    scoring = _Scoring(
+        rows=rows,
+        arranged=arranged,
+        parts=parts,
+        pairings=draw_pairings(cells, permutations, seed),
+        halves=draw_halves(parts, half_samples if is_enough else 0, seed),
+        jobs=_jobs(pairs),
+    )
+    families = families_of(measures)
+    steps = len(scoring.jobs) * (1 + len(scoring.pairings.orders) + len(scoring.halves))
+    found: dict[tuple[int, int, str], Scored] = {}
+    with (
+        (progress or SilentProgress()).task("score pairs", steps * len(families)) as advance,
+        blas_threads_for(0),
+        _over_threads(max(each.size for each in rows)) as over,
+    ):
+        for family in families:
+            for each in scoring.scored(family, over, advance):
+                found[each.first, each.second, each.measure.name] = each
+    return [found[first, second, each.name] for first, second in pairs for each in measures]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Scoring:
+    """What is the same for all families; `arranged` brings the held-out rows to the end."""
+
+    rows: Sequence[Float]
+    arranged: Index
+    parts: Index
+    pairings: Pairings
+    halves: list[Index]
+    jobs: dict[Pair, Directions]
+
+    def scored(
+        self, family: Family, over: Over, advance: Callable[[int], None]
+    ) -> Iterator[Scored]:
+        used = {run for job in self.jobs for run in job}
+        rows = {run: family.prepared(self.rows[run]) for run in used}
+        values, null = self._whole(family, rows, over, advance)
+        halves = self._halved(family, rows, over, advance)
+        for job, directions in self.jobs.items():
+            for place, flipped in enumerate(directions):
+                first, second = job[::-1] if flipped else job
+                for number, measure in enumerate(family.measures):
+                    is_fitted = isinstance(measure, MomentMeasure) and measure.is_fitted
+                    yield Scored(
+                        first=first,
+                        second=second,
+                        measure=measure,
+                        value=float(values[job][place, number]),
+                        halves=halves[job][place, number],
+                        null=null[job][place, number],
+                        complete=self.pairings.complete,
+                        held_out=is_fitted and bool(self.parts.any()),
+                    )
+
+    def _whole(
+        self,
+        family: Family,
+        rows: dict[int, Float],
+        over: Over,
+        advance: Callable[[int], None],
+    ) -> tuple[dict[Pair, Float], dict[Pair, Float]]:
+        values: dict[Pair, Float] = {}
+        null: dict[Pair, Float] = {}
+        n_orders = len(self.pairings.orders)
+        for jobs, views in self._tiles(family, rows, np.arange(len(self.parts)), over):
+            for job in jobs:
+                # What a view derives from its moments is derived here, before threads share it.
+                values[job] = self._scores(family, views, job)
+                null[job] = np.empty((*values[job].shape, n_orders))
+                advance(1)
+            for second in dict.fromkeys(job[1] for job in jobs):
+                own = [job for job in jobs if job[1] == second]
+                pair_at_random = partial(self._pair_at_random, family, views, own, null)
+                for done in over(pair_at_random, range(0, n_orders, _CHUNK)):
+                    advance(done)
+        return values, null
+
+    def _pair_at_random(
+        self,
+        family: Family,
+        views: dict[int, Any],
+        jobs: list[Pair],
+        null: dict[Pair, Float],
+        start: int,
+    ) -> int:
+        """Fill in a few columns of the nulls of pairs with one second run; count the scores."""
+        orders = self.pairings.orders[start : start + _CHUNK]
+        for number, order in enumerate(orders, start):
+            turned = family.turned(views[jobs[0][1]], order)
+            for job in jobs:
+                null[job][:, :, number] = family.scores(views[job[0]], turned, self.jobs[job])
+        return len(orders) * len(jobs)
+
+    def _halved(
+        self,
+        family: Family,
+        rows: dict[int, Float],
+        over: Over,
+        advance: Callable[[int], None],
+    ) -> dict[Pair, Float]:
+        found: dict[Pair, list[Float]] = {job: [] for job in self.jobs}
+        try:
+            for half in self.halves:
+                for jobs, views in self._tiles(family, rows, half, over):
+                    scores = over(partial(self._scores, family, views), jobs)
+                    for job, each in zip(jobs, scores, strict=True):
+                        found[job].append(each)
+                advance(len(self.jobs))
+        except InputError:
+            # Half the rows are too few for this measure, though all of them are not.
+            found = {job: [] for job in self.jobs}
+        count = len(family.measures)
+        return {
+            job: np.stack(each, axis=-1) if each else np.empty((len(self.jobs[job]), count, 0))
+            for job, each in found.items()
+        }
+
+    def _scores(self, family: Family, views: dict[int, Any], job: Pair) -> Float:
+        return family.scores(views[job[0]], views[job[1]], self.jobs[job])
+
+    def _tiles(
+        self, family: Family, rows: dict[int, Float], chosen: Index, over: Over
+    ) -> Iterator[tuple[list[Pair], dict[int, Any]]]:
+        """Yield jobs with the views of their runs, as many at a time as memory allows."""
+        index, n_fit = self.arranged[chosen], int((self.parts[chosen] == 0).sum())
+        size = max(family.view_bytes(len(index), own.shape[1]) for own in rows.values())
+        side = max(2, VIEW_BYTES // (2 * size))
+        tiles: dict[Pair, list[Pair]] = {}
+        for first, second in self.jobs:
+            tiles.setdefault((first // side, second // side), []).append((first, second))
+        views: dict[int, Any] = {}
+        for jobs in tiles.values():
+            needed = dict.fromkeys(run for job in jobs for run in job)
+            views = {run: views[run] for run in needed if run in views}
+            missing = [run for run in needed if run not in views]
+            seen = over(lambda run: family.view(rows[run][index], n_fit), missing)
+            views |= dict(zip(missing, seen, strict=True))
+            yield jobs, views
+
+
+@contextmanager
+def _over_threads(size: int) -> Iterator[Over]:
+    """Yield a `map` over all cores, or the plain one where starting threads would take longer."""
+    if size < _THREADED_SIZE:
+        yield map
+        return
+    with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="upto") as pool:
+        yield pool.map
+
+
+def _jobs(pairs: Iterable[Pair]) -> dict[Pair, Directions]:
+    """Join both directions of a pair, the later run second."""
+    wanted: dict[Pair, set[bool]] = {}
+    for first, second in pairs:
+        job = (min(first, second), max(first, second))
+        wanted.setdefault(job, set()).add(first > second)
+    return {job: tuple(sorted(wanted[job])) for job in sorted(wanted)}
+
+
+def _check(rows: Sequence[Float], parts: Index, strata: NDArray[Any] | None) -> None:
+    counts = {len(each) for each in (*rows, parts, *([] if strata is None else [strata]))}
+    if len(counts) > 1:
+        listed = ", ".join(str(count) for count in sorted(counts))
+        message = f"runs, parts and strata have {listed} rows: they must describe the same samples."
+        raise InputError(message)

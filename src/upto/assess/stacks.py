@@ -1,0 +1,114 @@
+"""Runs as stacks of layers, however they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from upto.assess.comparing import as_embeddings
+from upto.core import Embeddings, InputError
+from upto.load.layered import read_layers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    LayersOfRun = Embeddings | Mapping[str, ArrayLike] | str | Path
+
+ONLY_LAYER = "output"
+"""What the layer of a run is called that has one, without a name."""
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Stack:
+    """A run and its layers, the first one first; each knows its name."""
+
+    name: str
+    seed: int | None
+    layers: tuple[Embeddings, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the layers."""
+        return tuple(str(layer.layer) for layer in self.layers)
+
+
+def as_stacks(runs: Sequence[Any]) -> tuple[Stack, ...]:
+    """Take layers of runs in any form and group them by run.
+
+    Parameters
+    ----------
+    runs
+        Manifests, `Embeddings` that have a name and a layer, or mappings from layers to rows.
+    """
+    found: dict[tuple[Any, str], list[Embeddings]] = {}
+    folders: dict[tuple[Any, str], str] = {}
+    for position, run in enumerate(runs):
+        if isinstance(run, Embeddings):
+            found.setdefault((None, run.name), []).append(run)
+        elif isinstance(run, str | Path):
+            for each in read_layers(run):
+                key = (position, each.name)
+                found.setdefault(key, []).append(each)
+                folders[key] = Path(run).expanduser().absolute().parent.parent.name
+        elif isinstance(run, Mapping):
+            name = _ORDINALS[position] if position < len(_ORDINALS) else f"run {position + 1}"
+            found[position, name] = [_layer(name, layer, rows) for layer, rows in run.items()]
+        else:
+            message = (
+                f"run {position + 1} is {type(run).__name__}: give a manifest, a mapping from "
+                "layers to rows, or Embeddings with a name and a layer."
+            )
+            raise InputError(message)
+    names = _told_apart(list(found), folders)
+    return tuple(
+        _stack(name, layers) for name, layers in zip(names, found.values(), strict=True) if layers
+    )
+
+
+def _layer(name: str, layer: Any, rows: Any) -> Embeddings:
+    (found,) = as_embeddings([rows], names=(f"{name}, layer {layer}",))
+    return replace(found, name=name, layer=str(layer))
+
+
+def _told_apart(
+    keys: Sequence[tuple[Any, str]], folders: Mapping[tuple[Any, str], str]
+) -> list[str]:
+    """Name runs; those of different manifests that are called the same get the folder."""
+    plain = [name for _, name in keys]
+    names = [
+        f"{folders[key]}/{key[1]}" if plain.count(key[1]) > 1 and folders.get(key) else key[1]
+        for key in keys
+    ]
+    return [
+        name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})"
+        for place, name in enumerate(names)
+    ]
+
+
+def _stack(name: str, layers: list[Embeddings]) -> Stack:
+    nameless = sum(layer.layer is None for layer in layers)
+    if nameless and len(layers) > 1:
+        message = (
+            f"{name} has {len(layers)} entries, {nameless} of them without a layer: say the layer "
+            "of each."
+        )
+        raise InputError(message)
+    named = [replace(each, layer=each.layer or ONLY_LAYER) for each in layers]
+    names = [each.layer for each in named]
+    repeated = sorted({str(each) for each in names if names.count(each) > 1})
+    if repeated:
+        message = (
+            f"{name} has the layer {repeated[0]!r} {names.count(repeated[0])} times: give layers "
+            "of a run, and runs, names of their own."
+        )
+        raise InputError(message)
+    return Stack(
+        name=name,
+        seed=next((each.seed for each in named if each.seed is not None), None),
+        layers=tuple(named),
+    )

@@ -1,0 +1,63 @@
+"""Classes within which rows may be paired at random."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import Embeddings, InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Index = NDArray[np.intp]
+
+GIVEN = "the classes given"
+"""Name of the column that holds classes given as values."""
+
+
+def with_strata(
+    within: str | ArrayLike | None, runs: tuple[Embeddings, ...]
+) -> tuple[str | None, tuple[Embeddings, ...]]:
+    """Return the column of classes, and the runs; values become a column of the first run.
+
+    As a column, they stay in step when rows are matched by id.
+    """
+    if within is None:
+        return None, runs
+    if isinstance(within, str):
+        if not any(within in run.columns for run in runs):
+            known = ", ".join(dict.fromkeys(name for run in runs for name in run.columns))
+            message = f"no run has a column {within!r}; their columns are: {known or 'none'}."
+            raise InputError(message)
+        return within, runs
+    values, first = np.asarray(within), runs[0]
+    if values.ndim != 1 or len(values) != len(first):
+        message = (
+            f"within has shape {values.shape} but {first.name} has {len(first)} rows: give one "
+            "class for each row."
+        )
+        raise InputError(message)
+    return GIVEN, (replace(first, columns={**first.columns, GIVEN: values}), *runs[1:])
+
+
+def strata_of(column: str | None, runs: tuple[Embeddings, ...]) -> Index | None:
+    """Return a number for the class of each row, from the first run that has the column."""
+    if column is None:
+        return None
+    values: NDArray[Any] = next(
+        np.asarray(run.columns[column]) for run in runs if column in run.columns
+    )
+    if values.dtype.kind == "O":
+        # Missing values and text do not compare with each other.
+        values = values.astype(str)
+    codes: Index = np.unique(values, return_inverse=True)[1]
+    return codes
+
+
+def alone(cells: Index) -> int:
+    """Return how many rows have no other row to change places with."""
+    counts = np.unique(cells, return_counts=True)[1]
+    return int((counts == 1).sum())

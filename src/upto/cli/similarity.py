@@ -1,0 +1,203 @@
+"""`upto similarity RUN RUN…`: any measures of any number of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
+from upto.cli.output import complete_file, console_for, output_options
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from upto.cli.output import Output
+    from upto.core import Table
+    from upto.measure.kinds import Measure
+
+
+def _complete_measure(
+    _context: object, _parameter: object, incomplete: str
+) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from upto.measure.catalogue import MEASURES
+
+    names = ("all", *MEASURES)
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+@click.command("similarity", epilog=EPILOG)
+@click.argument("runs", nargs=-1, metavar="RUN…", shell_complete=complete_file)
+@click.option(
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=_complete_measure,
+    help="A measure, as linear-cka or svcca:20, or all; may be given again.",
+)
+@click.option("--list", "listed", is_flag=True, help="List the measures and do nothing else.")
+@click.option(
+    "--held-out",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.5,
+    show_default=True,
+    help="Fraction of the rows fitted measures are scored on and not fitted to.",
+)
+@click.option(
+    "--permutations",
+    type=click.IntRange(19),
+    default=200,
+    show_default=True,
+    help="Random pairings behind chance and p-values.",
+)
+@click.option(
+    "--half-samples",
+    type=click.IntRange(0),
+    default=50,
+    show_default=True,
+    help="Halves of the rows behind each interval; 0 for none.",
+)
+@click.option(
+    "--within", metavar="COLUMN", help="Pair rows at random within classes of this column only."
+)
+@click.option(
+    "--max-rows",
+    type=click.IntRange(2),
+    default=2048,
+    show_default=True,
+    help="Rows to use, chosen by their content.",
+)
+@click.option("--ids", help="Column or entry with one id a row, to match rows across runs.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if there is any finding of a warning.")
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the page here, as self-contained HTML.",
+)
+@output_options
+@with_exit_codes
+def command(
+    *,
+    output: Output,
+    runs: tuple[str, ...],
+    measures: tuple[str, ...],
+    listed: bool,
+    ids: str | None,
+    strict: bool,
+    report: Path | None,
+    **options: Any,
+) -> None:
+    """Score every pair of runs by any measures, each value beside what chance gives.
+
+    RUN is a file of embeddings, a FILE::KEY that picks an array in it, or a TOML manifest of runs.
+    Chance is what the same rows give when they are paired at random; a value is calibrated as its
+    share of the way from the limit of chance to the best one.
+
+    \b
+    upto similarity seed0.npy seed1.npy
+    upto similarity runs.toml --measure linear-cka --measure svcca:20 -o result.json
+    upto similarity --list
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    if listed:
+        _list_measures(output)
+        return
+    if not runs:
+        message = "Missing argument 'RUN…'."
+        raise click.UsageError(message)
+    output.check(report, inputs=runs)
+    from upto.assess import similarity
+    from upto.load import read_runs
+    from upto.measure.catalogue import DEFAULT_MEASURES
+
+    result = similarity(
+        *read_runs(runs, ids=ids),
+        measures=measures or DEFAULT_MEASURES,
+        seed=output.seed,
+        engine=output.engine,
+        progress=output.watcher(),
+        **options,
+    )
+    if report is not None:
+        from upto.report import Report
+
+        Report([result]).write(report)
+        output.say(f"wrote {report}")
+    output.show(result)
+    warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
+    if strict and warnings:
+        stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")
+
+
+def _list_measures(output: Output) -> None:
+    output.check()
+    table = _catalogue(brief=output.path is None and output.chosen_format == "table")
+    if output.path is not None:
+        from upto.core.files import write_text_atomically
+
+        write_text_atomically(output.path, _text(table, output.chosen_format))
+        output.say(f"wrote {output.path}")
+    elif output.chosen_format == "table":
+        console_for(stderr=False).print(table)
+    else:
+        click.echo(_text(table, output.chosen_format), nl=False)
+
+
+def _text(table: Table, kind: str) -> str:
+    if kind == "csv":
+        return table.to_csv()
+    if kind == "json":
+        import json
+
+        return json.dumps(table.records(), indent=1, ensure_ascii=False) + "\n"
+    return table.to_markdown()
+
+
+def _catalogue(*, brief: bool) -> Table:
+    """List the measures; a terminal has no room for all that is known of them."""
+    from upto.core import Column, Table
+    from upto.measure.catalogue import DEFAULT_MEASURES, MEASURES
+    from upto.measure.kinds import MomentMeasure
+
+    def known(measure: Measure) -> dict[str, str]:
+        is_fitted = isinstance(measure, MomentMeasure) and measure.is_fitted
+        facts = {
+            "measure": measure.name,
+            "range": f"{measure.low:.3g} to {measure.high:.3g}".replace("inf", "∞"),
+            "closer": measure.closer,
+            "fitted": "yes" if is_fitted else "no",
+            "unchanged by": _unchanged(measure),
+        }
+        more = {
+            "symmetric": "yes" if measure.symmetric else "no",
+            "metric": "yes" if measure.metric else "no",
+            "source": measure.source,
+            "definition": measure.says,
+        }
+        return facts if brief else facts | more
+
+    records = [known(measure) for measure in MEASURES.values()]
+    default = ", ".join(MEASURES[name].name for name in DEFAULT_MEASURES)
+    return Table(
+        title="Measures",
+        columns=tuple(Column(name=name) for name in records[0]),
+        rows=tuple(tuple(record.values()) for record in records),
+        caption=f"without --measure: {default}",
+    )
+
+
+def _unchanged(measure: Measure) -> str:
+    """Name what a measure ignores, by one word where it stands for others."""
+    from upto.measure.kinds import AFFINE, Change
+
+    left = [change for change in Change if change in measure.ignores]
+    if measure.ignores >= AFFINE:
+        return "any invertible affine map"
+    if Change.ROTATION in left:
+        left = [each for each in left if each not in (Change.PERMUTATION, Change.SIGNS)]
+    if Change.COORDINATE_SCALES in left:
+        left.remove(Change.SCALE)
+    return ", ".join(each.value for each in left) or "nothing"

@@ -1,0 +1,227 @@
+"""What many runs agree on: one space for all of them, and what of it each run shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from upto.core.estimate import Estimate
+from upto.core.finding import Finding
+from upto.core.result import Provenance, Result
+from upto.core.table import Cell, Column, Table
+
+SHOWN_RUNS = 12
+"""Runs whose correlations stand beside the components; of more, only `data_table` has them."""
+ConsensusUpTo = Literal["rigid", "similarity", "ica"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsensusRun:
+    """One run beside the consensus of the others.
+
+    `explained` is the share of the run's variance that the consensus of the other runs explains on
+    held-out rows, and `chance` what it explains of rows drawn at random; the run `belongs` where it
+    explains something, and by `p_value` more than chance does. `n_appearing` counts the components of the consensus that appear in
+    the run. What could not be judged is None. `scale` is what the run is multiplied by, 1 but for
+    similarities; `converged` says whether ICA did, where it was used.
+    """
+
+    name: str
+    n_features: int
+    n_components: int
+    scale: float
+    explained: Estimate | None
+    chance: float | None
+    p_value: float | None
+    belongs: bool | None
+    n_appearing: int | None
+    converged: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsensusComponent:
+    """One coordinate of the consensus: a principal axis, or an independent component.
+
+    `variance` is the share of the variance it carries: of the consensus, or of a run on average.
+    `correlations` holds, for each run, the absolute correlation on held-out rows of its coordinate
+    with the mean of the other runs'; None where the run has none or nothing was judged. `mean` is
+    their mean, with an interval over rows. The component appears in the `n_runs` runs whose
+    correlation is above the chance limit.
+    """
+
+    variance: float
+    correlations: tuple[float | None, ...]
+    mean: Estimate | None
+    n_runs: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consensus(Result):
+    """Many runs in one space, judged on rows it was not fitted to.
+
+    `up_to` says how runs were brought together: by rigid motions, similarities, or ICA and then a
+    signed permutation. `components` are in the order of the columns that were written. `n_judged`
+    of the held-out rows were judged on. `chance_limit` is the correlation that the best match of a
+    component with shuffled rows exceeds in one of a hundred cases. `consistency` is the share of
+    the matches between two runs that the common matching keeps; None without matching.
+    """
+
+    kind: ClassVar[str] = "consensus"
+    schema: ClassVar[int] = 1
+
+    up_to: ConsensusUpTo
+    runs: tuple[ConsensusRun, ...]
+    components: tuple[ConsensusComponent, ...]
+    n_samples: int
+    n_held_out: int
+    n_judged: int
+    chance_limit: float | None
+    consistency: float | None
+    verdict: str
+    findings: tuple[Finding, ...]
+    provenance: Provenance
+
+    @property
+    def in_every_run(self) -> tuple[int, ...]:
+        """The components that appear in every run; after ICA, what is identifiable of the model."""
+        return self._appearing_in(len(self.runs), len(self.runs))
+
+    @property
+    def in_some_runs(self) -> tuple[int, ...]:
+        """The components that appear in some runs but not in all."""
+        return self._appearing_in(1, len(self.runs) - 1)
+
+    @property
+    def in_no_run(self) -> tuple[int, ...]:
+        """The components that no run shares with the others."""
+        return self._appearing_in(0, 0)
+
+    def _appearing_in(self, fewest: int, most: int) -> tuple[int, ...]:
+        return tuple(
+            number
+            for number, component in enumerate(self.components)
+            if component.n_runs is not None and fewest <= component.n_runs <= most
+        )
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the runs, what appears in which of them, and the components."""
+        return self._runs(), self._parts(), self._components()
+
+    def data_table(self) -> Table:
+        """Return one row for every component and run."""
+        rows: list[tuple[Cell, ...]] = [
+            (number, component.variance, component.mean, component.n_runs, run.name, correlation)
+            for number, component in enumerate(self.components)
+            for run, correlation in zip(self.runs, component.correlations, strict=True)
+        ]
+        heads = ("component", "variance", "mean", "runs", "run", "correlation")
+        return Table(
+            title="Every component and run",
+            columns=tuple(Column(name=name) for name in heads),
+            rows=tuple(rows),
+        )
+
+    def _components(self) -> Table:
+        few = len(self.runs) <= SHOWN_RUNS
+        rows: list[tuple[Cell, ...]] = [
+            (
+                number,
+                component.mean,
+                component.n_runs,
+                component.variance,
+                *(component.correlations if few else ()),
+            )
+            for number, component in enumerate(self.components)
+        ]
+        limit = ""
+        if self.chance_limit is not None:
+            limit = f"; above {self.chance_limit:.3f} a component appears in a run"
+        return Table(
+            title="Components: |correlation| of a run with the mean of the others",
+            columns=(
+                Column(name="component"),
+                Column(name="mean", spec=".3f"),
+                Column(name="runs"),
+                Column(name="variance", spec=".2%"),
+                *(Column(name=run.name, spec=".3f") for run in self.runs if few),
+            ),
+            rows=tuple(rows),
+            caption=f"{self.n_judged} of {self.n_held_out} held-out rows{limit}",
+        )
+
+    def _runs(self) -> Table:
+        rows: list[tuple[Cell, ...]] = []
+        for run in self.runs:
+            belongs = None if run.belongs is None else "yes" if run.belongs else "no"
+            cells = (run.explained, run.chance, run.p_value, belongs, run.n_appearing)
+            rows.append((run.name, run.n_features, run.n_components, run.scale, *cells))
+        heads = [
+            Column(name="run"),
+            Column(name="coordinates"),
+            Column(name="components"),
+            Column(name="scale", spec=".3g"),
+            Column(name="explained", spec=".3f"),
+            Column(name="chance", spec=".3f"),
+            Column(name="p", spec=".2g"),
+            Column(name="belongs"),
+            Column(name="appearing"),
+        ]
+        wanted = {"scale": self.up_to == "similarity", "components": self.up_to == "ica"}
+        shown = [i for i, column in enumerate(heads) if wanted.get(column.name, True)]
+        return Table(
+            title="Variance of each run that the consensus of the others explains",
+            columns=tuple(heads[i] for i in shown),
+            rows=tuple(tuple(row[i] for i in shown) for row in rows),
+            caption=f"up to {self.up_to}; {self.n_held_out} of {self.n_samples} rows held out, "
+            f"{self.n_judged} judged",
+        )
+
+    def _parts(self) -> Table:
+        rows: list[tuple[Cell, ...]] = []
+        for name, members in (
+            ("every run", self.in_every_run),
+            ("some runs", self.in_some_runs),
+            ("no run", self.in_no_run),
+        ):
+            found = [self.components[i].mean for i in members]
+            means = [mean.value for mean in found if mean is not None]
+            carried = sum((self.components[i].variance for i in members), 0.0)
+            ends = (min(means, default=None), max(means, default=None))
+            rows.append((name, len(members), carried, *ends, number_ranges(members)))
+        caption = "" if self.chance_limit is not None else "Nothing was judged."
+        if self.up_to == "ica" and not caption:
+            caption = "What appears in every run is the identifiable part of the model."
+        return Table(
+            title="What the runs share",
+            columns=(
+                Column(name="appear in"),
+                Column(name="components"),
+                Column(name="variance", spec=".1%"),
+                Column(name="lowest mean", spec=".3f"),
+                Column(name="highest mean", spec=".3f"),
+                Column(name="which"),
+            ),
+            rows=tuple(rows),
+            caption=caption,
+        )
+
+
+def number_ranges(members: tuple[int, ...], limit: int = 12) -> str:
+    """Write ascending numbers, stretches of them by their ends, the first few if they are many.
+
+    Examples
+    --------
+    >>> number_ranges((0, 1, 2, 5, 7, 8))
+    '0–2, 5, 7–8'
+    >>> number_ranges((1, 3, 5, 6), limit=2)
+    '1, 3 and 2 more'
+    """
+    stretches: list[list[int]] = []
+    for member in members:
+        if stretches and member == stretches[-1][1] + 1:
+            stretches[-1][1] = member
+        else:
+            stretches.append([member, member])
+    written = ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in stretches[:limit])
+    more = sum(b - a + 1 for a, b in stretches[limit:])
+    return f"{written} and {more} more" if more else written

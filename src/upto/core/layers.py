@@ -1,0 +1,309 @@
+"""Layers of runs against each other: every pair of layers, each value beside what chance gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from upto.core.estimate import Estimate
+from upto.core.finding import Finding
+from upto.core.result import Provenance, Result
+from upto.core.similarity import BEYOND_CHANCE, Numbers
+from upto.core.table import Cell, Column, Table
+
+Alignment = Literal["name", "depth", "next"]
+"""Which layer stands beside which: of the same name, of the same depth, or the next one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """One layer; `n_dead` of its coordinates never change."""
+
+    name: str
+    n_features: int
+    n_dead: int
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether all its rows are equal."""
+        return self.n_dead == self.n_features
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayeredRun:
+    """A run and its layers, the first one first."""
+
+    name: str
+    layers: tuple[Layer, ...]
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerMeasure:
+    """What the layers are scored by; `low` and `high` end its range, None where it has no end."""
+
+    name: str
+    title: str
+    says: str
+    closer: Literal["higher", "lower"]
+    low: float | None
+    high: float | None
+    held_out: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counterpart:
+    """The layer of the second run that is closest to one of the first.
+
+    Layers are positions in their runs. `p_value` is for looking at all pairs of layers; `share` is
+    the share of half-samples in which the same layer is closest, None where there are none.
+    """
+
+    layer: int
+    closest: int
+    value: Estimate
+    p_value: float
+    share: float | None
+
+    @property
+    def is_beyond_chance(self) -> bool:
+        """Whether it is closer than chance, having looked at all pairs of layers."""
+        return self.p_value <= BEYOND_CHANCE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerStep:
+    """A layer of the first run and the one that stands beside it, by name or depth.
+
+    `chance` is the mean over random pairings of rows, and `limit` what a pair of layers must beat,
+    having looked at all of them.
+    """
+
+    layer: int
+    beside: int
+    value: Estimate
+    chance: float | None
+    limit: float | None
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerPair:
+    """The layers of two runs, or of one, by one measure.
+
+    The rows of `value`, `limit` and `p_value` are the layers of the first run and their columns
+    those of the second; a layer and itself have no numbers, and dead layers have none. `closest`
+    has an entry for each layer of the first run that is not dead, `along` one for each that has
+    such a layer beside it.
+    """
+
+    first: str
+    second: str
+    measure: str
+    aligned_by: Alignment
+    value: Numbers
+    limit: Numbers
+    p_value: Numbers
+    closest: tuple[Counterpart, ...]
+    along: tuple[LayerStep, ...]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether both runs are the same one."""
+        return self.first == self.second
+
+    @property
+    def n_level(self) -> int:
+        """Number of layers whose closest layer stands beside them, in one run on either side."""
+        return sum(self.is_level(each) for each in self.closest)
+
+    def is_level(self, each: Counterpart) -> bool:
+        """Whether the closest layer stands beside a layer, in one run on either side."""
+        if self.is_own:
+            return abs(each.layer - each.closest) == 1
+        return any((each.layer, each.closest) == (step.layer, step.beside) for step in self.along)
+
+    @property
+    def n_beyond(self) -> int:
+        """Number of layers whose closest layer is closer than chance."""
+        return sum(each.is_beyond_chance for each in self.closest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers(Result):
+    """Runs layer by layer: every two runs by every measure, or one run with itself.
+
+    All numbers are of the same `n_used` samples. `n_pairings` random pairings made the nulls;
+    where `complete`, there are no others and p-values are exact.
+    """
+
+    kind: ClassVar[str] = "layers"
+    schema: ClassVar[int] = 1
+
+    runs: tuple[LayeredRun, ...]
+    n_samples: int
+    n_used: int
+    n_held_out: int
+    n_pairings: int
+    complete: bool
+    measures: tuple[LayerMeasure, ...]
+    pairs: tuple[LayerPair, ...]
+    verdict: str
+    findings: tuple[Finding, ...]
+    provenance: Provenance
+
+    def run(self, name: str) -> LayeredRun:
+        """Return the run of a name."""
+        for run in self.runs:
+            if run.name == name:
+                return run
+        names = ", ".join(run.name for run in self.runs)
+        message = f"this result has no run {name!r}; it has {names}."
+        raise KeyError(message)
+
+    def measure(self, name: str) -> LayerMeasure:
+        """Return the measure of a name, which may leave out the parameter."""
+        for measure in self.measures:
+            if name in (measure.name, measure.name.partition(":")[0]):
+                return measure
+        names = ", ".join(measure.name for measure in self.measures)
+        message = f"this result has no measure {name!r}; it has {names}."
+        raise KeyError(message)
+
+    def names(self, pair: LayerPair) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the names of the layers of both runs of a pair."""
+        first, second = (
+            tuple(layer.name for layer in self.run(name).layers)
+            for name in (pair.first, pair.second)
+        )
+        return first, second
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the closest layers, the layers side by side, and a matrix for every pair."""
+        return self._closest(), self._along(), *(self._matrix(pair) for pair in self.pairs)
+
+    def data_table(self) -> Table:
+        """Return one row for every pair of layers and measure."""
+        rows: list[tuple[Cell, ...]] = []
+        for pair in self.pairs:
+            first, second = self.names(pair)
+            rows += [
+                (
+                    pair.measure,
+                    pair.first,
+                    layer,
+                    pair.second,
+                    other,
+                    pair.value[i][j],
+                    pair.limit[i][j],
+                    pair.p_value[i][j],
+                )
+                for i, layer in enumerate(first)
+                for j, other in enumerate(second)
+                if pair.value[i][j] is not None
+            ]
+        heads = ("measure", "first", "layer", "second", "layer of the second", "value", "limit")
+        return Table(
+            title="Every pair of layers",
+            columns=tuple(Column(name=name) for name in (*heads, "adjusted p")),
+            rows=tuple(rows),
+        )
+
+    def _closest(self) -> Table:
+        rows: list[tuple[Cell, ...]] = []
+        for pair in self.pairs:
+            first, second = self.names(pair)
+            rows += [
+                (
+                    first[each.layer],
+                    second[each.closest],
+                    each.value,
+                    each.p_value,
+                    each.share,
+                    "yes" if pair.is_level(each) else "no",
+                    *self._which(pair),
+                )
+                for each in pair.closest
+            ]
+        return Table(
+            title=self._title("the closest layer to each"),
+            columns=(
+                Column(name="layer"),
+                Column(name="closest"),
+                Column(name="value", spec=".3f"),
+                Column(name="adjusted p", spec=".2g"),
+                Column(name="of half-samples", spec=".0%"),
+                Column(name=self._beside()),
+                *self._which_columns(),
+            ),
+            rows=tuple(rows),
+            caption=self._caption(),
+        )
+
+    def _beside(self) -> str:
+        kinds = {pair.aligned_by for pair in self.pairs}
+        words = {"next": "next to it", "name": "of the same name"}
+        return words.get(next(iter(kinds)), "at the same depth") if len(kinds) == 1 else "beside it"
+
+    def _along(self) -> Table:
+        rows: list[tuple[Cell, ...]] = []
+        for pair in self.pairs:
+            first, second = self.names(pair)
+            rows += [
+                (
+                    first[step.layer],
+                    second[step.beside],
+                    step.value,
+                    step.chance,
+                    step.limit,
+                    step.p_value,
+                    *self._which(pair),
+                )
+                for step in pair.along
+            ]
+        return Table(
+            title=self._title("layer by layer"),
+            columns=(
+                Column(name="layer"),
+                Column(name="beside"),
+                Column(name="value", spec=".3f"),
+                Column(name="chance", spec=".3f"),
+                Column(name="limit of chance", spec=".3f"),
+                Column(name="adjusted p", spec=".2g"),
+                *self._which_columns(),
+            ),
+            rows=tuple(rows),
+        )
+
+    def _matrix(self, pair: LayerPair) -> Table:
+        first, second = self.names(pair)
+        measure = self.measure(pair.measure)
+        runs = pair.first if pair.is_own else f"{pair.first} (rows) and {pair.second} (columns)"
+        return Table(
+            title=f"{runs}: {measure.title}, {measure.closer} is closer",
+            columns=(Column(name="layer"), *(Column(name=name, spec=".3f") for name in second)),
+            rows=tuple((name, *row) for name, row in zip(first, pair.value, strict=True)),
+        )
+
+    def _which(self, pair: LayerPair) -> tuple[Cell, ...]:
+        runs = pair.first if pair.is_own else f"{pair.first} → {pair.second}"
+        many = (len(self.runs) > 2, len(self.measures) > 1)
+        return tuple(cell for cell, shown in zip((runs, pair.measure), many, strict=True) if shown)
+
+    def _which_columns(self) -> tuple[Column, ...]:
+        many = (("runs", len(self.runs) > 2), ("measure", len(self.measures) > 1))
+        return tuple(Column(name=name) for name, shown in many if shown)
+
+    def _title(self, what: str) -> str:
+        names = " → ".join(run.name for run in self.runs)
+        return f"{names if len(self.runs) < 3 else f'{len(self.runs)} runs'}: {what}"
+
+    def _caption(self) -> str:
+        held_out = ""
+        if any(measure.held_out for measure in self.measures):
+            held_out = f", {self.n_held_out} of them held out"
+        kind = "all other" if self.complete else "random"
+        return (
+            f"{self.n_used} of {self.n_samples} rows{held_out}; p-values are for looking at all "
+            f"layers of two runs, from {self.n_pairings} {kind} pairings"
+        )

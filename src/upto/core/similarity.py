@@ -1,0 +1,249 @@
+"""How similar runs are by any measures, each value beside what chance gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from upto.core.estimate import Estimate
+from upto.core.finding import Finding
+from upto.core.result import Provenance, Result
+from upto.core.table import Cell, Column, Table
+
+BEYOND_CHANCE = 0.05
+"""Adjusted p-value up to which a pair is called closer than chance."""
+
+Numbers = tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredRun:
+    """One of the runs; `n_dead` of its coordinates never change."""
+
+    name: str
+    n_features: int
+    n_dead: int
+    layer: str | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureSummary:
+    """What one measure is, and what it says of all pairs together.
+
+    `low` and `high` are the ends of its range, None where it has none; `ignores` are the changes of
+    a run that leave it as it is. `held_out` says that values are of rows nothing was fitted to;
+    measures that fit nothing see all rows. `mean` is over all pairs, its interval for other runs
+    than these, where there are four or more. `order` places similar runs side by side.
+    """
+
+    name: str
+    title: str
+    says: str
+    source: str
+    low: float | None
+    high: float | None
+    closer: Literal["higher", "lower"]
+    symmetric: bool
+    metric: bool
+    ignores: tuple[str, ...]
+    held_out: bool
+    mean: Estimate
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Similarity:
+    """One measure of two runs.
+
+    `chance` is the mean over random pairings of rows and `limit` what a pair must beat for a
+    p-value of 5 %; `calibrated` is the share of the way from there to the best value, 0 within
+    chance. They are None where rows are too few for them, or the best value is infinite. `adjusted`
+    is the p-value for looking at all pairs.
+    """
+
+    first: str
+    second: str
+    measure: str
+    value: Estimate
+    chance: float | None
+    limit: float | None
+    calibrated: float | None
+    p_value: float
+    adjusted: float
+
+    @property
+    def is_beyond_chance(self) -> bool:
+        """Whether the pair is closer than chance, having looked at all pairs."""
+        return self.adjusted <= BEYOND_CHANCE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Similarities(Result):
+    """Two runs or more, every pair by every measure.
+
+    `rows` has one entry for each pair and measure, and two, one in each direction, where the
+    measure is not symmetric. All of them are of the same `n_used` samples. `n_pairings` random
+    pairings made the nulls; where `complete`, there are no others and p-values are exact.
+    """
+
+    kind: ClassVar[str] = "similarities"
+    schema: ClassVar[int] = 1
+
+    runs: tuple[MeasuredRun, ...]
+    n_samples: int
+    n_used: int
+    n_held_out: int
+    n_pairings: int
+    complete: bool
+    within: str | None
+    measures: tuple[MeasureSummary, ...]
+    rows: tuple[Similarity, ...]
+    verdict: str
+    findings: tuple[Finding, ...]
+    provenance: Provenance
+
+    def measure(self, name: str) -> MeasureSummary:
+        """Return what is known of a measure; its name may leave out the parameter."""
+        for of in (str, lambda full: full.partition(":")[0]):
+            for measure in self.measures:
+                if of(measure.name) == name:
+                    return measure
+        names = ", ".join(measure.name for measure in self.measures)
+        message = f"this result has no measure {name!r}; it has {names}."
+        raise KeyError(message)
+
+    def of(self, name: str) -> tuple[Similarity, ...]:
+        """Return the rows of a measure."""
+        name = self.measure(name).name
+        return tuple(row for row in self.rows if row.measure == name)
+
+    def matrix(
+        self,
+        name: str,
+        what: Literal["value", "chance", "limit", "calibrated", "p_value", "adjusted"] = "value",
+    ) -> Numbers:
+        """Return one number of every pair by a measure, in the order of `runs`; else None."""
+        summary, numbers = self.measure(name), {}
+        for row in self.of(name):
+            cell = row.value.value if what == "value" else getattr(row, what)
+            numbers[row.first, row.second] = cell
+            if summary.symmetric:
+                numbers[row.second, row.first] = cell
+        names = [run.name for run in self.runs]
+        return tuple(tuple(numbers.get((first, second)) for second in names) for first in names)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the values of a pair, or a summary of all pairs and a matrix a measure."""
+        if len(self.runs) == 2:
+            return (self._pair(),)
+        return (self._summary(), *(self._matrix(measure) for measure in self.measures))
+
+    def data_table(self) -> Table:
+        """Return one row for every pair and measure."""
+        held_out = {measure.name: measure.held_out for measure in self.measures}
+        heads = ("first", "second", "measure", "value", "chance", "limit", "calibrated", "p")
+        return Table(
+            title="Every pair and measure",
+            columns=tuple(Column(name=name) for name in (*heads, "adjusted p", "held out")),
+            rows=tuple(
+                (
+                    row.first,
+                    row.second,
+                    row.measure,
+                    row.value,
+                    row.chance,
+                    row.limit,
+                    row.calibrated,
+                    row.p_value,
+                    row.adjusted,
+                    "yes" if held_out[row.measure] else "no",
+                )
+                for row in self.rows
+            ),
+        )
+
+    def _pair(self) -> Table:
+        first, second = (run.name for run in self.runs)
+        rows: list[tuple[Cell, ...]] = []
+        for row in self.rows:
+            measure = self.measure(row.measure)
+            onto = "" if measure.symmetric else f", {row.first} → {row.second}"
+            rows.append(
+                (
+                    f"{measure.name}{onto}",
+                    row.value,
+                    row.chance,
+                    row.limit,
+                    row.calibrated,
+                    row.p_value,
+                    row.adjusted,
+                )
+            )
+        return Table(
+            title=f"{first} and {second}",
+            columns=(
+                Column(name="measure"),
+                Column(name="value", spec=".3f"),
+                Column(name="chance", spec=".3f"),
+                Column(name="limit of chance", spec=".3f"),
+                Column(name="calibrated", spec=".3f"),
+                Column(name="p", spec=".2g"),
+                Column(name="adjusted p", spec=".2g"),
+            ),
+            rows=tuple(rows),
+            caption=self._caption(),
+        )
+
+    def _summary(self) -> Table:
+        rows: list[tuple[Cell, ...]] = []
+        for measure in self.measures:
+            own = self.of(measure.name)
+            values = sorted(row.value.value for row in own)
+            levels = [row.chance for row in own if row.chance is not None]
+            rows.append(
+                (
+                    measure.name,
+                    measure.mean,
+                    sum(levels) / len(levels) if levels else None,
+                    values[0],
+                    values[-1],
+                    f"{sum(row.is_beyond_chance for row in own)} of {len(own)}",
+                )
+            )
+        return Table(
+            title=f"{len(self.runs)} runs, all pairs",
+            columns=(
+                Column(name="measure"),
+                Column(name="mean", spec=".3f"),
+                Column(name="chance", spec=".3f"),
+                Column(name="lowest", spec=".3f"),
+                Column(name="highest", spec=".3f"),
+                Column(name="closer than chance"),
+            ),
+            rows=tuple(rows),
+            caption=self._caption(),
+        )
+
+    def _matrix(self, measure: MeasureSummary) -> Table:
+        numbers = self.matrix(measure.name)
+        names = [self.runs[run].name for run in measure.order]
+        return Table(
+            title=f"{measure.title}: {measure.closer} is closer",
+            columns=(
+                Column(name="similar runs side by side"),
+                *(Column(name=name, spec=".3f") for name in names),
+            ),
+            rows=tuple(
+                (self.runs[first].name, *(numbers[first][second] for second in measure.order))
+                for first in measure.order
+            ),
+        )
+
+    def _caption(self) -> str:
+        used = f"{self.n_used} of {self.n_samples} rows"
+        fitted = [measure.name for measure in self.measures if measure.held_out]
+        held_out = f", {self.n_held_out} of them held out for {', '.join(fitted)}" if fitted else ""
+        kind = "all other" if self.complete else "random"
+        within = f" within {self.within}" if self.within else ""
+        return f"{used}{held_out}; chance from {self.n_pairings} {kind} pairings{within}"

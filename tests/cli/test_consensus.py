@@ -1,0 +1,140 @@
+"""`upto compare … --consensus OUT`: the space that runs share, in a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from upto import Consensus, read_run
+from upto.load.writing import Writer
+
+SEEDS = ("seed0.npy", "seed1.npy", "seed2.npy")
+
+
+@pytest.fixture
+def seeds(tmp_path, rng):
+    """Write three rotations of one run, and a run that has nothing to do with them."""
+    latent = rng.laplace(size=(400, 4)) * (2, 1.5, 1, 0.5)
+    for name in SEEDS:
+        turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+        np.save(tmp_path / name, latent @ turn + 0.1 * rng.normal(size=latent.shape))
+    np.save(tmp_path / "odd.npy", rng.laplace(size=(400, 4)))
+    return tmp_path
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_consensus_is_written_and_said(upto, seeds):
+    result = upto("compare", *SEEDS, "--consensus", "out.csv")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("All 3 runs share one space up to a rigid motion")
+    assert "seed1" in result.stdout
+    assert "wrote out.csv" in result.stderr
+    found = read_run(seeds / "out.csv")
+    assert found.rows.shape == (400, 4)
+    head = (seeds / "out.csv").read_text().splitlines()[0]
+    assert head == "consensus_0,consensus_1,consensus_2,consensus_3"
+
+
+def test_components_are_matched_after_ica(upto, seeds):
+    arguments = ("--consensus-up-to", "ica", "-o", "result.json", "--report", "page.html", "-q")
+    result = upto("compare", *SEEDS, "--consensus", "out.csv", *arguments)
+    assert (result.exit_code, result.output) == (0, "")
+    assert (seeds / "out.csv").read_text().startswith("ica_0,ica_1,ica_2,ica_3\n")
+    found = Consensus.from_json((seeds / "result.json").read_text())
+    assert (found.up_to, found.in_every_run) == ("ica", (0, 1, 2, 3))
+    assert "Components by runs" in (seeds / "page.html").read_text()
+
+
+def test_the_data_are_one_row_for_every_component_and_run(upto, seeds):
+    result = upto("compare", *SEEDS, "--consensus", "out.npy", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert len(rows) == 12
+    assert {row["run"] for row in rows} == {"seed0", "seed1", "seed2"}
+
+
+def test_a_manifest_stands_for_its_runs(upto, seeds):
+    text = "\n".join(f'[[run]]\npath = "{name}"' for name in SEEDS)
+    (seeds / "runs.toml").write_text(text)
+    assert upto("compare", "runs.toml", "--consensus", "out.npy").exit_code == 0
+    assert np.load(seeds / "out.npy").shape == (400, 4)
+
+
+def test_verbose_shows_what_the_runs_share(upto, seeds):
+    brief = upto("compare", *SEEDS, "--consensus", "out.npy")
+    verbose = upto("compare", *SEEDS, "--consensus", "out.npy", "-v")
+    assert "What the runs share" not in brief.stdout
+    assert "What the runs share" in verbose.stdout
+
+
+def test_a_run_that_does_not_belong_fails_strictly(upto, seeds):
+    arguments = ("compare", *SEEDS, "odd.npy", "--consensus", "out.npy")
+    assert upto(*arguments).exit_code == 0
+    strict = upto(*arguments, "--strict")
+    assert strict.exit_code == 1
+    assert "UP030 run that does not belong: the share of odd" in strict.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (("--up-to", "rigid"), "--up-to is for comparing pairs, which --consensus does not: say"),
+        (("--no-ica",), "--ica/--no-ica is for comparing pairs, which --consensus does not: say"),
+        (("--refits", "2"), "--refits is for comparing pairs, which --consensus does not: drop"),
+        (("--fail-above", "0.1"), "--fail-above is for comparing pairs"),
+        (("--labels", "x"), "--labels is for comparing pairs"),
+    ],
+)
+def test_options_of_a_comparison_are_refused(upto, seeds, option, message):
+    result = upto("compare", *SEEDS, "--consensus", "out.npy", *option)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+
+
+def test_the_choice_of_a_consensus_needs_one(upto, seeds):
+    result = upto("compare", *SEEDS, "--consensus-up-to", "ica")
+    assert result.exit_code == 2
+    assert "say where it goes with --consensus OUT" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--consensus", "seed1.npy"), "seed1.npy is an input: writing the result there would"),
+        (("--consensus", "out.xyz"), "out.xyz ends in .xyz, which upto does not write"),
+        (("--consensus", "nowhere/out.npy"), "does not exist: make it first"),
+        (("--consensus", "a.csv", "-o", "a.csv"), "two outputs have one name: give --consensus"),
+        (("--consensus", "a.npy", "--report", "b/c.html"), "does not exist: make it first"),
+    ],
+)
+def test_places_are_refused_before_any_work(upto, seeds, arguments, message):
+    before = names(seeds)
+    result = upto("compare", *SEEDS, *arguments)
+    assert result.exit_code == 3
+    assert message in result.stderr
+    assert names(seeds) == before
+
+
+def test_one_run_is_refused(upto, seeds):
+    result = upto("compare", "seed0.npy", "--consensus", "out.npy")
+    assert result.exit_code == 3
+    assert "a consensus needs two runs or more, not 1." in result.stderr
+
+
+def test_an_interrupt_while_writing_leaves_nothing(upto, seeds, monkeypatch):
+    before = names(seeds)
+
+    def interrupted(self, key, block):
+        assert len(names(seeds)) > len(before), "the file is under way"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Writer, "__setitem__", interrupted)
+    result = upto("compare", *SEEDS, "--consensus", "out.csv", "-o", "result.json")
+    assert result.exit_code == 130
+    assert result.stderr == "upto: interrupted; nothing was written.\n"
+    assert names(seeds) == before

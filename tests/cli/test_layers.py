@@ -1,0 +1,142 @@
+"""`upto compare … --layers`."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from upto import Layers
+
+FAST = ("--permutations", "39", "--no-progress")
+
+
+@pytest.fixture
+def manifest(tmp_path, rng):
+    """Write two runs of three layers, the second run turned, and return their manifest."""
+    entries = []
+    turn, _ = np.linalg.qr(rng.normal(size=(4, 4)))
+    for depth in range(3):
+        rows = rng.laplace(size=(80, 4))
+        for name, values in (("net-a", rows), ("net-b", rows @ turn + 1)):
+            np.save(tmp_path / f"{name}-{depth}.npy", values.astype(np.float32))
+            entries.append((name, depth))
+    text = "\n".join(
+        f'[[run]]\nname = "{name}"\nlayer = "block.{depth}"\npath = "{name}-{depth}.npy"\n'
+        for name, depth in entries
+    )
+    (tmp_path / "layers.toml").write_text(text)
+    return "layers.toml"
+
+
+def test_layers_of_a_manifest_are_grouped_by_run(upto, manifest):
+    result = upto("compare", manifest, "--layers", *FAST)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith(
+        "3 of 3 layers of net-a have their closest counterpart under the same name in net-b"
+    )
+    assert "block.2" in result.stdout
+
+
+def test_the_result_is_written_as_json_and_as_data(upto, tmp_path, manifest):
+    assert upto("compare", manifest, "--layers", *FAST, "-q", "-o", "out.json").exit_code == 0
+    found = Layers.from_json((tmp_path / "out.json").read_text())
+    assert [layer.name for layer in found.runs[1].layers] == ["block.0", "block.1", "block.2"]
+    shown = upto("compare", manifest, "--layers", *FAST, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(shown.stdout)))
+    assert len(rows) == 9
+    assert {row["measure"] for row in rows} == {"linear-cka"}
+    report = upto("report", "out.json", "-o", "again.html")
+    assert report.exit_code == 0, report.stderr
+
+
+def test_measures_are_chosen_by_name(upto, manifest):
+    chosen = ("--measure", "mutual-knn:5", "--measure", "linear-cka-biased")
+    result = upto("compare", manifest, "--layers", *chosen, *FAST, "--format", "json")
+    assert [m.name for m in Layers.from_json(result.stdout).measures] == [
+        "mutual-knn:5",
+        "linear-cka-biased",
+    ]
+    unknown = upto("compare", manifest, "--layers", "--measure", "nothing", *FAST)
+    assert unknown.exit_code == 3
+    assert "there is no measure 'nothing'" in unknown.stderr
+
+
+def test_a_page_of_layers_is_written(upto, tmp_path, manifest):
+    result = upto("compare", manifest, "--layers", *FAST, "--report", "layers.html")
+    assert result.exit_code == 0, result.stderr
+    page = (tmp_path / "layers.html").read_text()
+    assert "Layer against layer" in page
+    assert "block.2" in page
+
+
+def test_one_run_of_a_manifest_is_compared_with_itself(upto, tmp_path, manifest):
+    kept = (tmp_path / manifest).read_text().split("\n\n")
+    (tmp_path / "one.toml").write_text("\n\n".join(part for part in kept if "net-a" in part))
+    result = upto("compare", "one.toml", "--layers", *FAST, "--format", "json")
+    (pair,) = Layers.from_json(result.stdout).pairs
+    assert (pair.first, pair.second) == ("net-a", "net-a")
+
+
+def test_a_manifest_with_one_layer_a_run_and_plain_files_are_compared(upto, manifest):
+    result = upto("compare", "net-a-0.npy", "net-b-0.npy", "--layers", *FAST)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("1 of 1 layers of net-a-0")
+    alone = upto("compare", "net-a-0.npy", "--layers", *FAST)
+    assert alone.exit_code == 3
+    assert "net-a-0 has 1 layer and there is no other run" in alone.stderr
+
+
+def test_different_rows_are_refused(upto, tmp_path, manifest):
+    np.save(tmp_path / "net-b-1.npy", np.zeros((79, 4)))
+    result = upto("compare", manifest, "--layers", *FAST)
+    assert result.exit_code == 3
+    assert "has 80 rows but net-b, layer block.1 has 79" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        (("--up-to", "rigid"), "--up-to"),
+        (("--no-ica",), "--ica/--no-ica"),
+        (("--fail-above", "1"), "--fail-above"),
+        (("--consensus", "out.npy"), "--consensus"),
+        (("--ids", "id"), "--ids"),
+    ],
+)
+def test_options_of_whole_runs_are_refused(upto, manifest, option, name):
+    result = upto("compare", manifest, "--layers", *option)
+    assert result.exit_code == 2
+    assert f"{name} is for comparing whole runs" in result.stderr
+
+
+def test_a_measure_without_layers_is_refused(upto, manifest):
+    result = upto("compare", manifest, "--measure", "linear-cka")
+    assert result.exit_code == 2
+    assert "--measure is for layers: add --layers" in result.stderr
+
+
+def test_strict_fails_where_no_layer_is_beyond_chance(upto, tmp_path, rng):
+    for name in ("x", "y"):
+        np.save(tmp_path / f"{name}.npy", rng.normal(size=(60, 3)))
+    result = upto("compare", "x.npy", "y.npy", "--layers", *FAST, "--strict")
+    assert result.exit_code == 1
+    assert "UP041 no layer beyond chance" in result.stderr
+
+
+def test_what_was_recorded_is_compared(upto, tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from upto import record_activations
+
+    torch.manual_seed(0)
+    x = torch.randn(60, 6)
+    for seed in range(2):
+        torch.manual_seed(seed)
+        model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
+        record_activations(model, x.split(25), tmp_path / f"seed{seed}", seed=seed)
+    result = upto(
+        "compare", "seed0/runs.toml", "seed1/runs.toml", "--layers", *FAST, "--format", "json"
+    )
+    found = Layers.from_json(result.stdout)
+    assert [(run.name, run.seed) for run in found.runs] == [("seed0", 0), ("seed1", 1)]
+    assert [layer.n_features for layer in found.runs[0].layers] == [8, 8, 3]

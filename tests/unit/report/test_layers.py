@@ -1,0 +1,121 @@
+"""The view and the figure of layers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from browser import sample_layers as sample
+
+from upto.core import Layers
+from upto.report import Report, draw
+from upto.report.layers import (
+    MAX_PANELS,
+    ends_of_colours,
+    layers_facts,
+    layers_tables,
+    layers_view,
+)
+from upto.report.summary import summarise
+
+
+def test_the_darkest_cell_is_the_closest_whichever_way_the_measure_goes() -> None:
+    result = sample.layers(6, 4)
+    assert ends_of_colours(result, result.measures[0]) == (0.0, 1.0)
+    view = layers_view(result)
+    for row, cells in zip(result.pairs[0].value, view.panels[0].rows, strict=True):
+        levels = [each.cell.level for each in cells]
+        assert levels == [min(int(10 * (value or 0)), 9) for value in row]
+        assert [each.closest for each in cells].index(True) == row.index(max(row))  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(
+    ("closer", "low", "high", "ends"),
+    [
+        ("higher", 0.0, 1.0, (0.0, 1.0)),
+        ("higher", -1.0, 1.0, (0.0, 1.0)),
+        ("higher", None, None, (0.01, 0.75)),
+        ("higher", -5.0, -1.0, (-5.0, -1.0)),
+        ("lower", 0.0, None, (0.75, 0.0)),
+        ("lower", 0.0, 1.5, (1.5, 0.0)),
+        ("lower", -1.0, 0.0, (0.0, -1.0)),
+    ],
+)
+def test_colours_end_where_the_range_does(closer, low, high, ends) -> None:
+    result = sample.layers(3, 3)
+    measure = replace(result.measures[0], closer=closer, low=low, high=high)
+    values = [cell for row in result.pairs[0].value for cell in row]
+    found = ends_of_colours(result, measure)
+    extremes = {0.01: min(values), 0.75: max(values)}
+    assert found == tuple(extremes.get(end, end) for end in ends)
+
+
+def test_facts_count_layers_over_all_pairs() -> None:
+    result = sample.layers(4, 4, 4)
+    facts = {label: (value, detail) for label, value, detail in layers_facts(result)}
+    level = sum(pair.n_level for pair in result.pairs)
+    assert facts["closest at the same depth"] == (f"{level} of 12", "layers")
+    assert facts["rows"] == ("1,024", "of 5,000")
+    own = {label: value for label, value, _ in layers_facts(sample.layers(5))}
+    assert "closest next to it" in own
+
+
+def test_a_page_of_many_runs_shows_the_first_pairs_and_says_so() -> None:
+    result = sample.layers(*[3] * 6)
+    view = layers_view(result)
+    assert (len(view.panels), len(result.pairs)) == (MAX_PANELS, 15)
+    tables, words = layers_tables(result)
+    assert len(tables) == 2 + MAX_PANELS
+    assert words == (
+        f"The page leaves the pictures and matrices after the first {MAX_PANELS} to the JSON of "
+        "the result."
+    )
+    page = Report([result]).html()
+    assert len(re.findall(r'data-layers="\d', page)) == MAX_PANELS
+    assert words in page
+
+
+def test_a_page_of_twenty_four_layers_is_small() -> None:
+    assert len(Report([sample.layers(24, 24)]).html()) < 300_000
+
+
+def test_layers_without_intervals_or_numbers_are_drawn() -> None:
+    plain = layers_view(sample.layers(3, 3, interval=False)).panels[0]
+    assert not plain.any_interval
+    assert plain.plot is not None
+    one = layers_view(sample.layers(1, 1)).panels[0]
+    assert one.plot is not None
+    assert one.plot.at == (50.0,)
+    nothing = sample.layers(1, 1, dead=0)
+    assert layers_view(nothing).panels[0].plot is None
+    assert "No two layers that vary stand side by side." in Report([nothing]).html()
+
+
+def test_the_view_survives_json() -> None:
+    result = sample.layers(4, 3, dead=1, measures=("linear-cka", "mutual-knn:10"))
+    again = Layers.from_json(result.to_json())
+    assert again == result
+    assert summarise(again) == summarise(result)
+
+
+@pytest.mark.parametrize("sizes", [(6, 4), (1, 1), (5,), (45, 3), (3, 3, 3)])
+def test_a_figure_has_a_map_and_a_curve_for_every_pair(sizes: tuple[int, ...]) -> None:
+    result = sample.layers(*sizes)
+    figure = draw(result)
+    maps = [axes for axes in figure.axes if axes.images]
+    curves = [axes for axes in figure.axes if axes.get_legend() is not None]
+    assert len(maps) == len(curves) == len(result.pairs)
+    shown = maps[0].images[0].get_array()
+    assert shown.shape == (sizes[0], sizes[-1] if len(sizes) == 2 else sizes[0])
+    line = next(line for line in curves[0].lines if line.get_label() == "linear cka")
+    values = dict(zip(line.get_xdata(), line.get_ydata(), strict=True))
+    for step in result.pairs[0].along:
+        assert values[step.layer + 1] == step.value.value
+
+
+@pytest.mark.parametrize("name", ["$\\frac$", "x" * 10_000])
+def test_any_name_can_be_saved(name: str, tmp_path) -> None:
+    result = sample.layers(2, 3, names=(name, "other"), stem=name)
+    draw(result).savefig(tmp_path / "figure.svg")
+    assert re.search("<svg", (tmp_path / "figure.svg").read_text())
