@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import upto
-from benchmarks.measure import interleaved, publish
+from benchmarks.measure import all_cores, interleaved, product_rate, publish
+from upto.assess.scoring import score_pairs
+from upto.measure import find_measures
 
 SIZES = {"quick": (6, 2_000, 128), "full": (10, 10_000, 512)}
 
@@ -32,10 +34,19 @@ def netrep_distances(runs, alpha):
             metric.score(runs[i][n_fitted:], runs[j][n_fitted:])
 
 
+def similarities(runs, name):
+    """Score every pair by one measure, fitted on the rows that netrep is fitted on."""
+    parts = (np.arange(len(runs[0])) >= int(0.7 * len(runs[0]))).astype(int)
+    pairs = [(i, j) for i in range(len(runs)) for j in range(i + 1, len(runs))]
+    score_pairs(runs, pairs, find_measures([name]), parts=parts, permutations=0, half_samples=0)
+
+
 def run(size):
     count, n_samples, width = SIZES[size]
     runs = runs_of(count, n_samples, width)
     contestants = {
+        "upto, angular-procrustes": lambda: similarities(runs, "angular-procrustes"),
+        "upto, mean-cca": lambda: similarities(runs, "mean-cca"),
         "upto, 7 groups, both directions, p-values": lambda: upto.compare(*runs, ica=False),
         "upto, up to rigid, both directions, p-values": lambda: upto.compare(
             *runs, ica=False, up_to="rigid"
@@ -48,7 +59,10 @@ def run(size):
     else:
         contestants["netrep, rotations"] = lambda: netrep_distances(runs, 1.0)
         contestants["netrep, linear maps"] = lambda: netrep_distances(runs, 0.0)
-    seconds = interleaved(contestants)
+    with all_cores():
+        seconds = interleaved(contestants)
+        # Of a pair, the products of both parts and a decomposition of the width.
+        products = 2.0 * n_samples * width**2 / product_rate(width)
     pairs = count * (count - 1) // 2
     rows = [
         {
@@ -56,6 +70,7 @@ def run(size):
             "runs": f"{count} of {n_samples}×{width}",
             "seconds": value,
             "seconds a pair": value / pairs,
+            "over its product": value / pairs / products,
             "peer's rotations / this": seconds.get("netrep, rotations", np.nan) / value,
             "peer's linear maps / this": seconds.get("netrep, linear maps", np.nan) / value,
         }

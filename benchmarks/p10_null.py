@@ -38,9 +38,9 @@ def recomputed(runs, permutations):
 
     def debiased(x, y):
         n = len(x)
-        k, l = x @ x.T, y @ y.T
+        k, m = x @ x.T, y @ y.T
         k.fill_diagonal_(0.0)
-        l.fill_diagonal_(0.0)
+        m.fill_diagonal_(0.0)
 
         def hsic(a, b):
             return (
@@ -49,7 +49,7 @@ def recomputed(runs, permutations):
                 - 2 * (a.sum(0) @ b.sum(0)) / (n - 2)
             )
 
-        return hsic(k, l) / torch.sqrt(hsic(k, k) * hsic(l, l))
+        return hsic(k, m) / torch.sqrt(hsic(k, k) * hsic(m, m))
 
     x, y = (torch.from_numpy(run - run.mean(axis=0)) for run in runs)
     return calibrate(x, y, debiased, K=permutations)

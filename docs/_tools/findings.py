@@ -129,6 +129,33 @@ first, second = np.random.default_rng(0).laplace(size=(2, 40, 4))
 plates = np.minimum(np.arange(40), 9)
 result = upto.similarity(first, second, measures="linear-cka", within=plates)
 """,
+    "UP030": """\
+rng = np.random.default_rng(0)
+rows = rng.laplace(size=(400, 4))
+runs = [rows + 0.1 * rng.normal(size=rows.shape) for _ in range(3)]
+result = upto.consensus(*runs, rng.laplace(size=(400, 4)))
+""",
+    "UP031": """\
+rng = np.random.default_rng(0)
+shared = rng.laplace(size=(2000, 1))
+runs = [np.hstack([shared, rng.laplace(size=(2000, 3))]) for _ in range(3)]
+result = upto.consensus(*runs, up_to="ica")
+""",
+    "UP032": """\
+sources = np.random.default_rng(0).laplace(size=(3000, 6))
+ring = sources + np.roll(sources, -1, axis=1)
+result = upto.consensus(ring[:, [0, 3]], ring[:, [1, 4]], ring[:, [2, 5]], up_to="ica")
+""",
+    "UP040": """\
+rows = np.random.default_rng(0).laplace(size=(200, 4))
+first = {"conv": rows, "relu": np.zeros_like(rows)}
+result = upto.compare_layers(first, {"conv": rows + 1, "relu": rows})
+""",
+    "UP041": """\
+rng = np.random.default_rng(1)
+first, second = ({"a": rng.normal(size=(200, 4))} for _ in range(2))
+result = upto.compare_layers(first, second)
+""",
     "UP028": """\
 first, second = np.random.default_rng(0).laplace(size=(2, 4, 2))
 result = upto.similarity(first, second, measures="linear-cka")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from upto.measure.catalogue import DEFAULT_MEASURES, MEASURES
-from upto.measure.kinds import AFFINE, MATCHING, SCALED_SHAPE, SHAPE, Change, Measure, MomentMeasure
+from upto.measure.kinds import Measure, MomentMeasure
 
 PAGE = Path(__file__).parents[1] / "measures.md"
 N_SAMPLES, WIDTH, SEED = 256, 64, 0
@@ -48,24 +48,6 @@ the reason to look at chance. Every declaration in this table is checked in both
 """
 
 
-def unchanged(measure: Measure) -> str:
-    """Name what a measure ignores, by the largest class that says it all."""
-    named = {
-        AFFINE: "any invertible affine map",
-        SCALED_SHAPE: "rotations, translations, one scale",
-        SHAPE: "rotations, translations",
-        MATCHING: "order, signs and scales of coordinates, translations",
-        MATCHING | {Change.MONOTONE}: "order, signs and increasing functions of coordinates",
-        frozenset(): "nothing",
-    }
-    if measure.ignores in named:
-        return named[measure.ignores]
-    left = [change.value for change in Change if change in measure.ignores]
-    if Change.ROTATION in measure.ignores:
-        left = [word for word in left if word not in ("permutation", "signs")]
-    return ", ".join(left)
-
-
 def ends(measure: Measure) -> str:
     """Write the range of a measure."""
     low, high = (
@@ -82,7 +64,7 @@ def row(measure: Measure, noise: float) -> str:
         f"[`{measure.name}`](#{measure.name.replace(':', '').replace('.', '')})",
         ends(measure),
         measure.closer,
-        unchanged(measure),
+        measure.unchanged_by,
         "yes" if is_fitted else "no",
         "yes" if measure.symmetric else "no",
         "yes" if measure.metric else "no",

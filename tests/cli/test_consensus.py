@@ -120,6 +120,15 @@ def test_places_are_refused_before_any_work(upto, seeds, arguments, message):
     assert names(seeds) == before
 
 
+def test_an_input_that_is_read_into_memory_is_not_overwritten_either(upto, seeds):
+    np.savetxt(seeds / "seed3.csv", np.load(seeds / "seed0.npy"), delimiter=",")
+    before = (seeds / "seed3.csv").read_bytes()
+    result = upto("compare", "seed0.npy", "seed3.csv", "--consensus", "seed3.csv")
+    assert result.exit_code == 3
+    assert "seed3.csv is an input: writing the result there would destroy it." in result.stderr
+    assert (seeds / "seed3.csv").read_bytes() == before
+
+
 def test_one_run_is_refused(upto, seeds):
     result = upto("compare", "seed0.npy", "--consensus", "out.npy")
     assert result.exit_code == 3

@@ -18,7 +18,7 @@ from upto.measure.matching import (
     WEAK_MCC,
 )
 from upto.measure.moments import pair_moments
-from upto.measure.udr import UDR, udr
+from upto.measure.udr import UDR, udr_scores
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = json.loads((ROOT / "tests" / "golden" / "measures_matching.json").read_text("utf-8"))[
@@ -79,7 +79,7 @@ def test_a_value_is_that_of_the_authors(case, oracles):
 @pytest.mark.parametrize("case", [case for case in CASES if case["measure"] == "udr of runs"])
 def test_runs_are_ranked_as_by_the_authors(case, oracles):
     runs = oracles.runs_of(case["seed"], tuple(case["widths"]))
-    found = udr(runs, np.array(case["informative"], dtype=bool))
+    found = udr_scores(runs, np.array(case["informative"], dtype=bool))
     np.testing.assert_allclose(found, case["value"], atol=AGREE)
 
 

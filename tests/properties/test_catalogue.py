@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from upto.core import InputError
 from upto.measure.catalogue import DEFAULT_MEASURES, MEASURES, find_measure, find_measures
 from upto.measure.kinds import Change, MomentMeasure
-
-from upto.core import InputError
 
 N_SAMPLES, WIDTHS = 64, (6, 5)
 IGNORED, NOTICED = 1e-6, 1e-4

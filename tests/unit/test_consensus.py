@@ -12,9 +12,24 @@ import scipy.linalg
 from mixtures import correlations
 
 import upto
-from upto import Consensus, Embeddings, InputError, ThreadsEngine, compare, consensus, read_run
+from upto import (
+    Consensus,
+    Embeddings,
+    Estimate,
+    InputError,
+    ThreadsEngine,
+    compare,
+    consensus,
+    read_run,
+)
 from upto.assess import reproducing, spaces
-from upto.assess.reproducing import chance_limit, chance_share, explained_share, mean_correlations
+from upto.assess.reproducing import (
+    Explained,
+    chance_limit,
+    chance_share,
+    explained_share,
+    mean_correlations,
+)
 
 NOISE = 0.4
 
@@ -171,13 +186,46 @@ def test_an_unrelated_run_is_flagged_and_no_other(rng, up_to):
     assert [component.n_runs for component in result.components][:4] == [4] * 4
 
 
-def test_one_far_row_does_not_make_unrelated_runs_belong_together(rng):
-    runs = [rng.normal(size=(500, 4)) for _ in range(3)]
-    # Not all equal rows are held out, so every one is far.
+def test_far_rows_that_runs_share_do_not_make_them_belong_together(rng):
+    runs = [rng.normal(size=(2000, 4)) for _ in range(3)]
     for run in runs:
-        run[:4] += 1000 * np.eye(4)
+        run[:8, 0] += 1000
     result = consensus(*runs)
+    assert all(run.explained.value > 0.9 and run.p_value < 0.05 for run in result.runs)
     assert not any(run.belongs for run in result.runs)
+
+
+@pytest.mark.parametrize(
+    ("robust", "p_value", "belongs"),
+    [(0.1, 0.01, True), (0.1, 0.06, False), (-0.1, 0.01, False), (0.1, None, None)],
+)
+def test_a_run_belongs_if_something_is_explained_and_more_than_by_chance(robust, p_value, belongs):
+    share = Estimate(value=0.5)
+    found = Explained(share=share, robust=robust, chance=-0.5, p_value=p_value)
+    assert found.belongs is belongs
+
+
+def test_components_are_fitted_without_the_rows_they_are_judged_on(rng, monkeypatch):
+    seen = []
+    found = spaces.find_components
+
+    def fitting(engine, rows, *, part, keep, **options):
+        seen.append(rows[~keep])
+        assert part.weight == keep.sum()
+        return found(engine, rows, part=part, keep=keep, **options)
+
+    def judging(*args):
+        judged.extend(judged_rows(*args))
+        return judged
+
+    judged: list[np.ndarray] = []
+    judged_rows = reproducing.judged_rows
+    monkeypatch.setattr(spaces, "find_components", fitting)
+    monkeypatch.setattr("upto.assess.agreeing.judged_rows", judging)
+    consensus(*turned(rng, n_rows=500)[1], up_to="ica")
+    for left_out, used in zip(seen, judged, strict=True):
+        assert len(used) == 150
+        np.testing.assert_array_equal(np.sort(left_out, axis=0), np.sort(used, axis=0))
 
 
 def test_few_reproducible_components_are_a_finding(rng):

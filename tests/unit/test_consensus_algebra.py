@@ -133,6 +133,16 @@ def test_the_others_are_aligned_without_the_run_they_predict(rng, scaled, widest
     np.testing.assert_allclose(found[0], found[1], atol=1e-3 * np.abs(found[0]).max())
 
 
+def test_the_others_are_scaled_without_the_run_they_predict(rng):
+    planted = (0.1, 1.0, 20.0, 3.0)
+    runs = [c * run for c, run in zip(planted, turned(rng, noise=0.01), strict=True)]
+    scatters = scatters_of(runs)
+    agreement = generalised_procrustes(scatters, scaled=True)
+    prediction = predict_left_out(scatters, agreement, 3, scaled=True)
+    lengths = np.array([planted[i] * np.linalg.norm(a) for i, a in prediction.maps.items()])
+    np.testing.assert_allclose(lengths / lengths[0], 1, rtol=1e-2)
+
+
 def test_a_prediction_is_the_least_squares_one_of_its_group(rng):
     runs = [run - run.mean(axis=0) for run in turned(rng, noise=1.0)]
     scatters = scatters_of(runs)

@@ -34,6 +34,8 @@ def draw_pairings(cells: Index, permutations: int, seed: int) -> Pairings:
 
     Draws follow the positions of rows: give rows in an order that their content decides.
     """
+    if permutations == 0:
+        return Pairings(orders=np.empty((0, len(cells)), dtype=np.intp), complete=False)
     sizes = np.unique(cells, return_counts=True)[1]
     # A product of factorials is too long a number to write out for many rows.
     if math.fsum(math.lgamma(size + 1.0) for size in sizes) <= math.log(permutations) + 1e-9:

@@ -169,7 +169,7 @@ def _catalogue(*, brief: bool) -> Table:
             "range": f"{measure.low:.3g} to {measure.high:.3g}".replace("inf", "∞"),
             "closer": measure.closer,
             "fitted": "yes" if is_fitted else "no",
-            "unchanged by": _unchanged(measure),
+            "unchanged by": measure.unchanged_by,
         }
         more = {
             "symmetric": "yes" if measure.symmetric else "no",
@@ -187,17 +187,3 @@ def _catalogue(*, brief: bool) -> Table:
         rows=tuple(tuple(record.values()) for record in records),
         caption=f"without --measure: {default}",
     )
-
-
-def _unchanged(measure: Measure) -> str:
-    """Name what a measure ignores, by one word where it stands for others."""
-    from upto.measure.kinds import AFFINE, Change
-
-    left = [change for change in Change if change in measure.ignores]
-    if measure.ignores >= AFFINE:
-        return "any invertible affine map"
-    if Change.ROTATION in left:
-        left = [each for each in left if each not in (Change.PERMUTATION, Change.SIGNS)]
-    if Change.COORDINATE_SCALES in left:
-        left.remove(Change.SCALE)
-    return ", ".join(each.value for each in left) or "nothing"

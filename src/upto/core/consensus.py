@@ -21,9 +21,10 @@ class ConsensusRun:
 
     `explained` is the share of the run's variance that the consensus of the other runs explains on
     held-out rows, and `chance` what it explains of rows drawn at random; the run `belongs` where it
-    explains something, and by `p_value` more than chance does. `n_appearing` counts the components of the consensus that appear in
-    the run. What could not be judged is None. `scale` is what the run is multiplied by, 1 but for
-    similarities; `converged` says whether ICA did, where it was used.
+    explains something, and by `p_value` more than chance does. `n_appearing` counts the components
+    of the consensus that appear in the run. What could not be judged is None. `scale` is what the
+    run is multiplied by, 1 but for similarities; `converged` says whether ICA did, where it was
+    used.
     """
 
     name: str

@@ -276,31 +276,11 @@ RULES: dict[str, Rule] = {
             remedy="Use more rows, or hold nothing out.",
         ),
         Rule(
-            code="UP040",
-            title="dead layer",
-            severity="warning",
-            meaning="A layer gives the same row for every sample.",
-            matters="It says nothing about the samples, so it is compared with no other layer.",
-            remedy="Look at its inputs: a layer of zeros is often a dead activation, a mask or a "
-            "pooling rule that takes a constant token.",
-        ),
-        Rule(
-            code="UP041",
-            title="no layer beyond chance",
-            severity="warning",
-            meaning="Rows paired at random make some pair of layers as similar as the true pairs "
-            "are, having looked at all of them.",
-            matters="The largest of many values is high by chance alone: no layer is known to have "
-            "a counterpart.",
-            remedy="Check that all layers were recorded of the same samples in the same order, or "
-            "record ids to match them; use more rows.",
-        ),
-        Rule(
             code="UP030",
             title="run that does not belong",
             severity="warning",
-            meaning="The consensus of the other runs explains nothing of this run on held-out rows, "
-            "or no more than of rows drawn at random.",
+            meaning="The consensus of the other runs explains nothing of this run on held-out "
+            "rows, or no more than of rows drawn at random.",
             matters="The run has no part in the consensus, and its noise is in the mean.",
             remedy="Check that its rows are the same samples in the same order, or pass ids; allow "
             "a scale where runs have different ones (similarity). Else leave the run out.",
@@ -326,6 +306,26 @@ RULES: dict[str, Rule] = {
             "different ones.",
             remedy="Compare up to a rigid motion, or find the groups of runs that agree and make a "
             "consensus of each.",
+        ),
+        Rule(
+            code="UP040",
+            title="dead layer",
+            severity="warning",
+            meaning="A layer gives the same row for every sample.",
+            matters="It says nothing about the samples, so it is compared with no other layer.",
+            remedy="Look at its inputs: a layer of zeros is often a dead activation, a mask or a "
+            "pooling rule that takes a constant token.",
+        ),
+        Rule(
+            code="UP041",
+            title="no layer beyond chance",
+            severity="warning",
+            meaning="Rows paired at random make some pair of layers as similar as the true pairs "
+            "are, having looked at all of them.",
+            matters="The largest of many values is high by chance alone: no layer is known to have "
+            "a counterpart.",
+            remedy="Check that all layers were recorded of the same samples in the same order, or "
+            "record ids to match them; use more rows.",
         ),
     )
 }

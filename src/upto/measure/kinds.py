@@ -41,20 +41,6 @@ class Change(StrEnum):
     LINEAR = "linear"
     MONOTONE = "monotone"
 
-    @property
-    def phrase(self) -> str:
-        """Words for a sentence after *unchanged by*."""
-        return {
-            Change.TRANSLATION: "a translation",
-            Change.SCALE: "one positive scale",
-            Change.PERMUTATION: "a permutation of coordinates",
-            Change.SIGNS: "signs of coordinates",
-            Change.ROTATION: "a rotation or reflection",
-            Change.COORDINATE_SCALES: "a positive scale of each coordinate",
-            Change.LINEAR: "an invertible linear map",
-            Change.MONOTONE: "an increasing function of each coordinate",
-        }[self]
-
 
 _T, _S, _P, _N, _R = (
     Change.TRANSLATION,
@@ -133,6 +119,18 @@ class Measure(ABC):
 
     @abstractmethod
     def _value(self, first: Float, second: Float) -> float: ...
+
+    @property
+    def unchanged_by(self) -> str:
+        """What the measure ignores, in words: one for all that it stands for."""
+        if self.ignores >= AFFINE:
+            return "any invertible affine map"
+        left = [change for change in Change if change in self.ignores]
+        if Change.ROTATION in left:
+            left = [each for each in left if each not in (Change.PERMUTATION, Change.SIGNS)]
+        if Change.COORDINATE_SCALES in left:
+            left.remove(Change.SCALE)
+        return ", ".join(each.value for each in left) or "nothing"
 
     def within(self, value: float) -> float:
         """Return a value without the rounding by which it leaves the range."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 RANK_TOLERANCE = 1e-10
 """Directions whose variance is below this fraction of the largest are taken as absent."""
-ROUNDING = 1e-13
+ROUNDING = 1e-11
 """Coordinates that deviate by less than this fraction of their mean are taken as constant."""
 
 
@@ -40,7 +40,8 @@ class RunMoments:
     fourth: float
 
     def __post_init__(self) -> None:
-        # A constant coordinate far from zero is left with the rounding of its mean.
+        # A constant coordinate far from zero is left with the rounding of its mean, which is that
+        # of a long sum.
         deviation = np.sqrt(np.diag(self.scatter) / self.n_samples)
         still = deviation <= ROUNDING * np.abs(self.mean)
         if still.any():

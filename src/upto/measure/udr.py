@@ -32,7 +32,7 @@ def relative_strength(_: PairMoments, held: PairMoments) -> float:
     return (_one_sided(strength, 0) + _one_sided(strength, 1)) / 2
 
 
-def udr(
+def udr_scores(
     runs: Sequence[ArrayLike], informative: Sequence[ArrayLike] | None = None
 ) -> NDArray[np.float64]:
     """Return for every run the median of its pairwise scores with all others.
@@ -107,7 +107,7 @@ UDR = MomentMeasure(
     score=relative_strength,
     is_fitted=False,
     prepare=ranks,
-    note="The Spearman variant of disentanglement_lib, where every coordinate that varies counts as "
-    "informative; `upto.measure.udr` takes other masks, and several runs. A run scores 1 with "
-    "itself only where its coordinates are uncorrelated. Nothing is fitted, and noise is not 0.",
+    note="The Spearman variant of disentanglement_lib, where every coordinate that varies counts "
+    "as informative; `udr_scores` takes other masks, and several runs. A run scores 1 with itself "
+    "only where its coordinates are uncorrelated. Nothing is fitted, and noise is not 0.",
 )
