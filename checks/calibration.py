@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import time
 from dataclasses import asdict, dataclass
@@ -105,7 +106,7 @@ def main() -> None:
         "share_of_trials": share,
         "confidence": CONFIDENCE,
         "versions": library_versions(),
-        "machine": platform.platform(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "rates": [
             asdict(rate) | {"rate": rate.value, "interval": rate.interval, "kept": rate.kept}
             for rate in rates

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import sys
 import time
@@ -125,7 +126,7 @@ def main() -> None:
         "level": LEVEL,
         "confidence": CONFIDENCE,
         "versions": library_versions(),
-        "machine": platform.platform(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "shares": [
             asdict(share) | {"share": share.value, "interval": share.interval, "kept": share.kept}
             for share in shares
