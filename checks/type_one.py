@@ -35,8 +35,8 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 import upto
-from upto.assess.calibrating import p_value
-from upto.assess.scoring import score_pairs
+from upto.assess.similarities.calibrating import p_value
+from upto.assess.similarities.scoring import score_pairs
 from upto.core import library_versions
 from upto.measure.catalogue import find_measures
 

@@ -22,8 +22,8 @@ from upto import (
     consensus,
     read_run,
 )
-from upto.assess import reproducing, spaces
-from upto.assess.reproducing import (
+from upto.assess.agreement import reproducing, spaces
+from upto.assess.agreement.reproducing import (
     Explained,
     chance_limit,
     chance_share,
@@ -221,7 +221,7 @@ def test_components_are_fitted_without_the_rows_they_are_judged_on(rng, monkeypa
     judged: list[np.ndarray] = []
     judged_rows = reproducing.judged_rows
     monkeypatch.setattr(spaces, "find_components", fitting)
-    monkeypatch.setattr("upto.assess.agreeing.judged_rows", judging)
+    monkeypatch.setattr("upto.assess.agreement.agreeing.judged_rows", judging)
     consensus(*turned(rng, n_rows=500)[1], up_to="ica")
     for left_out, used in zip(seen, judged, strict=True):
         assert len(used) == 150
@@ -498,7 +498,7 @@ def test_a_write_that_fails_leaves_nothing(rng, tmp_path, monkeypatch, error):
     (tmp_path / "out.csv").write_text("what was there before")
     engine = ThreadsEngine(n_threads=1, block_rows=256)
     monkeypatch.setattr(spaces, "upright", lambda *_: np.ones(5))
-    monkeypatch.setattr("upto.assess.agreeing.upright", lambda *_: np.ones(5))
+    monkeypatch.setattr("upto.assess.agreement.agreeing.upright", lambda *_: np.ones(5))
     monkeypatch.setattr(spaces, "_mean_of_runs", failing)
     with pytest.raises((KeyboardInterrupt, OSError, MemoryError, InputError)):
         consensus(*runs, output=tmp_path / "out.csv", engine=engine)

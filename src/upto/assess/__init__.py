@@ -9,10 +9,10 @@ from upto.assess.comparing import compare
 from upto.assess.inspecting import inspect_run
 
 if TYPE_CHECKING:
-    from upto.assess.agreeing import consensus
+    from upto.assess.agreement.agreeing import consensus
     from upto.assess.applying import apply_transform
-    from upto.assess.layering import compare_layers
-    from upto.assess.measuring import similarity
+    from upto.assess.layers.layering import compare_layers
+    from upto.assess.similarities.measuring import similarity
     from upto.assess.unmixing import unmix_run
 
 __all__ = [
@@ -30,9 +30,9 @@ def __getattr__(name: str) -> Any:
     # They bring scikit-learn's estimators, or every measure, which the others do not need.
     homes = {
         "apply_transform": "applying",
-        "compare_layers": "layering",
-        "consensus": "agreeing",
-        "similarity": "measuring",
+        "compare_layers": "layers.layering",
+        "consensus": "agreement.agreeing",
+        "similarity": "similarities.measuring",
         "unmix_run": "unmixing",
     }
     if name in homes:

@@ -27,6 +27,7 @@ def command(results: tuple[Path, ...], output: Path) -> None:
     from upto.core import (
         Comparison,
         ComparisonMatrix,
+        Consensus,
         InputError,
         Inspection,
         Layers,
@@ -36,7 +37,15 @@ def command(results: tuple[Path, ...], output: Path) -> None:
     )
     from upto.report import Report
 
-    known = (Comparison, ComparisonMatrix, Inspection, Layers, Similarities, Unmixed)
+    known = (
+        Comparison,
+        ComparisonMatrix,
+        Consensus,
+        Inspection,
+        Layers,
+        Similarities,
+        Unmixed,
+    )
     kinds = {each.kind: each for each in known}
     read = []
     for path in results:

@@ -8,7 +8,7 @@ import pytest
 
 import upto
 from upto import Embeddings, InputError, Similarities
-from upto.assess.together import mean_over_pairs, order_of_runs
+from upto.assess.similarities.together import mean_over_pairs, order_of_runs
 from upto.core import Estimate
 from upto.measure.catalogue import find_measure
 from upto.measure.kinds import MomentMeasure

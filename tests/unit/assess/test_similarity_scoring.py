@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from upto.assess import scoring
-from upto.assess.calibrating import (
+from upto.assess.similarities import scoring
+from upto.assess.similarities.calibrating import (
     adjusted_p_values,
     calibrated,
     chance,
@@ -16,8 +16,8 @@ from upto.assess.calibrating import (
     interval,
     p_value,
 )
-from upto.assess.pairings import draw_halves, draw_pairings
-from upto.assess.scoring import Scored, score_pairs
+from upto.assess.similarities.pairings import draw_halves, draw_pairings
+from upto.assess.similarities.scoring import Scored, score_pairs
 from upto.core import InputError
 from upto.measure.catalogue import find_measure
 from upto.measure.kinds import MomentMeasure, RelationMeasure

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.counterparts import Sides, layer_pair
-from upto.assess.leaner import by_kernels, fewer_coordinates
+from upto.assess.layers.counterparts import Sides, layer_pair
+from upto.assess.layers.leaner import by_kernels, fewer_coordinates
+from upto.assess.layers.stacks import Stack, as_stacks
+from upto.assess.layers.words import layer_findings, layer_verdict
 from upto.assess.prepare import LARGEST, SMALLEST, place_runs, survey_runs
-from upto.assess.scoring import score_pairs
+from upto.assess.similarities.scoring import score_pairs
 from upto.assess.split import row_keys, split_rows, take_rows
-from upto.assess.stacks import Stack, as_stacks
-from upto.assess.telling import layer_findings, layer_verdict
 from upto.core import (
     InputError,
     Layer,
@@ -36,8 +36,8 @@ from upto.measure.catalogue import find_measures
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from upto.assess.scoring import Scored
-    from upto.assess.stacks import LayersOfRun
+    from upto.assess.layers.stacks import LayersOfRun
+    from upto.assess.similarities.scoring import Scored
     from upto.core import LayerPair, Progress
     from upto.engines.base import Engine
     from upto.measure.kinds import Measure

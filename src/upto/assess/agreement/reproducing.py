@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.align.consensus import Prediction
-    from upto.assess.spaces import Space
+    from upto.assess.agreement.spaces import Space
     from upto.engines.base import Engine
 
 Float = NDArray[np.float64]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess import calibrating
+from upto.assess.similarities import calibrating
 from upto.core import Counterpart, LayerPair, LayerStep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from upto.assess.scoring import Scored
+    from upto.assess.similarities.scoring import Scored
     from upto.core.layers import Alignment
 
 Float = NDArray[np.float64]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.assess.scoring import Scored
+    from upto.assess.similarities.scoring import Scored
 
     Float = NDArray[np.float64]
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.assess import calibrating, saying
 from upto.assess.comparing import as_embeddings
 from upto.assess.prepare import place_runs, survey_runs
-from upto.assess.sampling import Sample, check_options, choose_rows, order_of_content
-from upto.assess.scoring import Scored, score_pairs
-from upto.assess.seeing import families_of
+from upto.assess.similarities import calibrating, words
+from upto.assess.similarities.families import families_of
+from upto.assess.similarities.sampling import Sample, check_options, choose_rows, order_of_content
+from upto.assess.similarities.scoring import Scored, score_pairs
+from upto.assess.similarities.strata import alone, strata_of, with_strata
+from upto.assess.similarities.together import mean_over_pairs, order_of_runs
 from upto.assess.split import split_rows, take_rows
-from upto.assess.strata import alone, strata_of, with_strata
-from upto.assess.together import mean_over_pairs, order_of_runs
 from upto.core import (
     Finding,
     InputError,
@@ -264,7 +264,7 @@ def _result(
         findings=(),
         provenance=provenance,
     )
-    remarks = saying.findings(
+    remarks = words.findings(
         result,
         asked=sample.asked,
         n_repeats=sample.n_repeats,
@@ -273,7 +273,7 @@ def _result(
     )
     return replace(
         result,
-        verdict=saying.verdict(result),
+        verdict=words.verdict(result),
         findings=unique_findings([*found, *remarks]),
     )
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.assess.reproducing import Explained, Reproduced
-    from upto.assess.spaces import Space
+    from upto.assess.agreement.reproducing import Explained, Reproduced
+    from upto.assess.agreement.spaces import Space
     from upto.assess.split import Split
     from upto.core import Embeddings, Provenance
     from upto.engines import Survey

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from upto.assess.calibrating import LEVEL
 from upto.assess.intervals import MIN_ROWS
-from upto.assess.scoring import MIN_HALF
+from upto.assess.similarities.calibrating import LEVEL
+from upto.assess.similarities.scoring import MIN_HALF
 from upto.core import Finding
 
 if TYPE_CHECKING:

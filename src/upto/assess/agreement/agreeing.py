@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from upto.assess.agreed import consensus_result, remarks_on_rows
-from upto.assess.comparing import as_embeddings
-from upto.assess.options import Options
-from upto.assess.prepare import place_runs, survey_runs
-from upto.assess.reproducing import Explained, Reproduced, explain, judged_rows, reproduce
-from upto.assess.spaces import (
+from upto.assess.agreement.reproducing import Explained, Reproduced, explain, judged_rows, reproduce
+from upto.assess.agreement.spaces import (
     Space,
     gather,
     matched_space,
@@ -22,6 +18,10 @@ from upto.assess.spaces import (
     upright,
     write_rows,
 )
+from upto.assess.agreement.words import consensus_result, remarks_on_rows
+from upto.assess.comparing import as_embeddings
+from upto.assess.options import Options
+from upto.assess.prepare import place_runs, survey_runs
 from upto.assess.split import Split, split_rows
 from upto.core import (
     Consensus,

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.pairings import Index, Pairings, draw_halves, draw_pairings
-from upto.assess.seeing import Family, families_of
+from upto.assess.similarities.families import Family, families_of
+from upto.assess.similarities.pairings import Index, Pairings, draw_halves, draw_pairings
 from upto.core import InputError, SilentProgress
 from upto.engines import blas_threads_for
 from upto.measure.kinds import Measure, MomentMeasure

@@ -1,0 +1,1 @@
+"""Which layer of one run does what a layer of another does."""

@@ -1,0 +1,1 @@
+"""How similar runs are by any measures, beside what chance gives."""
