@@ -192,9 +192,10 @@ def ica_from_disk(record: Record) -> list[str]:
         taken, differs = row["memory taken MB"], row["differs from memory by"]
         said += [
             aim(
-                f"From {kind} ours takes {number(taken)} MB.",
-                met=taken <= 1000,
-                wanted="at most 1 GB",
+                f"From {kind} ours takes {number(taken)} MB, and "
+                f"{number(row['resident with file pages MB'])} MB are resident in all.",
+                met=row["resident with file pages MB"] <= 1000,
+                wanted="at most 1 GB resident",
             ),
             aim(
                 f"The components differ from those of rows in memory by {number(differs)}.",
@@ -288,6 +289,47 @@ def matching_coordinates(record: Record) -> list[str]:
     ]
 
 
+def measuring(record: Record) -> list[str]:
+    """Judge P9."""
+    said = [
+        aim(
+            f"{row['who'][0].upper()}{row['who'][1:]}, takes {number(row['this / ours'])} times as "
+            f"long as {row['beside'].removeprefix('upto: ')} of ours, at {row['rows']}.",
+            met=row["this / ours"] >= 5,
+            wanted="at least 5 times",
+        )
+        for row in record["rows"]
+        if row.get("this / ours") is not None
+    ]
+    broken = [row for row in record["rows"] if row.get("value") and not row["value"][-1].isdigit()]
+    ours = [row for row in broken if row["who"].startswith("upto")]
+    peers = ", ".join(
+        f"{row['who'].partition(':')[0]} on {row['rows']} ({row['value']})" for row in broken
+    )
+    said.append(
+        aim(
+            "Ours is a number on dead and duplicated units and with fewer rows than units"
+            f"{'; others are not: ' + peers if peers else ''}.",
+            met=not ours,
+            wanted="never NaN",
+        )
+    )
+    return said
+
+
+def permuting(record: Record) -> list[str]:
+    """Judge P10."""
+    return [
+        aim(
+            f"{row['who'].capitalize()} takes {number(row['this / upto'])} times as long as ours.",
+            met=row["this / upto"] >= 10,
+            wanted="at least 10 times",
+        )
+        for row in record["rows"]
+        if not row["who"].startswith("upto")
+    ]
+
+
 def restarting(record: Record) -> list[str]:
     """Judge P11."""
     return [
@@ -378,8 +420,10 @@ SECTIONS = (
     Section(
         name="p07",
         heading="Every pair of many runs",
-        text="`compare` of ten runs, each prepared once, beside netrep, which fits one group in "
-        "one direction and gives one distance, no p-value. There is no floor in this table.",
+        text="Ten runs, each prepared once: one similarity, as `upto similarity` scores it without "
+        "chance, beside netrep, which computes the same; and `compare`, which fits up to seven "
+        "groups in both directions with p-values. The floor of a pair is its products, to which a "
+        "decomposition of the width is added that no one saves.",
         judged=comparing_many_runs,
     ),
     Section(
@@ -389,6 +433,21 @@ SECTIONS = (
         "the Hungarian algorithm, as icebeem and cl-ica do. The floor is one product and scipy's "
         "assignment.",
         judged=matching_coordinates,
+    ),
+    Section(
+        name="p09",
+        heading="Similarity measures",
+        text="CCA, SVCCA, PWCCA and linear CKA from the same moments, beside google/svcca, and "
+        "linear CKA beside thingsvision, which builds n×n kernels and so gets fewer rows. Below, "
+        "what each says of runs that often break others.",
+        judged=measuring,
+    ),
+    Section(
+        name="p10",
+        heading="Chance by permutations",
+        text="The null of linear CKA, beside calibrated-similarity, which computes the measure "
+        "again for each permutation.",
+        judged=permuting,
     ),
     Section(
         name="p11",

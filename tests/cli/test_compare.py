@@ -317,3 +317,9 @@ def test_files_and_codes_are_completed(upto):
             check=False,
         )
         assert expected in result.stdout
+
+
+def test_a_page_that_is_not_html_is_refused(upto, pair):
+    result = upto("compare", *pair, "--report", "page.pdf")
+    assert result.exit_code == 2
+    assert "page.pdf does not end in .html, and the page is HTML: rename it." in result.stderr

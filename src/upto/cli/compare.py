@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
-from upto.cli.output import complete_file, files_of, output_options, refuse_nan
+from upto.cli.output import complete_file, files_of, output_options, refuse_nan, report_option
 from upto.core.group import Group
 
 if TYPE_CHECKING:
@@ -91,11 +91,7 @@ _NOT_WITH_CONSENSUS = ("up_to", "labels", "tolerance", "refits", "ica", "fail_ab
     help="With --layers: a measure, as linear-cka or svcca:20; may be given again.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 if there is any finding of a warning.")
-@click.option(
-    "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the page here, as self-contained HTML.",
-)
+@report_option
 @output_options
 @with_exit_codes
 def command(
@@ -151,12 +147,7 @@ def command(
         progress=output.watcher(),
         **options,
     )
-    if report is not None:
-        from upto.report import Report
-
-        Report([result]).write(report)
-        output.say(f"wrote {report}")
-    output.show(result)
+    output.publish(result, report)
     _check_limits(result, fail_above, strict=strict)
 
 
@@ -197,12 +188,7 @@ def _agree(
         **options,
     )
     output.say(f"wrote {file}")
-    if report is not None:
-        from upto.report import Report
-
-        Report([result]).write(report)
-        output.say(f"wrote {report}")
-    output.show(result)
+    output.publish(result, report)
     _check_limits(result, None, strict=strict)
 
 
@@ -232,12 +218,7 @@ def _compare_layers(
         progress=output.watcher(),
         **options,
     )
-    if report is not None:
-        from upto.report import Report
-
-        Report([result]).write(report)
-        output.say(f"wrote {report}")
-    output.show(result)
+    output.publish(result, report)
     _check_limits(result, None, strict=strict)
 
 

@@ -86,6 +86,15 @@ class Output:
             click.echo(self.text(result), nl=False)
         self.show_findings(result.findings)
 
+    def publish(self, result: Result, report: Path | None) -> None:
+        """Write the page of a result, where one is asked for, and show the result."""
+        if report is not None:
+            from upto.report import Report
+
+            Report([result]).write(report)
+            self.say(f"wrote {report}")
+        self.show(result)
+
     def text(self, result: Result) -> str:
         """Render a result in the chosen format."""
         if self.chosen_format == "json":
@@ -257,6 +266,23 @@ def output_options(command: Callable[..., Any], *, result_file: bool = True) -> 
     ):
         option(wrapped)
     return wrapped
+
+
+def report_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that shows a result the option to write its page too."""
+    return click.option(
+        "--report",
+        type=click.Path(dir_okay=False, path_type=Path),
+        callback=_refuse_other_pages,
+        help="Write the page here, as self-contained HTML.",
+    )(command)
+
+
+def _refuse_other_pages(_context: object, _parameter: object, value: Path | None) -> Path | None:
+    if value is not None and value.suffix.lower() not in (".html", ".htm"):
+        message = f"{value.name} does not end in .html, and the page is HTML: rename it."
+        raise click.BadParameter(message)
+    return value
 
 
 def page_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
-from upto.cli.output import complete_file, console_for, output_options
+from upto.cli.output import complete_file, console_for, output_options, report_option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from click.shell_completion import CompletionItem
 
     from upto.cli.output import Output
@@ -73,11 +74,7 @@ def _complete_measure(
 )
 @click.option("--ids", help="Column or entry with one id a row, to match rows across runs.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if there is any finding of a warning.")
-@click.option(
-    "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the page here, as self-contained HTML.",
-)
+@report_option
 @output_options
 @with_exit_codes
 def command(
@@ -121,12 +118,7 @@ def command(
         progress=output.watcher(),
         **options,
     )
-    if report is not None:
-        from upto.report import Report
-
-        Report([result]).write(report)
-        output.say(f"wrote {report}")
-    output.show(result)
+    output.publish(result, report)
     warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
     if strict and warnings:
         stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
-from upto.cli.output import complete_file, files_of, output_options, refuse_nan
+from upto.cli.output import complete_file, files_of, output_options, refuse_nan, report_option
 
 if TYPE_CHECKING:
     from upto.cli.output import Output
@@ -136,11 +136,7 @@ def _count_or_fraction(
 )
 @click.option("--inverse", is_flag=True, help="With --apply: RUN holds components; mix them back.")
 @click.option("--resume", is_flag=True, help="Continue where an interrupted search ended.")
-@click.option(
-    "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the page here, as self-contained HTML.",
-)
+@report_option
 @click.option(
     "--strict", is_flag=True, help="Exit with 4 if ICA did not converge, with 1 on any warning."
 )
@@ -234,14 +230,10 @@ def _fit(
             kept = f"interrupted; {checkpoint} keeps the search: --resume continues it."
             stop(Exit.INTERRUPTED, kept)
         raise
-    if report is not None:
-        from upto.report import Report
-
-        Report([result]).write(report)
-    for written in (file, save, report):
+    for written in (file, save):
         if written is not None:
             output.say(f"wrote {written}")
-    output.show(result)
+    output.publish(result, report)
     if strict:
         _check_strictly(result)
 

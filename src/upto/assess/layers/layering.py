@@ -6,7 +6,7 @@ import math
 import time
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from upto.assess.layers.leaner import by_kernels, fewer_coordinates
 from upto.assess.layers.stacks import Stack, as_stacks
 from upto.assess.layers.words import layer_findings, layer_verdict
 from upto.assess.prepare import LARGEST, SMALLEST, place_runs, survey_runs
+from upto.assess.similarities.sampling import check_options
 from upto.assess.similarities.scoring import score_pairs
 from upto.assess.split import row_keys, split_rows, take_rows
 from upto.core import (
@@ -101,7 +102,7 @@ def compare_layers(
     ['d', 'c']
     """
     started = time.perf_counter()
-    _check_options(held_out, permutations, half_samples, max_rows, seed)
+    check_options(held_out, permutations, half_samples, max_rows, seed)
     wanted = find_measures([measures] if isinstance(measures, str) else measures)
     engine, progress = choose_engine(engine), progress or SilentProgress()
     stacks = as_stacks(runs)
@@ -337,18 +338,4 @@ def _refuse_number(stacks: Sequence[Stack], measures: Sequence[Measure]) -> None
             f"{sum(counts)} layers of {len(counts)} runs make {total} pairs, but at most "
             f"{LARGEST_MATRIX} are compared: choose fewer layers or runs."
         )
-        raise InputError(message)
-
-
-def _check_options(
-    held_out: Any, permutations: Any, half_samples: Any, max_rows: Any, seed: Any
-) -> None:
-    lowest = {"permutations": 19, "half_samples": 0, "max_rows": 2, "seed": 0}
-    values = (permutations, half_samples, max_rows, seed)
-    for (name, low), value in zip(lowest.items(), values, strict=True):
-        if not isinstance(value, int | np.integer) or value < low:
-            message = f"{name} is {value!r}, but it must be a whole number of at least {low}."
-            raise InputError(message)
-    if not isinstance(held_out, float | int | np.number) or not 0 <= held_out < 1:
-        message = f"held_out is {held_out!r}, but it must be a fraction from 0 to below 1."
         raise InputError(message)
