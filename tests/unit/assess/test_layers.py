@@ -7,9 +7,9 @@ import pytest
 
 from upto import Embeddings, Layers, compare_layers
 from upto.assess.layers.counterparts import Sides, family_limits, layer_pair
-from upto.assess.layers.leaner import by_kernels, fewer_coordinates
 from upto.assess.layers.stacks import as_stacks
 from upto.assess.similarities.calibrating import adjusted_p_values
+from upto.assess.similarities.leaner import by_kernels, fewer_coordinates
 from upto.assess.similarities.scoring import Scored, score_pairs
 from upto.core import InputError
 from upto.measure.catalogue import MEASURES, find_measure

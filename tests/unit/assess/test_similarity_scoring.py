@@ -16,10 +16,11 @@ from upto.assess.similarities.calibrating import (
     interval,
     p_value,
 )
+from upto.assess.similarities.leaner import leaner_measures
 from upto.assess.similarities.pairings import draw_halves, draw_pairings
 from upto.assess.similarities.scoring import Scored, score_pairs
 from upto.core import InputError
-from upto.measure.catalogue import find_measure
+from upto.measure.catalogue import find_measure, find_measures
 from upto.measure.kinds import MomentMeasure, RelationMeasure
 from upto.measure.moments import pair_moments
 
@@ -308,3 +309,28 @@ def test_halves_vary_as_much_as_samples_do(rng):
     ]
     deviation = np.mean([each.halves.std(ddof=1) for each in found])
     assert deviation == pytest.approx(np.std(fresh), rel=0.2)
+
+
+def test_kernels_replace_products_only_where_no_other_measure_needs_them(rng):
+    rows = [rng.normal(size=(30, 12)), rng.normal(size=(30, 8))]
+    alone = find_measures(["linear-cka", "mutual-knn:3", "mcc-spearman"])
+    assert [type(each).__name__ for each in leaner_measures(alone, rows)] == [
+        "RelationMeasure",
+        "RelationMeasure",
+        "MomentMeasure",
+    ]
+    beside = find_measures(["linear-cka", "mean-cca"])
+    assert leaner_measures(beside, rows) == list(beside)
+    narrow = [own[:, :3] for own in rows]
+    assert leaner_measures(alone, narrow) == list(alone)
+
+
+def test_a_measure_by_kernels_is_scored_as_by_products_and_keeps_its_name(rng):
+    rows = [rng.normal(size=(30, 12)), rng.normal(size=(30, 40))]
+    options = {"permutations": 25, "half_samples": 12, "seed": 1}
+    (alone,) = score_pairs(rows, [(0, 1)], find_measures(["linear-cka"]), **options)
+    beside, _ = score_pairs(rows, [(0, 1)], find_measures(["linear-cka", "svcca:2"]), **options)
+    assert alone.measure is beside.measure
+    assert alone.value == pytest.approx(beside.value, abs=1e-6)
+    np.testing.assert_allclose(alone.null, beside.null, atol=1e-6)
+    np.testing.assert_allclose(alone.halves, beside.halves, atol=1e-6)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.assess.layers.counterparts import Sides, layer_pair
-from upto.assess.layers.leaner import by_kernels, fewer_coordinates
 from upto.assess.layers.stacks import Stack, as_stacks
 from upto.assess.layers.words import layer_findings, layer_verdict
 from upto.assess.prepare import LARGEST, SMALLEST, place_runs, survey_runs
@@ -220,7 +219,6 @@ class _Sample:
             for one, other in meetings
         }
         where = self._places(seed)
-        leaner = {measure.name: by_kernels(measure) for measure in measures}
         asked = [
             (where[one, i], where[other, j])
             for (one, other) in meetings
@@ -230,9 +228,9 @@ class _Sample:
             return [], [self._pair(one, other, {}, m) for one, other in meetings for m in measures]
         flat = {place: self.rows[run][layer] for (run, layer), place in where.items()}
         found = score_pairs(
-            [fewer_coordinates(flat[place], measures) for place in range(len(flat))],
+            [flat[place] for place in range(len(flat))],
             asked,
-            [*leaner.values()],
+            measures,
             parts=self.parts,
             permutations=permutations,
             half_samples=half_samples,

@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.assess.similarities.families import Family, families_of
+from upto.assess.similarities.leaner import fewer_coordinates, leaner_measures
 from upto.assess.similarities.pairings import Index, Pairings, draw_halves, draw_pairings
 from upto.core import InputError, SilentProgress
 from upto.engines import blas_threads_for
@@ -125,14 +126,14 @@ def score_pairs(
         cells = parts + 2 * np.unique(np.asarray(strata), return_inverse=True)[1][arranged]
     is_enough = len(parts) >= 2 * MIN_HALF
     scoring = _Scoring(
-        rows=rows,
+        rows=[fewer_coordinates(own, measures) for own in rows],
         arranged=arranged,
         parts=parts,
         pairings=draw_pairings(cells, permutations, seed),
         halves=draw_halves(parts, half_samples if is_enough else 0, seed),
         jobs=_jobs(pairs),
     )
-    families = families_of(measures)
+    families = families_of(leaner_measures(measures, rows))
     steps = len(scoring.jobs) * (1 + len(scoring.pairings.orders) + len(scoring.halves))
     found: dict[tuple[int, int, str], Scored] = {}
     with (
@@ -143,7 +144,11 @@ def score_pairs(
         for family in families:
             for each in scoring.scored(family, over, advance):
                 found[each.first, each.second, each.measure.name] = each
-    return [found[first, second, each.name] for first, second in pairs for each in measures]
+    return [
+        replace(found[first, second, each.name], measure=each)
+        for first, second in pairs
+        for each in measures
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.measure.alignment import BIASED_LINEAR_CKA, DEBIASED_LINEAR_CKA
-from upto.measure.kinds import Change, RelationMeasure
+from upto.measure.kinds import Change, MomentMeasure, RelationMeasure
 from upto.measure.relations import (
     doubly_centred,
     inner_product,
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     Float = NDArray[np.float64]
 
 
+_MOST_ROWS = 4096
+"""Of a kernel; those of many runs are held at a time."""
+
+
 def fewer_coordinates(rows: Float, measures: Sequence[Measure]) -> Float:
     """Turn more coordinates than rows into as many, which measures that ignore turns cannot see."""
     n_samples, n_features = rows.shape
@@ -37,6 +41,20 @@ def fewer_coordinates(rows: Float, measures: Sequence[Measure]) -> Float:
         return rows
     _, triangle = np.linalg.qr(rows.T)
     return np.ascontiguousarray(triangle.T)
+
+
+def leaner_measures(measures: Sequence[Measure], rows: Sequence[Float]) -> list[Measure]:
+    """Return measures by kernels of rows where that is less work than by products of coordinates.
+
+    Where another measure needs the products anyway, they cost nothing more.
+    """
+    n_samples, n_features = rows[0].shape[0], max(own.shape[1] for own in rows)
+    leaner = [by_kernels(each) for each in measures]
+    needs_products = any(
+        isinstance(each, MomentMeasure) and each.prepare is None for each in leaner
+    )
+    is_less = n_samples <= min(n_features**2, _MOST_ROWS)
+    return leaner if is_less and not needs_products else list(measures)
 
 
 def by_kernels(measure: Measure) -> Measure:
