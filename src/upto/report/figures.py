@@ -14,11 +14,13 @@ from upto.core import (
     Inspection,
     Layers,
     MissingExtraError,
+    Similarities,
     Unmixed,
 )
 from upto.report.consensus import reproducible_order
 from upto.report.layer_figures import draw_layer_curve, draw_layer_map
 from upto.report.markup import shorten, tell_apart
+from upto.report.similarity_figures import draw_measure_map, draw_measures, lines_in_order
 from upto.report.unmixing import subspace_sentences
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ _NAME = 24
 _LONG_NAME = 60
 _MAX_NUMBERED_RUNS = 8
 _MAX_PAIRS = 6
+_MAX_MAPS = 12
 
 
 def draw(result: Result) -> Figure:
@@ -45,7 +48,8 @@ def draw(result: Result) -> Figure:
     result
         A comparison (errors per group), a matrix of comparisons (a heat map per group), unmixed
         components (the trace, the non-Gaussianity of each and its stability or subspace), a
-        consensus (its components by runs), layers (every pair of them, and side by side) or an
+        consensus (its components by runs), layers (every pair of them, and side by side),
+        similarities (every measure of two runs, or a heat map of all pairs per measure) or an
         inspection (the spectrum).
 
     Returns
@@ -70,6 +74,8 @@ def draw(result: Result) -> Figure:
         return _consensus(result)
     if isinstance(result, Layers):
         return _layers(result)
+    if isinstance(result, Similarities):
+        return _similarities(result)
     if isinstance(result, Inspection):
         return _inspection(result)
     message = f"a result of kind {result.kind!r} has no figure; its numbers are in tables()."
@@ -285,6 +291,33 @@ def _layers(result: Layers) -> Figure:
         bar.outline.set_visible(False)
         draw_layer_curve(curve, result, pair)
         _plain(curve, grid="y")
+    return figure
+
+
+def _similarities(result: Similarities) -> Figure:
+    if len(result.runs) == 2:
+        figure = _figure(7.4, 1.2 + 0.22 * len(lines_in_order(result)))
+        draw_measures(figure.subplots(), result)
+        first, second = (shorten(run.name, _NAME) for run in result.runs)
+        title = f"{first} and {second}: value, and calibrated from chance (0) to the best (1)"
+        figure.suptitle(title, fontsize=9, parse_math=False)
+        return figure
+    measures = result.measures[:_MAX_MAPS]
+    columns = min(len(measures), 3)
+    rows = math.ceil(len(measures) / columns)
+    size = min(max(2.2, 0.36 * len(result.runs)), 4.5)
+    figure = _figure((size + 1.3) * columns, (size + 0.9) * rows)
+    panels = figure.subplots(rows, columns, squeeze=False)
+    for measure, axes in zip(measures, panels.flat, strict=False):
+        bar = figure.colorbar(draw_measure_map(axes, result, measure), ax=axes, shrink=0.7)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=7)
+    for axes in panels.flat[len(measures) :]:
+        axes.set_visible(False)
+    words = "dots: closer than chance, having looked at all pairs"
+    if len(measures) < len(result.measures):
+        words += f"; the first {len(measures)} of {len(result.measures)} measures"
+    figure.suptitle(words, fontsize=9)
     return figure
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from upto.core import Group
 from upto.report.markup import shorten, tell_apart
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from upto.core import Agreement, ComparisonMatrix, Matrix
 
 _MAX_NUMBERED_RUNS = 12
@@ -32,6 +34,7 @@ class HeatCell:
 
     text: str
     level: int | None
+    beyond: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,3 +123,27 @@ def heat_level(error: float | None, top: float) -> int | None:
     if error is None:
         return None
     return min(N_LEVELS - 1, int(N_LEVELS * math.sqrt(error / top))) if top > 0 else 0
+
+
+def colour_ends(
+    values: Sequence[float],
+    *,
+    low: float | None,
+    high: float | None,
+    closer: Literal["higher", "lower"],
+) -> tuple[float, float]:
+    """Return the values that are drawn palest, far apart, and darkest, as close as can be."""
+    low = min(values, default=0.0) if low is None else low
+    high = max(values, default=0.0) if high is None else high
+    if closer == "lower":
+        return high, low
+    # What a similarity says below zero is no less than nothing.
+    return (max(low, 0.0) if high > 0 else low), high
+
+
+def closeness_level(value: float | None, far: float, near: float) -> int | None:
+    """Return the step of the colour scale between the two ends, whichever is larger."""
+    if value is None:
+        return None
+    share = (value - far) / (near - far) if near != far else 0.0
+    return min(max(int(N_LEVELS * share), 0), N_LEVELS - 1)

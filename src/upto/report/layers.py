@@ -7,7 +7,7 @@ from itertools import chain, groupby
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from upto.report.heat import N_LEVELS, HeatCell
+from upto.report.heat import HeatCell, closeness_level, colour_ends
 from upto.report.markup import counted, shorten, tell_apart
 from upto.report.planes import WIDTH, Plot, counting_axis, level, path, picture, plane
 from upto.report.scales import Scale, range_scale
@@ -155,7 +155,7 @@ def _panel(result: Layers, pair: LayerPair) -> LayerPanel:
                 LayerCell(
                     cell=HeatCell(
                         text="–" if value is None else f"{value:.2f}",
-                        level=_level(value, far, near),
+                        level=closeness_level(value, far, near),
                     ),
                     beyond=p is not None and p <= 0.05,
                     closest=closest.get(i) == j,
@@ -189,20 +189,8 @@ def ends_of_colours(result: Layers, measure: LayerMeasure) -> tuple[float, float
         for row in pair.value
         for value in row
         if value is not None
-    ] or [0.0]
-    low = min(values) if measure.low is None else measure.low
-    high = max(values) if measure.high is None else measure.high
-    if measure.closer == "lower":
-        return high, low
-    # What a similarity says below zero is no less than nothing.
-    return (max(low, 0.0) if high > 0 else low), high
-
-
-def _level(value: float | None, far: float, near: float) -> int | None:
-    if value is None:
-        return None
-    share = (value - far) / (near - far) if near != far else 0.0
-    return min(max(int(N_LEVELS * share), 0), N_LEVELS - 1)
+    ]
+    return colour_ends(values, low=measure.low, high=measure.high, closer=measure.closer)
 
 
 def _curve(

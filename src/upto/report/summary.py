@@ -6,7 +6,17 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from upto.core import RULES, Comparison, ComparisonMatrix, Consensus, Group, Layers, Rule, Unmixed
+from upto.core import (
+    RULES,
+    Comparison,
+    ComparisonMatrix,
+    Consensus,
+    Group,
+    Layers,
+    Rule,
+    Similarities,
+    Unmixed,
+)
 from upto.report.charts import (
     ErrorChart,
     ScatterChart,
@@ -25,17 +35,26 @@ from upto.report.consensus import (
 )
 from upto.report.heat import AGREEMENTS, Heat, heat_maps
 from upto.report.layers import LayersView, layers_data, layers_facts, layers_tables, layers_view
-from upto.report.markup import Inert, counted, json_block
+from upto.report.markup import Inert, json_block
+from upto.report.similarities import (
+    SimilaritiesView,
+    similarities_data,
+    similarities_facts,
+    similarities_tables,
+    similarities_view,
+)
 from upto.report.tables import TableView, runs_table, table_view
 from upto.report.unmixing import (
     UnmixedView,
-    identifiability_measured,
     identifiable_badge,
     plots,
+    unmixed_facts,
     unmixed_view,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from upto.core import Finding, Fit, Result
 
 _MAX_TABLE_RUNS = 24
@@ -101,6 +120,7 @@ class View:
     unmixed: UnmixedView | None = None
     consensus: ConsensusView | None = None
     layers: LayersView | None = None
+    similarities: SimilaritiesView | None = None
     omitted: str = ""
 
 
@@ -127,6 +147,8 @@ def summarise(result: Result, number: int = 1) -> View:
         return _consensus(result, common)
     if isinstance(result, Layers):
         return _layers(result, common)
+    if isinstance(result, Similarities):
+        return _similarities(result, common)
     tables = tuple(table_view(table) for table in result.tables())
     return View(
         **common, names=(result.kind,), badge=None, facts=(), tables=tables, runs=None,
@@ -293,7 +315,7 @@ def _unmixed(result: Unmixed, common: dict[str, Any]) -> View:
         **common,
         names=(result.name,),
         badge=identifiable_badge(result),
-        facts=_unmixed_facts(result),
+        facts=_told(unmixed_facts(result)),
         tables=tuple(table_view(table) for table in tables),
         runs=None,
         data=json_block({"plots": plots(view)}),
@@ -304,58 +326,13 @@ def _unmixed(result: Unmixed, common: dict[str, Any]) -> View:
     )
 
 
-def _unmixed_facts(result: Unmixed) -> tuple[Fact, ...]:
-    count = len(result.components)
-    parts = len(result.subspaces)
-    inside = counted(parts, "subspace") if parts else "no subspace"
-    value, detail = f"{result.n_identifiable:,}", f"of {count:,}; {inside}"
-    if not identifiability_measured(result):
-        value, detail = "–", f"of {count:,}; not measured"
-    facts = [Fact(label="identifiable components", value=value, detail=detail)]
-    if result.curvature is not None:
-        mu = result.curvature
-        lines = []
-        if mu.low is not None and mu.high is not None:
-            lines.append(f"{mu.low:.3g} to {mu.high:.3g} at\u00a0{100 * mu.level:.3g}\u00a0%")
-        if result.curvature_identifiable is not None and parts:
-            lines.append(f"{result.curvature_identifiable:.3g} outside the subspaces")
-        fact = Fact(label="smallest curvature μ", value=f"{mu.value:.3g}", detail="; ".join(lines))
-        facts.append(fact)
-    stabilities = [c.stability for c in result.components if c.stability is not None]
-    if stabilities:
-        lowest = min(stabilities)
-        facts.append(
-            Fact(
-                label="median stability",
-                value=f"{median(stabilities):.3f}",
-                detail=f"lowest {lowest:.3f}; {counted(result.n_restarts, 'restart')}, "
-                f"{counted(result.n_bootstraps, 'bootstrap')}",
-            )
-        )
-    facts.append(
-        Fact(
-            label="converged",
-            value="yes" if result.converged else "no",
-            detail=f"{counted(result.n_iterations, 'iteration')}, "
-            f"{counted(result.n_passes, 'pass')} over the rows",
-        )
-    )
-    unfitted = f"{result.n_held_out:,} not fitted" if result.n_held_out else "all of them fitted"
-    facts.append(Fact(label="rows", value=f"{result.n_samples:,}", detail=unfitted))
-    return tuple(facts)
-
-
 def _consensus(result: Consensus, common: dict[str, Any]) -> View:
     view, (tables, omitted) = consensus_view(result), consensus_tables(result)
-    facts = (
-        Fact(label=label, value=value, detail=text)
-        for label, value, text in consensus_facts(result)
-    )
     return View(
         **common,
         names=tuple(run.name for run in result.runs),
         badge=consensus_badge(result),
-        facts=tuple(facts),
+        facts=_told(consensus_facts(result)),
         tables=tables,
         runs=None,
         data=json_block({"plots": consensus_plots(view)}),
@@ -366,14 +343,36 @@ def _consensus(result: Consensus, common: dict[str, Any]) -> View:
 
 def _layers(result: Layers, common: dict[str, Any]) -> View:
     view, (tables, omitted) = layers_view(result), layers_tables(result)
-    facts = (
-        Fact(label=label, value=value, detail=text) for label, value, text in layers_facts(result)
-    )
     return View(
-        **common, names=tuple(run.name for run in result.runs), badge=None, facts=tuple(facts),
-        tables=tables, runs=None, data=json_block(layers_data(result, view)), layers=view,
+        **common,
+        names=tuple(run.name for run in result.runs),
+        badge=None,
+        facts=_told(layers_facts(result)),
+        tables=tables,
+        runs=None,
+        data=json_block(layers_data(result, view)),
+        layers=view,
         omitted=omitted,
-    )  # fmt: skip
+    )
+
+
+def _similarities(result: Similarities, common: dict[str, Any]) -> View:
+    view, (tables, omitted) = similarities_view(result), similarities_tables(result)
+    return View(
+        **common,
+        names=tuple(run.name for run in result.runs),
+        badge=None,
+        facts=_told(similarities_facts(result)),
+        tables=tables,
+        runs=None,
+        data=json_block(similarities_data(result)),
+        similarities=view,
+        omitted=omitted,
+    )
+
+
+def _told(facts: Iterable[tuple[str, str, str]]) -> tuple[Fact, ...]:
+    return tuple(Fact(label=label, value=value, detail=detail) for label, value, detail in facts)
 
 
 def _provenance(result: Result) -> tuple[tuple[str, str], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from upto.report.components import (
@@ -11,6 +12,7 @@ from upto.report.components import (
     near_gaussian,
     subspace_class,
 )
+from upto.report.markup import counted
 from upto.report.planes import Plot
 from upto.report.trace import TraceChart, trace_chart
 
@@ -77,6 +79,36 @@ def identifiability_measured(result: Unmixed) -> bool:
         or bool(result.subspaces)
         or any(component.nongaussianity is not None for component in result.components)
     )
+
+
+def unmixed_facts(result: Unmixed) -> tuple[tuple[str, str, str], ...]:
+    """Return the label, value and detail of each number under the verdict."""
+    count = len(result.components)
+    parts = len(result.subspaces)
+    inside = counted(parts, "subspace") if parts else "no subspace"
+    value, detail = f"{result.n_identifiable:,}", f"of {count:,}; {inside}"
+    if not identifiability_measured(result):
+        value, detail = "–", f"of {count:,}; not measured"
+    facts = [("identifiable components", value, detail)]
+    if result.curvature is not None:
+        mu = result.curvature
+        lines = []
+        if mu.low is not None and mu.high is not None:
+            lines.append(f"{mu.low:.3g} to {mu.high:.3g} at\u00a0{100 * mu.level:.3g}\u00a0%")
+        if result.curvature_identifiable is not None and parts:
+            lines.append(f"{result.curvature_identifiable:.3g} outside the subspaces")
+        facts.append(("smallest curvature μ", f"{mu.value:.3g}", "; ".join(lines)))
+    stabilities = [c.stability for c in result.components if c.stability is not None]
+    if stabilities:
+        restarts = counted(result.n_restarts, "restart")
+        bootstraps = counted(result.n_bootstraps, "bootstrap")
+        detail = f"lowest {min(stabilities):.3f}; {restarts}, {bootstraps}"
+        facts.append(("median stability", f"{median(stabilities):.3f}", detail))
+    iterations = counted(result.n_iterations, "iteration")
+    detail = f"{iterations}, {counted(result.n_passes, 'pass')} over the rows"
+    facts.append(("converged", "yes" if result.converged else "no", detail))
+    unfitted = f"{result.n_held_out:,} not fitted" if result.n_held_out else "all of them fitted"
+    return (*facts, ("rows", f"{result.n_samples:,}", unfitted))
 
 
 def identifiable_badge(result: Unmixed) -> tuple[str, str]:

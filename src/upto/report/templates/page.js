@@ -252,12 +252,29 @@
     });
   };
 
+  // Similarities: rows and columns are runs, in the order of the measure.
+  const connectMeasure = (table, { names, measure, joint, value, low, high, limit, calibrated, p }) => {
+    const number = (cell) => (cell === null ? "–" : cell.toFixed(3));
+    answerCells(table, (i, j) => {
+      if (value[i][j] === null) return `${names[i]}\nthe run itself`;
+      const interval = low[i][j] === null ? "" : ` [${number(low[i][j])}, ${number(high[i][j])}]`;
+      return [
+        `${names[i]} ${joint}`, names[j], `${measure} ${number(value[i][j])}${interval}`,
+        `limit of chance ${number(limit[i][j])}`, `calibrated ${number(calibrated[i][j])}`,
+        `adjusted p ${p[i][j].toPrecision(2)}`,
+      ].join("\n");
+    });
+  };
+
   for (const article of all("article")) {
     const data = JSON.parse(article.querySelector("script.data").textContent);
     if (data.scatter) connectScatter(article.querySelector("svg.scatter"), data.scatter);
     if (data.heat) connectHeat(article, data.heat);
     (data.layers ?? []).forEach((layers, number) => {
       connectLayers(article.querySelector(`[data-layers="${number}"]`), layers);
+    });
+    (data.similarities ?? []).forEach((measure, number) => {
+      connectMeasure(article.querySelector(`[data-heat="${number}"]`), measure);
     });
     (data.plots ?? []).forEach((plot, number) => {
       connectPlot(article.querySelector(`[data-plot="${number}"]`), plot);

@@ -1,0 +1,235 @@
+"""A line for each measure on the axis of its range: its value, its interval, and chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from upto.core import Estimate, MeasureSummary
+from upto.report.markup import Inert, element, shorten
+from upto.report.planes import path, picture
+from upto.report.scales import Scale
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from upto.core import Similarities, Similarity
+
+_ROW = 30
+_BAND = 16
+_OPEN = "…"
+_GROUPS = (
+    ("linear", "Ignore every invertible linear map"),
+    ("rotation", "Ignore rotations, notice other linear maps"),
+    ("", "Notice rotations"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A measure on the axis of its range; `others` are the values of which `value` is the mean.
+
+    The axis goes from `far` to `near`, so a distance is drawn from its largest value to zero.
+    """
+
+    measure: MeasureSummary
+    label: str
+    far: float
+    near: float
+    value: Estimate
+    chance: float | None
+    limit: float | None
+    is_beyond: bool
+    last: str
+    details: tuple[str, ...]
+    others: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureRow:
+    """A line of the chart, drawn, and the texts beside it."""
+
+    label: str
+    says: str
+    ends: tuple[str, str]
+    drawing: Inert
+    value: str
+    interval: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureGroup:
+    """Measures that ignore alike changes of a run."""
+
+    title: str
+    rows: tuple[MeasureRow, ...]
+
+
+def measure_chart(lines: Iterable[Line]) -> tuple[MeasureGroup, ...]:
+    """Draw each line, under the heading of its group."""
+    return tuple(
+        MeasureGroup(title=title, rows=tuple(_row(line) for line in members))
+        for title, members in grouped_lines(lines)
+    )
+
+
+def measure_lines(result: Similarities) -> list[Line]:
+    """Return a line for each measure of two runs, two if it has directions; else their means."""
+    if len(result.runs) > 2:
+        return [_mean_line(result, measure) for measure in result.measures]
+    return [
+        _pair_line(result, measure, row)
+        for measure in result.measures
+        for row in result.of(measure.name)
+    ]
+
+
+def grouped_lines(lines: Iterable[Line]) -> list[tuple[str, list[Line]]]:
+    """Put measures that ignore alike changes under one heading, those that ignore most first."""
+    found: dict[str, list[Line]] = {title: [] for _, title in _GROUPS}
+    for line in lines:
+        ignored = line.measure.ignores
+        found[next(title for change, title in _GROUPS if change in (*ignored, ""))].append(line)
+    return [(title, members) for title, members in found.items() if members]
+
+
+def measure_label(measure: MeasureSummary) -> str:
+    """Write what a measure is called, with its parameter, which a title leaves out."""
+    _, colon, parameter = measure.name.partition(":")
+    return f"{measure.title} ({parameter})" if colon else measure.title
+
+
+def _pair_line(result: Similarities, measure: MeasureSummary, row: Similarity) -> Line:
+    far, near = _axis_ends(measure, (row,))
+    places = {run.name: place for place, run in enumerate(result.runs, start=1)}
+    onto = "" if measure.symmetric else f", {places[row.first]} → {places[row.second]}"
+    details = []
+    if row.chance is not None:
+        details.append(f"chance {row.chance:.3f}")
+    if row.limit is not None:
+        details.append(f"limit of chance {row.limit:.3f}")
+    if row.calibrated is not None:
+        details.append(f"calibrated {row.calibrated:.3f}")
+    return Line(
+        measure=measure,
+        label=measure_label(measure) + onto,
+        far=far,
+        near=near,
+        value=row.value,
+        chance=row.chance,
+        limit=row.limit,
+        is_beyond=row.is_beyond_chance,
+        last="–" if row.calibrated is None else f"{row.calibrated:.2f}",
+        details=(f"value {row.value:.3f}", *details, f"adjusted p {row.adjusted:.2g}"),
+    )
+
+
+def _mean_line(result: Similarities, measure: MeasureSummary) -> Line:
+    rows = result.of(measure.name)
+    far, near = _axis_ends(measure, rows)
+    chances = [row.chance for row in rows if row.chance is not None]
+    limits = [row.limit for row in rows if row.limit is not None]
+    values = [row.value.value for row in rows]
+    beyond = f"{sum(row.is_beyond_chance for row in rows)} of {len(rows)}"
+    details = [f"mean {measure.mean:.3f}", f"pairs {min(values):.3f} to {max(values):.3f}"]
+    if chances:
+        details.append(f"mean chance {fmean(chances):.3f}")
+    if limits:
+        details.append(f"mean limit of chance {fmean(limits):.3f}")
+    return Line(
+        measure=measure,
+        label=measure_label(measure),
+        far=far,
+        near=near,
+        value=measure.mean,
+        chance=fmean(chances) if chances else None,
+        limit=fmean(limits) if limits else None,
+        is_beyond=any(row.is_beyond_chance for row in rows),
+        last=beyond,
+        details=(*details, f"closer than chance {beyond}"),
+        others=tuple(values),
+    )
+
+
+def _axis_ends(measure: MeasureSummary, rows: Iterable[Similarity]) -> tuple[float, float]:
+    numbers = [
+        number
+        for row in rows
+        for number in (row.value.value, row.value.low, row.value.high, row.chance, row.limit)
+        if number is not None
+    ]
+    low = min(numbers) if measure.low is None else measure.low
+    high = max(numbers) if measure.high is None else measure.high
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return (high, low) if measure.closer == "lower" else (low, high)
+
+
+def _row(line: Line) -> MeasureRow:
+    measure, value = line.measure, line.value
+    interval = ""
+    if value.low is not None and value.high is not None:
+        interval = f"[{value.low:.2f}, {value.high:.2f}]"
+    open_low, open_high = measure.low is None, measure.high is None
+    opens = (open_high, open_low) if measure.closer == "lower" else (open_low, open_high)
+    far, near = (
+        _OPEN if is_open else f"{end:.3g}"
+        for end, is_open in zip((line.far, line.near), opens, strict=True)
+    )
+    return MeasureRow(
+        label=line.label,
+        says=measure.says,
+        ends=(far, near),
+        drawing=_drawing(line),
+        value=f"{value.value:.3f}",
+        interval=interval,
+        last=line.last,
+    )
+
+
+def _drawing(line: Line) -> Inert:
+    # The axis runs from far to close, so the lower end of a distance is at its right.
+    inside = (0.0,) if min(line.far, line.near) < 0 < max(line.far, line.near) else ()
+    scale = Scale(low=line.far, high=line.near, ticks=(line.far, *inside, line.near))
+    middle = _ROW / 2
+    marks = [_upright("grid", scale.position(tick), middle) for tick in scale.ticks]
+    if line.chance is not None and line.limit is not None:
+        ends = sorted((scale.position(line.chance), scale.position(line.limit)))
+        marks.append(
+            element(
+                "rect", class_="chance-area", x=f"{ends[0]:.2f}%", y=middle - _BAND / 2,
+                width=f"{ends[1] - ends[0]:.2f}%", height=_BAND,
+            )
+        )  # fmt: skip
+    if line.limit is not None:
+        marks.append(_upright("chance", scale.position(line.limit), _BAND / 2))
+    if line.others:
+        # Values that fall on one place are one mark, however many pairs there are.
+        places = sorted({round(10 * scale.position(value)) for value in line.others})
+        pieces = (f"M{place} {middle - 5:g}v10" for place in places)
+        marks.append(picture(path("span alone", pieces), height=_ROW))
+    value = line.value
+    if value.low is not None and value.high is not None:
+        x1, x2 = (f"{scale.position(end):.2f}%" for end in (value.low, value.high))
+        marks.append(element("line", class_="interval", x1=x1, x2=x2, y1=middle, y2=middle))
+    kind = "held-out" if line.is_beyond else "within-chance"
+    x = f"{scale.position(value.value):.2f}%"
+    marks.append(element("circle", class_=kind, cx=x, cy=middle, r=4.5))
+    lines = [shorten(line.label), *line.details, f"{line.measure.closer} is closer"]
+    return element(
+        "svg",
+        *marks,
+        class_="row",
+        height=_ROW,
+        role="img",
+        tabindex=0,
+        aria_label=", ".join(lines),
+        data_tip="\n".join(lines),
+    )
+
+
+def _upright(kind: str, x: float, half: float) -> Inert:
+    place, middle = f"{x:.2f}%", _ROW / 2
+    return element("line", class_=kind, x1=place, x2=place, y1=middle - half, y2=middle + half)
