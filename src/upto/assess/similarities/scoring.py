@@ -196,9 +196,10 @@ class _Scoring:
         null: dict[Pair, Float] = {}
         n_orders = len(self.pairings.orders)
         for jobs, views in self._tiles(family, rows, np.arange(len(self.parts)), over):
-            for job in jobs:
-                # What a view derives from its moments is derived here, before threads share it.
-                values[job] = self._scores(family, views, job)
+            # Threads that share a view may derive the same from it twice, which changes nothing.
+            scores = pool.map(partial(self._scores, family, views), jobs)
+            for job, found in zip(jobs, scores, strict=True):
+                values[job] = found
                 null[job] = np.empty((*values[job].shape, n_orders))
                 advance(1)
             for second in dict.fromkeys(job[1] for job in jobs):
