@@ -197,7 +197,7 @@ class _Scoring:
         n_orders = len(self.pairings.orders)
         for jobs, views in self._tiles(family, rows, np.arange(len(self.parts)), over):
             # Threads that share a view may derive the same from it twice, which changes nothing.
-            scores = pool.map(partial(self._scores, family, views), jobs)
+            scores = over(partial(self._scores, family, views), jobs)
             for job, found in zip(jobs, scores, strict=True):
                 values[job] = found
                 null[job] = np.empty((*values[job].shape, n_orders))
