@@ -24,13 +24,17 @@ Float = NDArray[np.float64]
 
 MIN_HELD_OUT = 5
 """Rows held out of a small sample: five can be permuted in enough ways for a 5 % level."""
+_COPIED = 0.9
+"""Share of different rows that are different in every single run, where equal ones are copies."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
     """Part 1 of the rows is held out; `order` lists all rows by key.
 
-    `repeats` marks the rows that equal an earlier one of that order in every run.
+    `repeats` marks the rows that equal an earlier one of that order in every run, where that means
+    that a sample was copied. In runs of few different values, such as codes, rows of different
+    samples are equal too, and how often they are is what the runs say.
     """
 
     parts: NDArray[np.int8]
@@ -65,13 +69,19 @@ class Split:
 def split_rows(engine: Engine, runs: Sequence[Any], held_out: float, seed: int) -> Split:
     """Hold out a fraction of the rows that all runs share."""
     n_samples = int(runs[0].shape[0])
-    keys = np.zeros(n_samples, dtype=np.uint64)
-    for rows in runs:
-        keys += row_keys(engine, rows, seed)
+    keys, apart = np.zeros((2, n_samples), dtype=np.uint64)
+    fewest = n_samples
+    for number, rows in enumerate(runs, start=1):
+        own = row_keys(engine, rows, seed)
+        keys += own
+        # Sums do not tell (p, q) from (q, p); these do.
+        apart += _mix(own + np.uint64(number))
+        fewest = min(fewest, len(np.unique(own)))
     ordered = np.sort(keys)
     wanted = 0
     if held_out > 0:
         wanted = max(round(held_out * n_samples), min(MIN_HELD_OUT, n_samples // 2))
+        wanted = min(wanted, n_samples - 2)
     parts = np.zeros(n_samples, dtype=np.int8)
     if 0 < wanted < n_samples:
         parts[keys <= ordered[wanted - 1]] = 1
@@ -79,9 +89,11 @@ def split_rows(engine: Engine, runs: Sequence[Any], held_out: float, seed: int) 
         parts[:] = 0
     # Mixed once more, or the first rows in order would be the held-out ones.
     mixed = _mix(keys + np.uint64(1))
-    order = np.argsort(mixed, kind="stable")
+    order = np.lexsort((apart, mixed))
     repeats = np.zeros(n_samples, dtype=bool)
-    repeats[order[1:]] = np.diff(mixed[order]) == 0
+    repeats[order[1:]] = (np.diff(mixed[order]) == 0) & (np.diff(apart[order]) == 0)
+    if fewest < _COPIED * (n_samples - repeats.sum()):
+        repeats[:] = False
     return Split(parts, order, repeats)
 
 

@@ -59,7 +59,7 @@ class Similarity:
     `chance` is the mean over random pairings of rows and `limit` what a pair must beat for a
     p-value of 5 %; `calibrated` is the share of the way from there to the best value, 0 within
     chance. They are None where rows are too few for them, or the best value is infinite. `adjusted`
-    is the p-value for looking at all pairs.
+    is the p-value for looking at all pairs and measures.
     """
 
     first: str

@@ -86,3 +86,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"upto.measure.{_HOMES[name]}"), name)
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,7 +85,7 @@ def _products(held: PairMoments) -> tuple[float, float, float]:
 
 def _ratio(both: float, first: float, second: float) -> float:
     # An estimate of a square may be negative: then the run shows no covariance of rows at all.
-    return float(both / np.sqrt(first * second)) if min(first, second) > 0 else 0.0
+    return both / (math.sqrt(first) * math.sqrt(second)) if min(first, second) > 0 else 0.0
 
 
 def _unbiased_own(n: int, run: RunMoments) -> float:

@@ -60,15 +60,21 @@ def find_measures(names: Iterable[str]) -> tuple[Measure, ...]:
 
 def find_measure(name: str) -> Measure:
     """Return the measure of a name."""
-    stem, _, number = name.partition(":")
+    stem, colon, number = name.partition(":")
     if stem not in MEASURES:
         message = f"there is no measure {name!r}: choose from {', '.join(MEASURES)}."
         raise InputError(message)
-    if not number:
-        return MEASURES[stem]
+    measure = MEASURES[stem]
+    if not colon:
+        return measure
     try:
         parameter = float(number)
     except ValueError:
-        message = f"the measure {name!r} needs a number after the colon, as in {stem}:10."
+        advice = (
+            f"has no parameter: leave out ':{number}'"
+            if measure.parameter is None
+            else f"needs a number after the colon, as in {measure.name}"
+        )
+        message = f"the measure {name!r} {advice}."
         raise InputError(message) from None
-    return MEASURES[stem].with_parameter(parameter)
+    return measure.with_parameter(parameter)

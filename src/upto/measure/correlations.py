@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError
-from upto.measure.kinds import AFFINE, MATCHING, SCALED_SHAPE, Change, MomentMeasure
+from upto.measure.kinds import (
+    AFFINE,
+    MATCHING,
+    SCALED_SHAPE,
+    Change,
+    MomentMeasure,
+    as_count,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +51,12 @@ def canonical_variates(pair: PairMoments, x_map: Float, y_map: Float) -> Variate
     return Variates(correlations=values, x=x_map @ left, y=y_map @ right.T)
 
 
+def leading_cca(fit: PairMoments, held: PairMoments, count: float) -> float:
+    """Return the mean of the leading canonical correlations."""
+    kept = as_count(count, "canonical components are asked for")
+    return _mean(_fitted_and_scored(fit, held, _all_directions)[1][:kept])
+
+
 def mean_cca(fit: PairMoments, held: PairMoments) -> float:
     """Return the mean canonical correlation."""
     return _mean_correlation(fit, held, _all_directions)
@@ -61,7 +74,7 @@ def google_mean_cca(fit: PairMoments, held: PairMoments) -> float:
 
 def svcca(fit: PairMoments, held: PairMoments, directions: float) -> float:
     """Return the mean canonical correlation of the widest principal directions of each run."""
-    return _mean_correlation(fit, held, _widest, _whole(directions))
+    return _mean_correlation(fit, held, _widest, _kept(directions))
 
 
 def share_svcca(fit: PairMoments, held: PairMoments, share: float) -> float:
@@ -74,7 +87,7 @@ def share_svcca(fit: PairMoments, held: PairMoments, share: float) -> float:
 
 def standardised_svcca(fit: PairMoments, held: PairMoments, directions: float) -> float:
     """Return the same for the widest directions of coordinates at unit variance."""
-    return _mean_correlation(fit, held, _widest_standardised, _whole(directions))
+    return _mean_correlation(fit, held, _widest_standardised, _kept(directions))
 
 
 def ridge_cca(fit: PairMoments, held: PairMoments, ridge: float) -> float:
@@ -203,7 +216,7 @@ def _google_projections(run: RunMoments, directions: Float) -> Float:
 
 
 def _all_directions(run: RunMoments, _: float) -> Float:
-    return run.whitening
+    return run.shortest_whitening
 
 
 def _every_axis(run: RunMoments, _: float) -> Float:
@@ -238,11 +251,8 @@ def _ridged(run: RunMoments, ridge: float) -> Float:
     return ridged
 
 
-def _whole(directions: float) -> float:
-    if not float(directions).is_integer() or directions < 1:
-        message = f"{directions:g} directions are to be kept: give a whole number from 1."
-        raise InputError(message)
-    return directions
+def _kept(directions: float) -> int:
+    return as_count(directions, "principal directions are asked for")
 
 
 _PROJECTED = frozenset({Change.TRANSLATION, Change.SCALE, Change.PERMUTATION, Change.SIGNS})
@@ -256,7 +266,10 @@ MEAN_CCA = MomentMeasure(
     note="Held out, the canonical weights are fitted on other rows and each correlation has its "
     "sign; in sample no correlation is negative, and with no more rows than the coordinates of "
     "both runs together some are one whatever the runs. Directions without variance are left out. "
-    "A run without variance scores 0. google/svcca reports another mean: see mean-cca-google.",
+    "A run without variance scores 0. Held out, it ignores every affine map where there are more "
+    "fitted rows than coordinates; otherwise the shortest canonical directions are taken, and it "
+    "ignores rotations, translations and scales. google/svcca reports another mean: see "
+    "mean-cca-google.",
     low=-1.0,
     high=1.0,
     ignores=AFFINE,
@@ -268,7 +281,7 @@ GOOGLE_MEAN_CCA = MomentMeasure(
     says="The mean of the leading canonical correlations, as many as make up 98 % of their sum.",
     source="Raghu et al. 2017, the field mean of the released code",
     note="It leaves out the lowest correlations, so it is never below mean-cca in sample. How many "
-    "are averaged is decided on the rows that are fitted.",
+    "are averaged is decided on the rows that are fitted. Held out, it ignores what mean-cca does.",
     low=-1.0,
     high=1.0,
     ignores=AFFINE,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.core import InputError, random_stream
+from upto.core import random_stream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 RDC_FEATURES = 20
 """Random features of every coordinate, as in icebeem."""
+MOST_FEATURES = 200
+"""More would span no direction that these leave out."""
 
 _SCALE = 0.5
 # Features of smaller weight are rounding: R's `cancor`, which the authors of RDC call, drops them.
@@ -56,14 +58,6 @@ def rdc_features(rows: Float, count: int = RDC_FEATURES) -> Float:
     table = (_waves(shares, count) - centre) @ directions
     positions = (2 * ranks(rows)).astype(np.intp) - 2
     return table[positions].reshape(n_samples, width * directions.shape[1])
-
-
-def checked_count(count: Any, what: str) -> int:
-    """Return a whole number from 1, or refuse it."""
-    if count != int(count) or count < 1:
-        message = f"{count:g} {what} are asked for: ask for a whole number from 1."
-        raise InputError(message)
-    return int(count)
 
 
 def coefficients(moments: PairMoments, count: int) -> Float:

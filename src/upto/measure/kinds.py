@@ -8,6 +8,7 @@ whose neighbour. Either way a permutation of the pairing needs no second look at
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -57,6 +58,8 @@ AFFINE = frozenset(Change) - {Change.MONOTONE}
 """Every invertible affine map."""
 MATCHING = frozenset({_T, _S, _P, _N, Change.COORDINATE_SCALES})
 """What keeps coordinates apart."""
+SMALLEST, LARGEST = 1e-70, 1e70
+"""Magnitudes between which fourth powers, summed over rows and columns, are neither 0 nor infinite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +83,10 @@ class Measure(ABC):
     closer
         Whether closer runs have a ``higher`` or a ``lower`` value.
     ignores
-        Changes of one run that leave the value as it is.
+        Changes of one run that leave the value as it is. Of a measure that ignores every affine
+        map, held-out values ignore maps that are no rotation, translation or scale only where
+        there are more fitted rows than coordinates: of fewer rows, any directions that agree on
+        them would do, and the shortest are taken.
     symmetric
         Whether exchanging the runs leaves the value as it is.
     metric
@@ -143,10 +149,10 @@ class Measure(ABC):
     def with_parameter(self, parameter: float) -> Self:
         """Return the measure with another parameter."""
         if self.parameter is None:
-            message = f"the measure {self.name} has no parameter: leave out {parameter:g}."
+            message = f"the measure {self.name} has no parameter: leave out {numeral(parameter)}."
             raise InputError(message)
         stem = self.name.split(":", maxsplit=1)[0]
-        return replace(self, name=f"{stem}:{parameter:g}", parameter=parameter)
+        return replace(self, name=f"{stem}:{numeral(parameter)}", parameter=parameter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,4 +232,30 @@ def as_rows(values: ArrayLike, what: str) -> Float:
         count = int(np.count_nonzero(~np.isfinite(rows)))
         message = f"{what} has {count} values that are not finite: drop those rows."
         raise InputError(message)
+    refuse_extremes(rows, what)
     return rows
+
+
+def refuse_extremes(rows: NDArray[Any], what: str) -> None:
+    """Refuse finite rows whose fourth powers overflow or vanish; zeros alone are no such rows."""
+    # The absolute value of an array would be a copy of it.
+    largest = max(float(rows.max(initial=0.0)), -float(rows.min(initial=0.0)))
+    if largest and not SMALLEST <= largest <= LARGEST:
+        message = (
+            f"the largest magnitude of {what} is {largest:.3g}, beyond {SMALLEST:g} to "
+            f"{LARGEST:g}: multiply the run by a constant."
+        )
+        raise InputError(message)
+
+
+def as_count(number: float, asked: str, *, most: float = math.inf, up_to: str = "") -> int:
+    """Return a whole number from 1 to the most there may be, or refuse what is `asked` for."""
+    if not (1 <= number <= most and float(number).is_integer()):
+        message = f"{numeral(number)} {asked}: ask for a whole number from 1{up_to}."
+        raise InputError(message)
+    return int(number)
+
+
+def numeral(number: float) -> str:
+    """Write a number by the fewest digits that give it back."""
+    return repr(float(number)).removesuffix(".0")

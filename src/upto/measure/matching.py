@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import scipy.optimize
 
+from upto.measure.correlations import leading_cca
 from upto.measure.dependence import (
+    MOST_FEATURES,
     RDC_FEATURES,
-    checked_count,
     coefficients,
     held_coefficients,
     ranks,
     rdc_features,
 )
-from upto.measure.kinds import AFFINE, MATCHING, Change, MomentMeasure
-from upto.measure.moments import RANK_TOLERANCE
+from upto.measure.kinds import AFFINE, MATCHING, Change, MomentMeasure, as_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,27 +58,6 @@ def mean_dependence(fit: PairMoments, held: PairMoments, count: float) -> float:
     """Return the mean correlation of the best functions of coordinates matched one to one."""
     pairs = _matched(coefficients(fit, int(count)))
     return float(np.mean(held_coefficients(fit, held, int(count), pairs)))
-
-
-def mean_canonical_correlation(fit: PairMoments, held: PairMoments, count: float) -> float:
-    """Return the mean correlation of the leading pairs of canonical variates.
-
-    On the rows they are fitted on, canonical variates correlate with their own partner only, so
-    matching them one to one finds the partners again.
-    """
-    kept = checked_count(count, "canonical components")
-    left, right = fit.x.whitening, fit.y.whitening
-    first, _, second = np.linalg.svd(left.T @ fit.cross @ right, full_matrices=False)
-    variates = left @ first[:, :kept], right @ second[:kept].T
-    shared = np.sum(variates[0] * (held.cross @ variates[1]), axis=0)
-    own = [
-        np.sum(variate * (run.scatter @ variate), axis=0)
-        for variate, run in zip(variates, (held.x, held.y), strict=True)
-    ]
-    lengths = np.sqrt(np.maximum(own[0] * own[1], 0.0))
-    present = lengths > RANK_TOLERANCE
-    found = np.divide(shared, lengths, out=np.zeros_like(shared), where=present)
-    return float(np.mean(found)) if len(found) else 0.0
 
 
 def hard_match(fit: PairMoments, held: PairMoments) -> float:
@@ -121,7 +100,12 @@ class _FeatureMeasure(MomentMeasure):
 
     def with_parameter(self, parameter: float) -> Self:
         """Return the measure with another number of features."""
-        count = checked_count(parameter, "random features")
+        count = as_count(
+            parameter,
+            "random features are asked for",
+            most=MOST_FEATURES,
+            up_to=f" to {MOST_FEATURES}",
+        )
         changed = MomentMeasure.with_parameter(self, parameter)
         return replace(changed, prepare=partial(rdc_features, count=count))
 
@@ -188,11 +172,13 @@ WEAK_MCC = MomentMeasure(
     ignores=AFFINE,
     parameter=20,
     parameter_name="canonical components",
-    score=mean_canonical_correlation,
+    score=leading_cca,
     note="In sample it is the mean of the leading canonical correlations, over as many as are "
-    "asked for or as both runs have directions. On held-out rows directions and signs are "
-    "those fitted; icebeem matches the variates again on the rows it scores, and by default "
-    "measures them with RDC.",
+    "asked for or as both runs have directions: canonical variates correlate with their own "
+    "partner only, so matching finds the partners again. On held-out rows directions and signs are "
+    "those fitted, and it ignores what mean-cca does; of correlations that are equal on the fitted "
+    "rows, the variates that are widest on the others come first. icebeem matches the variates "
+    "again on the rows it scores, and by default measures them with RDC.",
 )
 HARD_CORRELATION_MATCH = MomentMeasure(
     name="hard-correlation-match",

@@ -70,6 +70,20 @@ class RunMoments:
         whitening: Float = unit[:, None] * (vectors[:, kept] / np.sqrt(values[kept]))
         return whitening[:, ::-1]
 
+    @cached_property
+    def shortest_whitening(self) -> Float:
+        """The same map by the shortest directions, so that a rotation of the run turns them.
+
+        Where rows do not reach every direction, many maps whiten them alike and differ on others.
+        """
+        whitening = self.whitening
+        if whitening.shape[1] in (0, len(whitening)):
+            return whitening
+        # What the scatter makes of the map spans the rows.
+        reached = np.linalg.qr(self.scatter @ whitening)[0]
+        shortest: Float = reached @ (reached.T @ whitening)
+        return shortest
+
     @property
     def rank(self) -> int:
         """Number of present directions."""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.core import InputError
-from upto.measure.kinds import SCALED_SHAPE, Change, RelationMeasure
+from upto.measure.kinds import SCALED_SHAPE, Change, RelationMeasure, as_count
 from upto.measure.relations import ROUNDING, cosine_distances, euclidean_squares
 
 if TYPE_CHECKING:
@@ -128,12 +127,12 @@ def local_alignment(first: Relation, second: Relation, _: float) -> float:
 
 
 def _by_distance(rows: Float, k: float) -> tuple[Float, Float]:
-    _refuse_count(k, len(rows))
+    _refuse_neighbours(k, len(rows))
     return euclidean_squares(rows)
 
 
 def _by_angle(rows: Float, k: float) -> tuple[Float, Float]:
-    _refuse_count(k, len(rows))
+    _refuse_neighbours(k, len(rows))
     return cosine_distances(rows), np.ones(len(rows))
 
 
@@ -197,13 +196,13 @@ def _local_alignment(first: Float, second: Float) -> float:
     return float(square - 2.0 * (columns_of_own @ rows_of_other) / (n - 2))
 
 
-def _refuse_count(k: float, n_samples: int) -> None:
-    if not (1 <= k < n_samples) or k != int(k):
-        message = (
-            f"{k:g} nearest rows are asked for of {n_samples} rows: ask for a whole number from 1 "
-            f"to less than {n_samples}, or give more rows."
-        )
-        raise InputError(message)
+def _refuse_neighbours(k: float, n_samples: int) -> None:
+    as_count(
+        k,
+        f"nearest rows are asked for of {n_samples} rows",
+        most=n_samples - 1,
+        up_to=f" to less than {n_samples}, or give more rows",
+    )
 
 
 MUTUAL_NEIGHBOURS = RelationMeasure(

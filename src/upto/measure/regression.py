@@ -19,21 +19,20 @@ if TYPE_CHECKING:
 
 def linear_r2(fit: PairMoments, held: PairMoments) -> float:
     """Return the share of the second run's variance that a linear map of the first explains."""
-    residual, total = _regression(fit, held)
+    residual, total = _regression(fit, held, fit.x.shortest_whitening)
     whole = float(total.sum())
     return 1.0 - float(residual.sum()) / whole if whole > 0.0 else 0.0
 
 
 def mean_column_r2(fit: PairMoments, held: PairMoments) -> float:
     """Return the mean share over the coordinates of the second run that vary."""
-    residual, total = _regression(fit, held)
+    residual, total = _regression(fit, held, fit.x.whitening)
     varies = varying(np.sqrt(total))
     return float(np.mean(1.0 - residual[varies] / total[varies])) if varies.any() else 0.0
 
 
-def _regression(fit: PairMoments, held: PairMoments) -> tuple[Float, Float]:
+def _regression(fit: PairMoments, held: PairMoments, whitening: Float) -> tuple[Float, Float]:
     """Return the squares that are left and those about the mean, by coordinate of the second."""
-    whitening = fit.x.whitening
     projected = whitening.T @ fit.cross
     total = np.diag(held.y.scatter)
     if fit is held:
@@ -53,9 +52,10 @@ LINEAR_R2 = MomentMeasure(
     "explains.",
     source="Kornblith et al. 2019",
     note="Variances of all coordinates are added up first. Held out, the map and its intercept are "
-    "those of the fitted rows, and what predicts worse than with twice the variance counts as -1. "
-    "A second run without variance scores 0. ReSi and Kornblith et al. predict the first run from "
-    "the second.",
+    "those of the fitted rows; of the maps that fit fewer rows than coordinates it is the one of "
+    "least norm, whatever the rotation. What predicts worse than with twice the variance counts as "
+    "-1. A second run without variance scores 0. ReSi and Kornblith et al. predict the first run "
+    "from the second.",
     low=-1.0,
     high=1.0,
     ignores=SCALED_SHAPE,
@@ -70,7 +70,8 @@ MEAN_COLUMN_R2 = MomentMeasure(
     source="Schneider et al. 2023",
     note="In sample it is the consistency score of CEBRA, which is the score of LinearRegression "
     "of scikit-learn. Coordinates without variance are left out, where scikit-learn counts them as "
-    "explained. Held out as r2 is.",
+    "explained. Held out as r2 is, but of the maps that fit fewer rows than coordinates it "
+    "is the one of least norm on coordinates at unit variance, whatever their scales.",
     low=-1.0,
     high=1.0,
     ignores=MATCHING,

@@ -126,11 +126,11 @@ PROCRUSTES = MomentMeasure(
     says="The distance of both runs, each centred and of Frobenius norm one, after the best "
     "rotation or reflection.",
     source="Ding et al. 2021; Williams et al. 2021",
-    note="Runs without anything in common are √2 apart, and in sample none are further; held out, "
-    "where the rotation is that of other rows, 2 is the end. A run without variance has no shape: "
-    "it is √2 from every run, itself included. The narrower run is padded with zeros. Ding et al. "
-    "give the square of this distance, anatome half of the square, netrep the angle: see "
-    "angular-procrustes.",
+    note="It is a metric in sample only. Runs without anything in common are √2 apart, and in "
+    "sample none are further; held out, where the rotation is that of other rows, 2 is the end. A "
+    "run without variance has no shape: it is √2 from every run, itself included. The narrower run "
+    "is padded with zeros. Ding et al. give the square of this distance, anatome half of the "
+    "square, netrep the angle: see angular-procrustes.",
     low=0.0,
     high=2.0,
     closer="lower",
@@ -143,9 +143,9 @@ ANGULAR_PROCRUSTES = MomentMeasure(
     title="angular Procrustes distance",
     says="The angle between both runs, each centred, after the best rotation or reflection.",
     source="Williams et al. 2021",
-    note="It is the distance of netrep at alpha 1, held out too. Runs without anything in common "
-    "are π/2 apart, and in sample none are further. A run without variance has no shape: it is π/2 "
-    "from every run, itself included.",
+    note="It is a metric in sample only, and the distance of netrep at alpha 1, held out too. Runs "
+    "without anything in common are π/2 apart, and in sample none are further. A run without "
+    "variance has no shape: it is π/2 from every run, itself included.",
     low=0.0,
     high=math.pi,
     closer="lower",
@@ -159,10 +159,10 @@ SHAPE_DISTANCE = MomentMeasure(
     says="The angle between both runs after the best rotation or reflection, where each direction "
     "was first scaled by alpha + (1 - alpha) times the typical deviation over its own.",
     source="Williams et al. 2021",
-    note="At 1 it is angular-procrustes; at 0 runs are whitened, and it ignores every affine map. "
-    "The typical deviation is the root of the mean variance of the present directions. Between 0 "
-    "and 1 netrep takes one instead, in the units of the rows: see shape-netrep. Both agree for "
-    "runs whose squares add up to one for each direction.",
+    note="It is a metric in sample only. At 1 it is angular-procrustes; at 0 runs are whitened, "
+    "and it ignores every affine map. The typical deviation is the root of the mean variance of "
+    "the present directions. Between 0 and 1 netrep takes one instead, in the units of the rows: "
+    "see shape-netrep. Both agree for runs whose squares add up to one for each direction.",
     low=0.0,
     high=math.pi,
     closer="lower",
@@ -178,7 +178,8 @@ NETREP_SHAPE_DISTANCE = MomentMeasure(
     says="The angle between both runs after the best rotation or reflection, where each direction "
     "was first scaled by alpha + (1 - alpha) over its norm, summed over the rows.",
     source="Williams et al. 2021, netrep",
-    note="It is LinearMetric of netrep for runs without dead directions, held out too. Between 0 "
+    note="It is a metric in sample only, and LinearMetric of netrep for runs without dead "
+    "directions, held out too. Between 0 "
     "and 1 it depends on the scale and on the number of rows: more of either is like a higher "
     "alpha.",
     low=0.0,

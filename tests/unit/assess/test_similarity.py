@@ -369,19 +369,19 @@ def test_the_order_of_runs_on_a_line_is_the_line(rng):
 def test_the_mean_over_pairs_has_an_interval_from_four_runs_on(rng):
     values = rng.uniform(size=(5, 5))
     values = (values + values.T) / 2
-    found = mean_over_pairs(values, EXPLAINED, 0)
+    found = mean_over_pairs(values, EXPLAINED)
     off = values[~np.eye(5, dtype=bool)]
     assert found.value == pytest.approx(off.mean())
-    assert off.min() <= found.low < found.value < found.high <= off.max()
-    assert mean_over_pairs(values[:3, :3], EXPLAINED, 0).low is None
-    same = mean_over_pairs(np.full((4, 4), 0.3), EXPLAINED, 0)
+    assert found.low < found.value < found.high
+    assert mean_over_pairs(values[:3, :3], EXPLAINED).low is None
+    same = mean_over_pairs(np.full((4, 4), 0.3), EXPLAINED)
     assert (same.low, same.high) == pytest.approx((0.3, 0.3))
 
 
 def test_the_diagonal_does_not_enter_the_mean():
     values = np.full((4, 4), 0.25)
     np.fill_diagonal(values, 1.0)
-    assert mean_over_pairs(values, EXPLAINED, 0).high == pytest.approx(0.25)
+    assert mean_over_pairs(values, EXPLAINED).high == pytest.approx(0.25)
 
 
 def test_results_survive_json(rng):
@@ -421,3 +421,71 @@ def test_tables_show_the_pair_or_the_runs_in_order(rng):
     assert len(several.data_table().rows) == 3
     alone = upto.similarity(*rng.normal(size=(2, 60, 3)), measures=[CKA], **FAST)
     assert alone.verdict.startswith("first and second are no closer than chance by linear CKA: ")
+
+
+def test_the_interval_of_the_mean_covers_that_of_other_runs(rng):
+    open_ended = replace(EXPLAINED, low=-np.inf, high=np.inf)
+    hits = 0
+    for _ in range(400):
+        effects = rng.normal(size=5)
+        found = mean_over_pairs(np.add.outer(effects, effects), open_ended)
+        hits += found.low <= 0 <= found.high
+    assert 0.92 <= hits / 400 <= 0.98
+
+
+def test_equal_rows_of_codes_are_evidence_and_not_copies(rng):
+    codes = rng.integers(2, size=(2000, 3)).astype(float)
+    flipped = np.where(rng.uniform(size=codes.shape) < 0.1, 1 - codes, codes)
+    result = upto.similarity(codes, flipped, measures=["linear-cka"], permutations=39)
+    assert result.n_used == 2000
+    (row,) = result.rows
+    assert row.value.value == pytest.approx(find_measure("linear-cka")(codes, flipped), abs=0.1)
+    assert row.is_beyond_chance
+
+
+def test_a_copied_sample_counts_once(rng):
+    first, second = rng.normal(size=(2, 60, 3))
+    copied = [np.concatenate([rows, rows[:20]]) for rows in (first, second)]
+    result = upto.similarity(*copied, measures=["linear-cka"], permutations=39)
+    assert result.n_used == 60
+    assert "20 of 80 rows repeat another" in str(result.findings)
+
+
+def test_pairs_the_other_way_round_are_different_rows():
+    grid = np.array([(i, j) for i in range(6) for j in range(6)], dtype=float)
+    result = upto.similarity(grid[:, :1], grid[:, 1:], measures=["mcc"], permutations=39)
+    assert result.n_used == 36
+
+
+def test_the_sentence_names_the_measures_that_are_closer(rng):
+    first = rng.normal(size=(300, 4))
+    second = first @ rng.normal(size=(4, 4)) + 0.01 * rng.normal(size=first.shape)
+    second = second * [1e-3, 1.0, 1.0, 30.0]
+    measures = ["hard-correlation-match", "mean-cca"]
+    result = upto.similarity(first, second, measures=measures, permutations=99)
+    close = [row.measure for row in result.rows if row.is_beyond_chance]
+    named = result.verdict.partition(": ")[2]
+    assert ("mean canonical correlation" in named) == ("mean-cca" in close)
+    assert "mean-cca" in close
+
+
+def test_noise_is_seldom_called_close_by_any_of_several_measures():
+    calls = 0
+    for seed in range(1000, 1060):
+        rng = np.random.default_rng(seed)
+        first, second = rng.normal(size=(2, 40, 3))
+        names = ["linear-cka", "mean-cca", "mutual-knn:5", "mcc"]
+        options = {"permutations": 39, "half_samples": 0, "seed": seed}
+        calls += any(
+            row.is_beyond_chance
+            for row in upto.similarity(first, second, measures=names, **options).rows
+        )
+    assert calls <= 8
+
+
+def test_nearly_all_rows_may_be_held_out(rng):
+    first = rng.normal(size=(300, 3))
+    result = upto.similarity(
+        first, first + 1, measures=["mean-cca"], held_out=0.999, permutations=39
+    )
+    assert result.n_held_out == 298

@@ -251,7 +251,7 @@ def _judge(
 
 def _most_reproducible_first(space: Space, reproduced: Reproduced | None) -> NDArray[np.intp]:
     # What is not judged is ordered by the fitted rows: the less alike, the larger the factor.
-    falling = -space.factor if reproduced is None else np.nan_to_num(reproduced.means, nan=-1.0)
+    falling = -space.factor if reproduced is None else np.nan_to_num(reproduced.means, nan=-np.inf)
     return np.argsort(-falling, kind="stable")
 
 

@@ -172,7 +172,10 @@ def _p_value(target: Float, predicted: Float, permutations: int, seed: int) -> f
 
 
 def reproduce(rows: Sequence[Float], space: Space, *, seed: int) -> Reproduced:
-    """Correlate the coordinates of every run with the mean of the other runs'."""
+    """Correlate the coordinates of every run with the mean of the other runs'.
+
+    Their signs were fitted on other rows, so a correlation below zero is a failure to appear.
+    """
     scores = [
         (own - mean) @ matrix
         for own, mean, matrix in zip(rows, space.means, space.matrices, strict=True)
@@ -188,7 +191,7 @@ def reproduce(rows: Sequence[Float], space: Space, *, seed: int) -> Reproduced:
     correlations = np.stack([np.mean(own * others, axis=0) for own, others in pairs])
     means, lows, highs = mean_correlations(pairs, correlations, known)
     return Reproduced(
-        correlations=np.where(known, np.abs(correlations), np.nan),
+        correlations=np.where(known, correlations, np.nan),
         means=means,
         lows=lows,
         highs=highs,
@@ -208,7 +211,7 @@ def standardised(values: Float) -> Float:
 def mean_correlations(
     pairs: Sequence[tuple[Float, Float]], correlations: Float, known: NDArray[np.bool_]
 ) -> tuple[Float, Float, Float]:
-    """Return the mean |correlation| over runs of each coordinate, and the ends of its interval.
+    """Return the mean correlation over runs of each coordinate, and the ends of its interval.
 
     The interval follows from the influence of each row on the correlations of all runs together,
     on Fisher's scale.
@@ -217,12 +220,12 @@ def mean_correlations(
     n_known = np.maximum(known.sum(axis=0), 1)
     influence = np.zeros_like(pairs[0][0])
     for (own, others), r, has in zip(pairs, correlations, known, strict=True):
-        influence += np.sign(r) * has * (own * others - r * (own**2 + others**2) / 2)
+        influence += has * (own * others - r * (own**2 + others**2) / 2)
     error = np.sqrt(np.mean((influence / n_known) ** 2, axis=0) / n_rows)
-    mean = np.sum(np.abs(correlations) * known, axis=0) / n_known
-    within = np.minimum(mean, 1 - 1e-12)
+    mean = np.sum(correlations * known, axis=0) / n_known
+    within = np.clip(mean, -1 + 1e-12, 1 - 1e-12)
     half = _NORMAL_QUANTILE * error / (1 - within**2)
-    low = np.minimum(np.maximum(np.tanh(np.arctanh(within) - half), 0.0), mean)
+    low = np.minimum(np.tanh(np.arctanh(within) - half), mean)
     high = np.maximum(np.tanh(np.arctanh(within) + half), mean)
     none = known.sum(axis=0) == 0
     mean[none] = np.nan
@@ -235,7 +238,7 @@ def chance_limit(
     """Return the correlation that the best of all matches with shuffled rows seldom exceeds.
 
     The rows of a run are shuffled against the mean of the others, and each of its coordinates may
-    choose the best match of all. Every run has the same shuffles, so that the limit does not
+    choose the best match of all, and its sign. Every run has the same shuffles, so that the limit does not
     depend on the order of runs.
     """
     n_rows = len(pairs[0][0])

@@ -246,9 +246,11 @@ def _result(
     found: Sequence[Finding],
     provenance: Provenance,
 ) -> Similarities:
+    everything = [each for own in scored.values() for each in own]
+    adjusted = iter(calibrating.adjusted_p_values(everything))
     rows: list[Similarity] = []
     for own in scored.values():
-        rows += _rows(sample, own)
+        rows += _rows(sample, own, [next(adjusted) for _ in own])
     example = next(iter(scored.values()))[0]
     result = Similarities(
         runs=sample.runs,
@@ -258,7 +260,7 @@ def _result(
         n_pairings=len(example.null),
         complete=example.complete,
         within=sample.within,
-        measures=tuple(_summary(sample, own, provenance.seed) for own in scored.values()),
+        measures=tuple(_summary(sample, own) for own in scored.values()),
         rows=tuple(rows),
         verdict="",
         findings=(),
@@ -278,8 +280,7 @@ def _result(
     )
 
 
-def _rows(sample: Sample, scored: list[Scored]) -> list[Similarity]:
-    adjusted = calibrating.adjusted_p_values(scored)
+def _rows(sample: Sample, scored: list[Scored], adjusted: list[float]) -> list[Similarity]:
     placed = []
     for each, p in zip(scored, adjusted, strict=True):
         places = sample.places[each.first], sample.places[each.second]
@@ -299,7 +300,7 @@ def _rows(sample: Sample, scored: list[Scored]) -> list[Similarity]:
     return [row for *_, row in sorted(placed, key=lambda each: each[:2])]
 
 
-def _summary(sample: Sample, scored: list[Scored], seed: int) -> MeasureSummary:
+def _summary(sample: Sample, scored: list[Scored]) -> MeasureSummary:
     measure, count = scored[0].measure, len(sample.runs)
     values = np.zeros((count, count))
     for each in scored:
@@ -319,6 +320,6 @@ def _summary(sample: Sample, scored: list[Scored], seed: int) -> MeasureSummary:
         metric=measure.metric,
         ignores=tuple(change.value for change in Change if change in measure.ignores),
         held_out=scored[0].held_out,
-        mean=mean_over_pairs(values, measure, seed),
+        mean=mean_over_pairs(values, measure),
         order=order_of_runs(values[np.ix_(back, back)], measure),
     )

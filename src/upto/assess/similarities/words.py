@@ -20,24 +20,30 @@ SHOWN_MEASURES, LISTED_MEASURES = 3, 8
 
 def verdict(result: Similarities) -> str:
     """Say in a sentence which pairs are closer than chance, and how similar they are."""
-    shown = result.measures[:SHOWN_MEASURES]
-    left = len(result.measures) - len(shown)
-    more = f", and so on for {left} more measures" if left else ""
     if len(result.runs) == 2:
         first, second = (run.name for run in result.runs)
         close = [each for each in result.measures if _count(result, each)[0]]
         many = len(result.measures)
+        shown, more = _first(close or list(result.measures))
         by = f"{len(close)} of {many} measures" if many > 1 else shown[0].title
         is_close = "closer than chance" if close else "no closer than chance"
         by = by if close or many == 1 else f"any of {many} measures"
         values = ", ".join(f"{_in_list(each, many)}{_pair(result, each)}" for each in shown)
         return f"{first} and {second} are {is_close} by {by}: {values}{more}."
     said: list[str] = []
+    shown, more = _first(list(result.measures))
     for each in shown:
         close_pairs, pairs = _count(result, each)
         kind = " pairs" if not said else ""
         said.append(f"{close_pairs} of {pairs}{kind} by {each.title} (mean {each.mean.value:.2f})")
     return f"{len(result.runs)} runs, closer than chance: {', '.join(said)}{more}."
+
+
+def _first(measures: list[MeasureSummary]) -> tuple[list[MeasureSummary], str]:
+    """Return the measures a sentence names, and words for the others."""
+    left = len(measures) - SHOWN_MEASURES
+    more = f", and so on for {left} more" if left > 0 else ""
+    return measures[:SHOWN_MEASURES], more
 
 
 def _count(result: Similarities, measure: MeasureSummary) -> tuple[int, int]:
@@ -53,7 +59,8 @@ def _pair(result: Similarities, measure: MeasureSummary) -> str:
     rows = result.of(measure.name)
     values = " and ".join(f"{row.value.value:.2f}" for row in rows)
     levels = [row.chance for row in rows if row.chance is not None]
-    by_chance = f" (chance {sum(levels) / len(levels):.2f})" if levels else ""
+    # Rounded first, or chance would be minus zero.
+    by_chance = f" (chance {round(sum(levels) / len(levels), 2) + 0.0:.2f})" if levels else ""
     return f"{values}{by_chance}"
 
 
