@@ -23,12 +23,7 @@ OPENING = f"""\
 
 Similarities that people use to compare networks disagree between packages, break on dead units and
 are far from zero on noise. Here each is defined once, says what it ignores, and stands beside its
-chance level:
-
-<!-- not run: see the page on similarity -->
-```console
-$ upto similarity a.npy b.npy --measure linear-cka --measure svcca:20
-```
+chance level ([`upto similarity`](similarity.md)):
 
 ```python
 >>> import numpy as np

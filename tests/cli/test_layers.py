@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 
 import numpy as np
 import pytest
@@ -114,6 +115,34 @@ def test_a_measure_without_layers_is_refused(upto, manifest):
     result = upto("compare", manifest, "--measure", "linear-cka")
     assert result.exit_code == 2
     assert "--measure is for layers: add --layers" in result.stderr
+
+
+def test_rows_to_use_are_chosen_with_layers_only(upto, manifest):
+    result = upto("compare", manifest, "--layers", "--max-rows", "30", *FAST, "--format", "json")
+    assert Layers.from_json(result.stdout).n_used == 30
+    alone = upto("compare", "net-a-0.npy", "net-b-0.npy", "--max-rows", "30")
+    assert alone.exit_code == 2
+    assert "--max-rows is for layers: add --layers" in alone.stderr
+
+
+def test_layers_have_defaults_of_their_own_and_the_help_says_so(upto, manifest):
+    result = upto("compare", manifest, "--layers", "--no-progress", "--format", "json")
+    found = Layers.from_json(result.stdout)
+    assert (found.n_held_out, found.n_pairings) == (40, 200)
+    text = " ".join(upto("compare", "--help").stdout.split())
+    assert "0.5 with --layers" in text
+    assert "200 with --layers" in text
+    assert "With --layers: rows to use, chosen by their content." in text
+
+
+def test_an_edited_result_is_refused_in_a_sentence(upto, tmp_path, manifest):
+    assert upto("compare", manifest, "--layers", *FAST, "-q", "-o", "out.json").exit_code == 0
+    record = json.loads((tmp_path / "out.json").read_text())
+    record["pairs"][0]["closest"][0]["closest"] = 99
+    (tmp_path / "out.json").write_text(json.dumps(record))
+    result = upto("report", "out.json", "-o", "page.html")
+    assert result.exit_code == 3
+    assert "out.json: this layers result is damaged" in result.stderr
 
 
 def test_strict_fails_where_no_layer_is_beyond_chance(upto, tmp_path, rng):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import upto.measure
 from upto.core import InputError
 from upto.measure.catalogue import DEFAULT_MEASURES, MEASURES, find_measure, find_measures
-from upto.measure.kinds import Change, MomentMeasure
+from upto.measure.kinds import AFFINE, LARGEST, SCALED_SHAPE, SMALLEST, Change, MomentMeasure
+from upto.measure.moments import pair_moments
 
 N_SAMPLES, WIDTHS = 64, (6, 5)
 IGNORED, NOTICED = 1e-6, 1e-4
@@ -84,6 +86,44 @@ def test_a_measure_is_symmetric_exactly_if_it_says_so(measure):
         assert max(gaps) <= IGNORED
     else:
         assert max(gaps) > NOTICED
+
+
+def held_out(measure, first, second):
+    """Fit a moment measure on every other row and score it on the rest."""
+    parts = [
+        pair_moments(measure.prepared(first[rows]), measure.prepared(second[rows]))
+        for rows in (slice(0, None, 2), slice(1, None, 2))
+    ]
+    return measure.scored(*parts)
+
+
+@pytest.fixture(
+    params=[each for each in MEASURES.values() if isinstance(each, MomentMeasure)], ids=str
+)
+def moment_measure(request):
+    return request.param
+
+
+@pytest.mark.parametrize("widths", [(6, 5), (50, 40)], ids=["many rows", "few rows"])
+def test_a_held_out_value_ignores_what_a_measure_declares(moment_measure, widths):
+    few = moment_measure.ignores >= AFFINE and max(widths) > N_SAMPLES // 2
+    for seed in range(2):
+        first, second = related(seed, widths=widths)
+        rng = np.random.default_rng([seed, 1])
+        value = held_out(moment_measure, first, second)
+        for change in SCALED_SHAPE if few else moment_measure.ignores:
+            turned = changed(change, first, rng), changed(change, second, rng)
+            assert held_out(moment_measure, *turned) == pytest.approx(value, abs=IGNORED), change
+
+
+@pytest.mark.parametrize("widths", [(6, 6), (50, 50)], ids=["many rows", "few rows"])
+def test_a_held_out_value_is_symmetric_if_a_measure_says_so(moment_measure, widths):
+    if not moment_measure.symmetric:
+        pytest.skip("it is not symmetric in sample")
+    for seed in range(2):
+        first, second = related(seed, widths=widths)
+        value = held_out(moment_measure, first, second)
+        assert held_out(moment_measure, second, first) == pytest.approx(value, abs=IGNORED)
 
 
 def test_closer_runs_have_the_value_that_closer_means(measure):
@@ -168,6 +208,34 @@ def test_no_rows_make_a_measure_leave_its_range(measure, case):
 
 
 @pytest.mark.parametrize(
+    "scales",
+    [(0.1 * LARGEST, 1.0), (10 * SMALLEST, 1.0), (0.1 * LARGEST,) * 2, (10 * SMALLEST,) * 2],
+    ids=["large", "small", "both large", "both small"],
+)
+def test_the_ends_of_the_scales_change_no_value(measure, scales):
+    first, second = (rows / np.abs(rows).max() for rows in related(2))
+    value = measure(scales[0] * first, scales[1] * second)
+    assert measure.low <= value <= measure.high
+    if Change.SCALE in measure.ignores:
+        assert value == pytest.approx(measure(first, second), abs=IGNORED)
+
+
+@pytest.mark.parametrize("scale", [1e100, 1e155, 1e300, 1e-100, 1e-160, 1e-300])
+def test_magnitudes_whose_powers_overflow_or_vanish_are_refused_or_make_no_difference(
+    measure, scale
+):
+    """Ranks and relations do not depend on them."""
+    first, second = (rows / np.abs(rows).max() for rows in related(2))
+    if isinstance(measure, MomentMeasure) and measure.prepare is None:
+        words = rf"largest magnitude of the second run is {scale:g}, .*: multiply the run by a"
+        with pytest.raises(InputError, match=words.replace("+", r"\+")):
+            measure(first, scale * second)
+    else:
+        wanted = measure(first, second)
+        assert measure(first, scale * second) == pytest.approx(wanted, abs=IGNORED)
+
+
+@pytest.mark.parametrize(
     ("first", "second", "message"),
     [
         (np.ones((4, 2)), np.ones((5, 2)), "4 rows but the second has 5"),
@@ -196,13 +264,33 @@ def test_names_find_measures_and_parameters_follow_a_colon():
     ("name", "message"),
     [
         ("nothing", "there is no measure 'nothing': choose from mean-cca, "),
-        ("svcca:many", "needs a number after the colon, as in svcca:10"),
+        ("svcca:many", "needs a number after the colon, as in svcca:20"),
+        ("svcca:", "'svcca:' needs a number after the colon, as in svcca:20"),
         ("linear-cka:3", "has no parameter: leave out 3"),
+        ("linear-cka:", "has no parameter: leave out ':'"),
     ],
 )
 def test_names_that_mean_nothing_are_refused_in_words(name, message):
     with pytest.raises(InputError, match=message):
         find_measure(name)
+
+
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [
+        (0.9999999, "svcca-share:0.9999999"),
+        (1.0, "svcca-share:1"),
+        (np.float64(1 / 3), "svcca-share:0.3333333333333333"),
+    ],
+)
+def test_a_name_gives_its_parameter_back(number, name):
+    measure = find_measure("svcca-share").with_parameter(number)
+    assert measure.name == name
+    assert find_measure(name).parameter == number
+
+
+def test_names_that_are_found_on_first_use_are_listed():
+    assert set(upto.measure.__all__) <= set(dir(upto.measure))
 
 
 def test_names_say_their_default_parameter(measure):

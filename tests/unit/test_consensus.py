@@ -429,6 +429,40 @@ def test_intervals_of_a_mean_correlation_cover_it():
     assert 0.92 <= n_covered / 400 <= 0.98
 
 
+def test_intervals_of_a_mean_correlation_near_zero_cover_it():
+    rng = np.random.default_rng(0)
+    n_covered = 0
+    for _ in range(400):
+        first, second = (reproducing.standardised(rng.laplace(size=(300, 1))) for _ in range(2))
+        found = np.mean(first * second, axis=0)
+        mean, low, high = mean_correlations([(first, second)], found[None], np.ones((1, 1), bool))
+        assert mean == pytest.approx(found)
+        n_covered += low[0] <= 0 <= high[0]
+    assert 0.92 <= n_covered / 400 <= 0.98
+
+
+def test_a_component_that_turns_round_on_other_rows_does_not_appear(rng):
+    """Signs are fitted on other rows, so a correlation of -1 there is no agreement."""
+    common = rng.normal(size=(400, 2))
+    rows = [common + 0.1 * rng.normal(size=common.shape) for _ in range(4)]
+    rows[3][:, 1] *= -1
+    space = spaces.Space(
+        means=(np.zeros(2),) * 4,
+        matrices=(np.eye(2),) * 4,
+        present=np.ones((4, 2), dtype=bool),
+        factor=np.ones(2),
+        variance=np.ones(2),
+        scales=np.ones(4),
+        unmixings=(),
+        predict=lambda _: None,
+        consistent=lambda _: None,
+    )
+    found = reproducing.reproduce(rows, space, seed=0)
+    assert found.appears.tolist() == [[True, True]] * 3 + [[True, False]]
+    assert found.correlations[3, 1] < -0.9
+    assert found.estimate(1).value == pytest.approx(found.correlations[:, 1].mean())
+
+
 def test_the_chance_limit_is_exceeded_by_one_best_match_in_a_hundred():
     rng = np.random.default_rng(0)
 

@@ -16,7 +16,7 @@ from upto.measure.correlations import (
     STANDARDISED_SVCCA,
     SVCCA,
 )
-from upto.measure.moments import PairMoments, pair_moments
+from upto.measure.moments import PairMoments, pair_moments, run_moments
 from upto.measure.regression import LINEAR_R2, MEAN_COLUMN_R2
 
 ROUNDING = 1e-9
@@ -252,6 +252,41 @@ def test_equal_correlations_do_not_depend_on_the_basis(rng):
         assert found == pytest.approx(held_out(measure, first, second), abs=1e-6)
 
 
+def test_of_few_rows_cca_takes_the_shortest_directions(rng):
+    """What keeps every direction, or blends with nothing, is mean-cca on other rows too."""
+    first, second = related(rng, 60, widths=(50, 40))
+    wanted = held_out(MEAN_CCA, first, second)
+    assert held_out(SVCCA.with_parameter(50), first, second) == pytest.approx(wanted, abs=1e-6)
+    assert held_out(RIDGE_CCA.with_parameter(0), first, second) == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("measure", [LINEAR_R2, MEAN_COLUMN_R2], ids=lambda each: each.name)
+def test_of_few_rows_the_map_has_the_least_norm_that_its_measure_ignores(rng, measure):
+    """By coordinates as they are for r2, by coordinates at unit variance for r2-cebra."""
+    first, second = related(rng, 60, widths=(50, 4))
+    first = first * np.exp(rng.normal(size=50))
+    units = first[:30].std(axis=0) if measure is MEAN_COLUMN_R2 else np.ones(50)
+    x, y = (rows[:30] - rows[:30].mean(axis=0) for rows in (first / units, second))
+    slopes = np.linalg.lstsq(x, y)[0]
+    predicted = (first / units - (first / units)[:30].mean(axis=0)) @ slopes
+    left = np.square(second - second[:30].mean(axis=0) - predicted)[30:].sum(axis=0)
+    total = 30 * second[30:].var(axis=0)
+    shares = 1 - left / total if measure is MEAN_COLUMN_R2 else 1 - left.sum() / total.sum()
+    assert held_out(measure, first, second) == pytest.approx(np.mean(shares), abs=1e-7)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e-9])
+def test_the_shortest_whitening_whitens_and_stays_within_the_span_of_the_rows(rng, scale):
+    rows = rng.normal(size=(12, 20)) * np.where(np.arange(20) == 3, scale, 1.0)
+    rows[:, 7] = 2.0
+    moments = run_moments(rows)
+    shortest, centred = moments.shortest_whitening, rows - rows.mean(axis=0)
+    assert shortest.shape == (20, 11)
+    assert shortest.T @ moments.scatter @ shortest == pytest.approx(np.eye(11), abs=1e-7)
+    outside = np.linalg.svd(centred[:, np.arange(20) != 7])[2][11:]
+    assert outside @ shortest[np.arange(20) != 7] == pytest.approx(0, abs=1e-7)
+
+
 def test_directions_without_any_correlation_are_not_paired_by_rounding(rng):
     first, second = designed(rng, correlations=np.array([0.9, 0.0, 0.0, 0.0]))
     later, other = rng.normal(size=(2, N_SAMPLES, 4)) + rng.normal(size=(N_SAMPLES, 1))
@@ -286,9 +321,10 @@ def test_another_pairing_only_changes_the_cross_products(rng, measure):
 @pytest.mark.parametrize(
     ("measure", "number", "message"),
     [
-        (SVCCA, 0, "0 directions are to be kept: give a whole number from 1"),
-        (SVCCA, 2.5, "2.5 directions are to be kept"),
-        (STANDARDISED_SVCCA, np.inf, "inf directions are to be kept"),
+        (SVCCA, 0, "0 principal directions are asked for: ask for a whole number from 1"),
+        (SVCCA, 2.5, "2.5 principal directions are asked for"),
+        (STANDARDISED_SVCCA, np.inf, "inf principal directions are asked for"),
+        (STANDARDISED_SVCCA, np.nan, "nan principal directions are asked for"),
         (SHARE_SVCCA, 0, "0 of the variance is to be kept: give a share above 0 and at most 1"),
         (SHARE_SVCCA, 99, "99 of the variance is to be kept"),
         (RIDGE_CCA, -0.1, "the ridge is -0.1: give a number from 0"),

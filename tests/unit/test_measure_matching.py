@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 
 from upto.core import InputError
+from upto.measure.correlations import MEAN_CCA
 from upto.measure.matching import (
     HARD_CORRELATION_MATCH,
     MCC,
@@ -214,7 +215,14 @@ def test_with_fewer_rows_than_coordinates_weak_mcc_sees_everything_only_in_sampl
     assert abs(held_out(WEAK_MCC, first, second)) < 0.3
 
 
-@pytest.mark.parametrize("count", [0, 2.5, -1])
+def test_weak_mcc_of_every_component_is_mean_cca_on_other_rows_too(rng):
+    source = rng.laplace(size=(60, 8))
+    first, second = (source @ rng.normal(size=(8, d)) + rng.normal(size=(60, d)) for d in (50, 40))
+    value = held_out(WEAK_MCC.with_parameter(50), first, second)
+    assert value == pytest.approx(held_out(MEAN_CCA, first, second), abs=ROUNDING)
+
+
+@pytest.mark.parametrize("count", [0, 2.5, -1, np.nan, np.inf])
 def test_a_number_of_components_that_counts_nothing_is_refused(count, rng):
     rows = rng.normal(size=(20, 3))
     with pytest.raises(InputError, match=f"{count:g} canonical components are asked for"):

@@ -32,7 +32,7 @@ _NOT_WITH_CONSENSUS = ("up_to", "labels", "tolerance", "refits", "ica", "fail_ab
     type=click.FloatRange(0, 1, max_open=True),
     default=0.3,
     show_default=True,
-    help="Fraction of the rows maps are judged on and not fitted to.",
+    help="Fraction of the rows maps are judged on and not fitted to; 0.5 with --layers.",
 )
 @click.option("--ids", help="Column or entry with one id a row, to match rows across runs.")
 @click.option(
@@ -51,7 +51,7 @@ _NOT_WITH_CONSENSUS = ("up_to", "labels", "tolerance", "refits", "ica", "fail_ab
     type=click.IntRange(19),
     default=199,
     show_default=True,
-    help="Random pairings behind the p-values.",
+    help="Random pairings behind the p-values; 200 with --layers.",
 )
 @click.option(
     "--refits",
@@ -90,6 +90,13 @@ _NOT_WITH_CONSENSUS = ("up_to", "labels", "tolerance", "refits", "ica", "fail_ab
     metavar="NAME",
     help="With --layers: a measure, as linear-cka or svcca:20; may be given again.",
 )
+@click.option(
+    "--max-rows",
+    type=click.IntRange(2),
+    default=1024,
+    show_default=True,
+    help="With --layers: rows to use, chosen by their content.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 if there is any finding of a warning.")
 @report_option
 @output_options
@@ -105,6 +112,7 @@ def command(
     consensus_up_to: str,
     layers: bool,
     measures: tuple[str, ...],
+    max_rows: int,
     strict: bool,
     report: Path | None,
     **options: Any,
@@ -123,11 +131,13 @@ def command(
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     if layers:
         given = {name: options[name] for name in ("held_out", "permutations") if _is_given(name)}
-        _compare_layers(output, runs, measures, report, strict=strict, **given)
+        _compare_layers(output, runs, measures, report, strict=strict, max_rows=max_rows, **given)
         return
-    if measures:
-        message = "--measure is for layers: add --layers, or use `upto similarity`."
-        raise click.UsageError(message)
+    for name in ("measures", "max_rows"):
+        if _is_given(name):
+            option = "--max-rows" if name == "max_rows" else "--measure"
+            message = f"{option} is for layers: add --layers, or use `upto similarity`."
+            raise click.UsageError(message)
     if consensus is not None:
         kept = {name: options[name] for name in ("held_out", "permutations")}
         _agree(output, runs, ids, consensus, consensus_up_to, report, strict=strict, **kept)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from upto.core.errors import InputError
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.result import Provenance, Result
 from upto.core.similarity import BEYOND_CHANCE, Numbers
 from upto.core.table import Cell, Column, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Alignment = Literal["name", "depth", "next"]
 """Which layer stands beside which: of the same name, of the same depth, or the next one."""
@@ -128,6 +132,20 @@ class LayerPair:
         """Number of layers whose closest layer is closer than chance."""
         return sum(each.is_beyond_chance for each in self.closest)
 
+    def problems(self, n_first: int, n_second: int) -> Iterator[str]:
+        """Say what does not fit runs of so many layers."""
+        for name in ("value", "limit", "p_value"):
+            numbers: Numbers = getattr(self, name)
+            if len(numbers) != n_first or any(len(row) != n_second for row in numbers):
+                yield f"{name} of {self.first} and {self.second} is not {n_first} × {n_second}"
+        places = [("closest layer", each.layer, each.closest) for each in self.closest]
+        places += [("layer beside", step.layer, step.beside) for step in self.along]
+        for what, layer, other in places:
+            if not 0 <= layer < n_first:
+                yield f"it has a {what} of {layer} of {n_first} layers of {self.first}"
+            if not 0 <= other < n_second:
+                yield f"it has a {what} at {other} of {n_second} layers of {self.second}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layers(Result):
@@ -151,6 +169,11 @@ class Layers(Result):
     verdict: str
     findings: tuple[Finding, ...]
     provenance: Provenance
+
+    def __post_init__(self) -> None:
+        # Results are read back from files that anything may have changed.
+        for problem in self._problems():
+            raise InputError(problem)
 
     def run(self, name: str) -> LayeredRun:
         """Return the run of a name."""
@@ -208,6 +231,26 @@ class Layers(Result):
             columns=tuple(Column(name=name) for name in (*heads, "adjusted p")),
             rows=tuple(rows),
         )
+
+    def _problems(self) -> Iterator[str]:
+        if not self.runs or not self.measures:
+            yield f"it has {len(self.runs)} runs and {len(self.measures)} measures"
+        runs = {run.name: len(run.layers) for run in self.runs}
+        for name, count in runs.items():
+            if [run.name for run in self.runs].count(name) > 1:
+                yield f"two runs are called {name}"
+            if not count:
+                yield f"{name} has no layers"
+        measures = {measure.name for measure in self.measures}
+        for pair in self.pairs:
+            if pair.measure not in measures:
+                yield f"it has no measure {pair.measure!r}"
+            for name in (pair.first, pair.second):
+                if name not in runs:
+                    yield f"it has no run {name!r}"
+            yield from pair.problems(runs[pair.first], runs[pair.second])
+        for name in measures - {pair.measure for pair in self.pairs}:
+            yield f"it has no pair of runs by {name}"
 
     def _closest(self) -> Table:
         rows: list[tuple[Cell, ...]] = []

@@ -19,12 +19,12 @@ from upto.load.batches import (
     first_tensor,
     import_torch,
     input_of,
-    is_shuffled,
+    may_shuffle,
     on_device,
 )
 from upto.load.choosing import chosen_modules, pooling_rules
 from upto.load.pooling import BatchFacts, NotPooled, Pool, pooled
-from upto.load.recorded import MANIFEST, RecordedLayers, check_folder, write_listing
+from upto.load.recorded import MANIFEST, RecordedLayers, check_folder, check_listing, write_listing
 from upto.load.replacing import replacing
 from upto.load.request import listed
 
@@ -110,13 +110,16 @@ def record_activations(
     if dtype not in ("float32", "float64"):
         message = f"layers are recorded in float32 or float64, not in {dtype!r}."
         raise InputError(message)
-    if ids is None and is_shuffled(batches):
+    if ids is None and may_shuffle(batches):
         message = (
-            "the data loader shuffles its rows, so another recording would have them in another "
-            "order: pass shuffle=False, or ids to match them by."
+            "the data loader shuffles its rows, or may by a sampler of its own, so another "
+            "recording would have them in another order: pass shuffle=False, or ids to match them "
+            "by."
         )
         raise InputError(message)
     chosen = chosen_modules(model, (layers,) if isinstance(layers, str) else tuple(layers))
+    called = folder.absolute().name if name is None else name
+    check_listing(called, seed, chosen)
     tape = _Tape(model, chosen, pooling_rules(pool, chosen), getattr(torch, dtype))
     known = ids if ids is None or isinstance(ids, str | int) else np.asarray(ids)
     call = forward or ModuleCall(model)
@@ -138,7 +141,7 @@ def record_activations(
         write_listing(
             temporary / MANIFEST,
             found,
-            name=name if name is not None else folder.absolute().name,
+            name=called,
             seed=seed,
             left_out=tape.left_out,
         )

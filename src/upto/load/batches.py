@@ -42,10 +42,24 @@ def import_torch() -> Any:
     return torch
 
 
-def is_shuffled(batches: Any) -> bool:
-    """Tell whether a data loader gives its rows in another order each time."""
-    sampler = getattr(batches, "sampler", None)
-    return type(sampler).__name__ in ("RandomSampler", "SubsetRandomSampler")
+def may_shuffle(batches: Any) -> bool:
+    """Tell whether a data loader may give its rows in another order each time."""
+    import_torch()
+    from torch.utils import data
+
+    # A stream decides its own order, and its sampler has no say.
+    if isinstance(getattr(batches, "dataset", None), data.IterableDataset):
+        return False
+    sampler = getattr(batches, "batch_sampler", None)
+    if sampler is None:
+        sampler = getattr(batches, "sampler", None)
+    # One that somebody derived from this may draw batches in any order.
+    while type(sampler) is data.BatchSampler:
+        sampler = sampler.sampler
+    if isinstance(sampler, data.DistributedSampler):
+        return bool(sampler.shuffle)
+    keeps_order = data.SequentialSampler | list | tuple | range | None
+    return not isinstance(sampler, keeps_order)
 
 
 def input_of(batch: Any) -> Any:

@@ -117,7 +117,7 @@ def _load_transformers(folder: Path) -> Any:
         return transformers.AutoModel.from_pretrained(
             folder, local_files_only=True, use_safetensors=True, trust_remote_code=False
         )
-    except (OSError, ValueError, KeyError) as error:
+    except _refusals() as error:
         raise InputError(_failed(folder, "transformers", error)) from None
 
 
@@ -129,11 +129,21 @@ def _load_timm(folder: Path) -> Any:
         raise InputError(message)
     try:
         return timm.create_model(f"local-dir:{folder.absolute()}", pretrained=True)
-    except (OSError, RuntimeError, ValueError, KeyError) as error:
+    except _refusals() as error:
         raise InputError(_failed(folder, "timm", error)) from None
 
 
 _LOADERS = {"transformers": _load_transformers, "timm": _load_timm}
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """Return the errors that say that a folder holds no model, or a damaged one."""
+    kinds = (OSError, RuntimeError, ValueError, KeyError)
+    try:
+        from safetensors import SafetensorError
+    except ImportError:
+        return kinds
+    return (*kinds, SafetensorError)
 
 
 def _failed(folder: Path, library: str, error: BaseException) -> str:

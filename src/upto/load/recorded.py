@@ -21,7 +21,7 @@ from upto.load.manifest import listed_runs
 from upto.load.writing import open_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -168,6 +168,32 @@ def check_folder(folder: Path) -> None:
         raise InputError(message)
 
 
+def check_listing(name: Any, seed: Any, layers: Iterable[str]) -> None:
+    """Refuse what a manifest cannot say.
+
+    Parameters
+    ----------
+    name
+        What the run is called.
+    seed
+        The seed of its training.
+    layers
+        Names of the layers.
+    """
+    if not isinstance(name, str):
+        message = f"the run is called {name!r}, which is no text: give it a name."
+        raise InputError(message)
+    if seed is not None and (not isinstance(seed, int | np.integer) or isinstance(seed, bool)):
+        message = f"the seed is {seed!r}: give a whole number."
+        raise InputError(message)
+    for what, text in (("run", name), *(("layer", layer) for layer in layers)):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            message = f"the {what} is called {text!r}, which UTF-8 has no place for: rename it."
+            raise InputError(message) from None
+
+
 def write_listing(
     path: Path,
     files: Mapping[str, str],
@@ -191,11 +217,13 @@ def write_listing(
     left_out
         Why layers were left out, which is kept in comments.
     """
-    parts = [f"# {layer} was left out: {reason}.\n" for layer, reason in left_out.items()]
+    parts = [
+        f"# {_escaped(f'{layer} was left out: {reason}.')}\n" for layer, reason in left_out.items()
+    ]
     for layer, file in files.items():
         lines = ["[[run]]", f"name = {_quoted(name)}", f"layer = {_quoted(layer)}"]
         lines += [f"path = {_quoted(file)}"]
-        lines += [] if seed is None else [f"seed = {seed}"]
+        lines += [] if seed is None else [f"seed = {int(seed)}"]
         parts.append("\n".join(lines) + "\n")
     write_text_atomically(path, "\n".join(parts))
 
@@ -222,8 +250,14 @@ def file_names(layers: Sequence[str]) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
+    return f'"{_escaped(text)}"'
+
+
+def _escaped(text: str) -> str:
+    """Return text as it stands between quotes, or in a comment, on one line."""
     # What JSON writes is text in TOML too, but for this one character.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    escaped = json.dumps(text, ensure_ascii=False)[1:-1].replace("\x7f", "\\u007f")
+    return escaped.encode(errors="backslashreplace").decode()
 
 
 def _with_ids(array: GrowingArray, ids: NDArray[Any]) -> str:

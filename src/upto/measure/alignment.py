@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError
-from upto.measure.kinds import SCALED_SHAPE, MomentMeasure, as_rows
+from upto.measure.kinds import SCALED_SHAPE, MomentMeasure, as_rows, refuse_extremes
 from upto.measure.moments import pair_moments
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def minibatch_linear_cka(batches: Iterable[tuple[ArrayLike, ArrayLike]]) -> floa
                 f"give as many of both, at least {MIN_BATCH}, and drop a shorter last batch."
             )
             raise InputError(message)
+        refuse_extremes(x, "the first run")
+        refuse_extremes(y, "the second run")
         total += _products(pair_moments(x, y))
         count += 1
     if not count:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
-from upto.core import InputError, random_stream
+from upto.core import random_stream
 from upto.engines import nearest_rotation
 from upto.measure.densities import (
     Mixture,
@@ -25,6 +25,7 @@ from upto.measure.densities import (
     log_inner,
     push_forward,
 )
+from upto.measure.kinds import as_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,6 +62,20 @@ def affine_l2_distance(first: Mixture, second: Mixture, *, n_starts: int = 16) -
 
     ``min over A, b of ‖p − (A, b)#q‖ / ‖p‖`` for the first density p and the second q: from 0,
     where q is p up to an affine map, to 1. It is not symmetric.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.measure import Mixture, affine_l2_distance, push_forward
+    >>> clusters = Mixture(
+    ...     weights=[0.3, 0.7], means=[[0.0, 0.0], [4.0, 1.0]], covariances=[np.eye(2), np.eye(2)]
+    ... )
+    >>> image = push_forward(clusters, [[2.0, 1.0], [0.0, -1.0]], [5.0, 5.0])
+    >>> affine_l2_distance(clusters, image) < 1e-6
+    True
+    >>> blob = Mixture(weights=[1.0], means=[[0.0, 0.0]], covariances=[np.eye(2)])
+    >>> affine_l2_distance(clusters, blob) > 0.3
+    True
     """
     return match_densities(first, second, n_starts=n_starts).distance
 
@@ -79,11 +94,19 @@ def match_densities(first: Mixture, second: Mixture, *, n_starts: int = 16) -> D
         Mixtures of one width.
     n_starts
         How many of the best starts of each kind are improved: more search longer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.measure import Mixture, match_densities
+    >>> near = Mixture(weights=[0.3, 0.7], means=[[0.0], [4.0]], covariances=np.ones((2, 1, 1)))
+    >>> far = Mixture(weights=[0.3, 0.7], means=[[9.0], [1.0]], covariances=np.full((2, 1, 1), 4.0))
+    >>> match = match_densities(near, far)
+    >>> match.matrix.round(3).tolist(), match.shift.round(3).tolist()
+    ([[-0.5]], [4.5])
     """
     check_widths(first, second)
-    if n_starts < 1:
-        message = f"{n_starts} starts are asked for: ask for 1 or more."
-        raise InputError(message)
+    n_starts = as_count(n_starts, "starts are asked for")
     # Both are searched at zero mean and unit covariance, where every good map is near a rotation.
     (to_first, mean), (to_second, other_mean) = _whitening(first), _whitening(second)
     target = push_forward(first, to_first, -to_first @ mean)

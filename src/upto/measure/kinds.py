@@ -59,7 +59,7 @@ AFFINE = frozenset(Change) - {Change.MONOTONE}
 MATCHING = frozenset({_T, _S, _P, _N, Change.COORDINATE_SCALES})
 """What keeps coordinates apart."""
 SMALLEST, LARGEST = 1e-70, 1e70
-"""Magnitudes between which fourth powers, summed over rows and columns, are neither 0 nor infinite."""
+"""Magnitudes whose fourth powers, summed over rows and columns, neither vanish nor overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +178,10 @@ class MomentMeasure(Measure):
         return self.within(self.score(fit, held, *options))
 
     def _value(self, first: Float, second: Float) -> float:
-        moments = pair_moments(self.prepared(first), self.prepared(second))
+        x, y = self.prepared(first), self.prepared(second)
+        refuse_extremes(x, "the first run")
+        refuse_extremes(y, "the second run")
+        moments = pair_moments(x, y)
         return self.scored(moments, moments)
 
 
@@ -232,12 +235,14 @@ def as_rows(values: ArrayLike, what: str) -> Float:
         count = int(np.count_nonzero(~np.isfinite(rows)))
         message = f"{what} has {count} values that are not finite: drop those rows."
         raise InputError(message)
-    refuse_extremes(rows, what)
     return rows
 
 
 def refuse_extremes(rows: NDArray[Any], what: str) -> None:
-    """Refuse finite rows whose fourth powers overflow or vanish; zeros alone are no such rows."""
+    """Refuse finite rows whose fourth powers overflow or vanish; rows of zeros are none of these.
+
+    Moments are such powers. Relations need no refusal: they bring rows to a scale of one first.
+    """
     # The absolute value of an array would be a copy of it.
     largest = max(float(rows.max(initial=0.0)), -float(rows.min(initial=0.0)))
     if largest and not SMALLEST <= largest <= LARGEST:

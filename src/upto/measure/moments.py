@@ -79,9 +79,10 @@ class RunMoments:
         whitening = self.whitening
         if whitening.shape[1] in (0, len(whitening)):
             return whitening
-        # What the scatter makes of the map spans the rows.
-        reached = np.linalg.qr(self.scatter @ whitening)[0]
-        shortest: Float = reached @ (reached.T @ whitening)
+        # What the scatter makes of the map is a root of the scatter, and the transpose of its
+        # pseudo-inverse is the map: a projection of the one that is known would cancel digits.
+        reached, corner = np.linalg.qr(self.scatter @ whitening)
+        shortest: Float = np.asarray(np.linalg.solve(corner, reached.T).T, dtype=np.float64)
         return shortest
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.core import InputError
 from upto.measure.dependence import ranks
-from upto.measure.kinds import MATCHING, Change, MomentMeasure, as_rows
+from upto.measure.kinds import MATCHING, Change, MomentMeasure, as_rows, refuse_extremes
 from upto.measure.matching import correlations, varies
 from upto.measure.moments import pair_moments, run_moments
 
@@ -45,6 +45,19 @@ def udr_scores(
         For every run, which of its coordinates count. By default those with more than 1 % of the
         largest variance in the run; with a variational autoencoder, give those whose
         Kullback-Leibler divergence from the prior is above 0.01.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.measure import udr_scores
+    >>> rng = np.random.default_rng(0)
+    >>> factors = rng.normal(size=(500, 3))
+    >>> turned = factors @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    >>> scores = udr_scores([factors, -factors[:, ::-1], np.exp(factors), turned])
+    >>> int(scores.argmin())
+    3
+    >>> bool(scores[:3].min() > 0.8)
+    True
     """
     if len(runs) < 2:
         message = f"there is {len(runs)} run: give two or more runs of the same model."
@@ -58,6 +71,8 @@ def udr_scores(
         message = f"there are {len(informative)} masks for {len(runs)} runs: give one for each."
         raise InputError(message)
     if informative is None:
+        for number, run in enumerate(rows, start=1):
+            refuse_extremes(run, f"run {number}")
         masks = [_informative(run) for run in rows]
     else:
         masks = [_as_mask(mask, run) for mask, run in zip(informative, rows, strict=True)]

@@ -115,7 +115,8 @@ def layers_facts(result: Layers) -> tuple[tuple[str, str, str], ...]:
     closest = [each for pair in pairs for each in pair.closest]
     values = [step.value.value for pair in pairs for step in pair.along]
     counts = " and ".join(str(len(run.layers)) for run in result.runs[:3])
-    beside = "next to it" if pairs[0].is_own else _BESIDE[pairs[0].aligned_by]
+    kinds = {"next to it" if pair.is_own else _BESIDE[pair.aligned_by] for pair in pairs}
+    beside = kinds.pop() if len(kinds) == 1 else "beside it"
     used = f"of {result.n_samples:,}" if result.n_used < result.n_samples else "all of them"
     return (
         ("runs", str(len(result.runs)), f"{counts}{' …' if len(result.runs) > 3 else ''} layers"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from upto import Embeddings, Layers, compare_layers
-from upto.assess.layers.counterparts import Sides, family_limits, layer_pair
+from upto.assess.layers.counterparts import Sides, family_tests, layer_pair
 from upto.assess.layers.stacks import as_stacks
 from upto.assess.similarities.calibrating import adjusted_p_values
 from upto.assess.similarities.leaner import by_kernels, fewer_coordinates
@@ -151,24 +151,57 @@ def test_a_layer_of_one_run_may_be_closest_to_one_far_away():
 def test_the_limit_is_the_largest_of_the_family_in_one_of_twenty_pairings():
     rng = np.random.default_rng(0)
     null = rng.normal(size=(3, 199)) * np.array([[0.01], [0.1], [0.02]])
+    values = np.array([0.03, 0.0, -0.01])
+    found = family_tests([made_up(value, own) for value, own in zip(values, null, strict=True)])
+    # The true pairing is one of 200: at most ten of them may have a score beyond its limit.
+    scores = np.column_stack([values, null])
+    limits = np.array([test.limit for test in found])
+    assert (scores > limits[:, None]).any(axis=0).sum() == 10
+    mean, spread = scores.mean(axis=1), scores.std(axis=1)
+    largest = ((scores - mean[:, None]) / spread[:, None]).max(axis=0)
+    np.testing.assert_allclose(limits, mean + np.sort(largest)[-11] * spread, atol=2e-9)
+    few = [made_up(value, own[:10]) for value, own in zip(values, null, strict=True)]
+    assert [test.limit for test in family_tests(few)] == [None] * 3
+    assert family_tests([]) == []
+    (lower,) = family_tests([made_up(0.97, 1 - null[0], measure="angular-procrustes")])
+    (higher,) = family_tests([made_up(0.03, null[0])])
+    assert lower.limit == pytest.approx(1 - higher.limit, abs=1e-12)
+    assert lower.p_value == higher.p_value
 
-    def scored(values, value=0.0):
-        return made_up(value, values)
 
-    limits = family_limits([scored(each) for each in null])
-    spread = null.std(axis=1, keepdims=True)
-    largest = ((null - null.mean(axis=1, keepdims=True)) / spread).max(axis=0)
-    beyond = (null > np.array(limits)[:, None] + 1e-12).any(axis=0)
-    assert beyond.sum() == 9
-    assert np.array_equal(np.sort(largest)[-9:], np.sort(largest[beyond]))
-    # What beats its limit has an adjusted p-value of 5 % at most, and what does not has more; the
-    # p-value counts the true pairing among the others, which moves the limit by a few per cent.
-    for factor, expected in ((1.05, True), (0.95, False)):
-        family = [scored(null[0]), scored(null[1], factor * limits[1]), scored(null[2])]
-        assert (adjusted_p_values(family)[1] <= 0.05) is expected
-    assert family_limits([scored(each[:10]) for each in null]) == [None] * 3
-    lower = made_up(1.0, 1 - null[0], measure="angular-procrustes")
-    assert family_limits([lower])[0] == pytest.approx(1 - family_limits([scored(null[0])])[0])
+@pytest.mark.parametrize(("measure", "sign"), [("linear-cka", 1), ("angular-procrustes", -1)])
+def test_what_beats_its_limit_has_an_adjusted_p_value_of_one_in_twenty_at_most(measure, sign):
+    decided = []
+    for trial in range(200):
+        rng = np.random.default_rng(trial)
+        count = (19, 39, 50, 200)[trial % 4]
+        # Rounding leaves ties, within a score and between scores; the last one does not vary.
+        scores = np.round(0.5 + 0.05 * rng.normal(size=(6, count + 1)), 3)
+        scores[:4, 0] += 0.1 * rng.uniform(size=4)
+        scores[-1] = 0.7 + 1e-12 * rng.normal(size=count + 1)
+        family = [made_up(own[0], own[1:], measure=measure) for own in sign * (scores - 0.5) + 0.5]
+        found = family_tests(family)
+        assert [test.p_value for test in found] == adjusted_p_values(family)
+        for scored, test in zip(family, found, strict=True):
+            is_beyond = sign * scored.value > sign * test.limit
+            assert is_beyond == (test.p_value <= 0.05)
+            decided.append(is_beyond)
+    assert 50 < sum(decided) < 500
+
+
+def test_limits_and_p_values_of_a_result_agree():
+    agreed = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        base = rng.normal(size=(50, 3))
+        first, second = (
+            {str(i): 0.6 * base + rng.normal(size=(50, 3)) for i in range(4)} for _ in range(2)
+        )
+        found = compare_layers(first, second, permutations=39, half_samples=0, seed=seed).pairs[0]
+        is_beyond = values_of(found) > np.array(found.limit)
+        np.testing.assert_array_equal(is_beyond, np.array(found.p_value) <= 0.05)
+        agreed += is_beyond.ravel().tolist()
+    assert 0 < sum(agreed) < len(agreed)
 
 
 def test_noise_has_a_counterpart_in_one_of_twenty_trials_at_most():
@@ -334,10 +367,12 @@ def test_what_cannot_be_compared_is_refused(rng):
     x = rng.normal(size=(20, 2))
     with pytest.raises(InputError, match="first has 1 layer and there is no other run"):
         compare_layers({"a": x})
-    with pytest.raises(InputError, match="0 runs and 1 measures are given"):
+    with pytest.raises(InputError, match="0 runs are given: give at least one"):
         compare_layers()
     with pytest.raises(InputError, match="there is no measure 'no'"):
         compare_layers({"a": x}, {"b": x}, measures="no")
+    with pytest.raises(InputError, match="no measure is asked for"):
+        compare_layers({"a": x}, {"b": x}, measures=())
     with pytest.raises(InputError, match="permutations is 5, but it must be a whole number of at"):
         compare_layers({"a": x}, {"b": x}, permutations=5)
     with pytest.raises(InputError, match="held_out is 1, but it must be a fraction"):
@@ -356,6 +391,58 @@ def test_rows_beyond_the_most_are_left_out_by_content(rng):
     result = compare_layers({"a": x}, {"b": x + 1}, max_rows=50, **FAST)
     assert (result.n_samples, result.n_used) == (200, 50)
     assert "50 of 200 rows are used." in {finding.message for finding in result.findings}
+
+
+@pytest.mark.parametrize(("max_rows", "held_out"), [(4, 2), (5, 2), (6, 3), (20, 10)])
+def test_of_few_rows_as_large_a_share_is_held_out(max_rows, held_out, rng):
+    x, y = rng.normal(size=(100, 4)), rng.normal(size=(100, 5))
+    for seed in range(12):
+        result = compare_layers(
+            {"a": x},
+            {"b": y},
+            measures=["procrustes", "r2"],
+            permutations=19,
+            half_samples=0,
+            max_rows=max_rows,
+            seed=seed,
+        )
+        assert (result.n_used, result.n_held_out) == (max_rows, held_out)
+        assert np.isfinite([values_of(pair) for pair in result.pairs]).all()
+
+
+def test_measures_may_be_given_as_objects(rng):
+    layers = {"a": rng.normal(size=(40, 3)), "b": rng.normal(size=(40, 3))}
+    for given in (MEASURES["mcc"], ["mcc", MEASURES["mcc"]]):
+        result = compare_layers(layers, measures=given, **FAST)
+        assert [measure.name for measure in result.measures] == ["mcc"]
+    named = compare_layers(layers, measures="mcc", **FAST)
+    assert result.pairs == named.pairs
+
+
+def test_a_measure_that_needs_more_rows_is_left_out_unless_it_is_the_only_one(rng):
+    layers = {"a": rng.normal(size=(8, 3)), "b": rng.normal(size=(8, 2))}
+    result = compare_layers(layers, measures=["mutual-knn:10", "linear-cka", "r2"], **FAST)
+    assert [measure.name for measure in result.measures] == ["linear-cka", "r2"]
+    assert [pair.measure for pair in result.pairs] == ["linear-cka", "r2"]
+    (message,) = [each.message for each in result.findings if each.code == "UP026"]
+    assert message.startswith("mutual-knn:10: 10 nearest rows are asked for of 8 rows")
+    without = compare_layers(layers, measures=["linear-cka", "r2"], **FAST)
+    assert result.pairs == without.pairs
+    with pytest.raises(InputError, match="10 nearest rows are asked for of 8 rows"):
+        compare_layers(layers, measures="mutual-knn:10", **FAST)
+
+
+def test_the_verdict_of_runs_aligned_in_different_ways_says_so(rng):
+    x, y = rng.laplace(size=(60, 3)), rng.laplace(size=(60, 3))
+    same, other = {"a": x, "b": y}, {"c": x + 1, "d": y + 1}
+    result = compare_layers(same, same, other, **FAST)
+    assert [pair.aligned_by for pair in result.pairs] == ["name", "depth", "depth"]
+    assert result.verdict.startswith(
+        "6 of 6 layers, over 3 pairs of runs, have their closest counterpart under the same name "
+        "or at the same depth: "
+    )
+    alike = compare_layers(same, same, same, **FAST).verdict
+    assert "closest counterpart under the same name: " in alike
 
 
 def test_runs_given_in_other_ways_are_refused_or_told_apart(rng, tmp_path):

@@ -317,6 +317,108 @@ def test_a_loader_that_shuffles_is_refused_without_ids(network, tmp_path):
     assert record_activations(network, ordered, tmp_path / "run").is_file()
 
 
+class OwnRandom(torch.utils.data.RandomSampler):
+    """A sampler of somebody's own that shuffles as torch's does."""
+
+
+class OwnBatches(torch.utils.data.BatchSampler):
+    """Batches of somebody's own, in an order nobody knows."""
+
+
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return iter(torch.zeros(6, 5))
+
+
+def loaders():
+    """Return data loaders by what they do, and whether they may shuffle."""
+    data = torch.utils.data
+    rows = data.TensorDataset(torch.randn(6, 5), torch.arange(6))
+    ordered = data.SequentialSampler(rows)
+
+    def distributed(*, shuffle):
+        return data.DistributedSampler(rows, num_replicas=1, rank=0, shuffle=shuffle)
+
+    return {
+        "weighted": (data.DataLoader(rows, sampler=data.WeightedRandomSampler([1] * 6, 6)), True),
+        "own": (data.DataLoader(rows, sampler=OwnRandom(rows)), True),
+        "subset": (data.DataLoader(rows, sampler=data.SubsetRandomSampler(range(6))), True),
+        "in batches": (
+            data.DataLoader(
+                rows, batch_sampler=data.BatchSampler(data.RandomSampler(rows), 2, drop_last=False)
+            ),
+            True,
+        ),
+        "unbatched": (data.DataLoader(rows, batch_size=None, sampler=OwnRandom(rows)), True),
+        "own batches": (
+            data.DataLoader(rows, batch_sampler=OwnBatches(ordered, 2, drop_last=False)),
+            True,
+        ),
+        "distributed": (data.DataLoader(rows, sampler=distributed(shuffle=True)), True),
+        "in order": (data.DataLoader(rows, batch_size=4), False),
+        "each its rank": (data.DataLoader(rows, sampler=distributed(shuffle=False)), False),
+        "batches in order": (
+            data.DataLoader(rows, batch_sampler=data.BatchSampler(ordered, 2, drop_last=False)),
+            False,
+        ),
+        "batches as listed": (data.DataLoader(rows, batch_sampler=[[3, 1], [2]]), False),
+        "as listed": (data.DataLoader(rows, sampler=[3, 1, 2]), False),
+        "a stream": (data.DataLoader(Stream(), batch_size=2), False),
+        "a list": ([torch.randn(2, 5)], False),
+    }
+
+
+@pytest.mark.parametrize("kind", loaders())
+def test_any_sampler_that_may_shuffle_needs_ids(kind, network, tmp_path):
+    loader, may_shuffle = loaders()[kind]
+    if not may_shuffle:
+        assert record_activations(network, loader, tmp_path / "run").is_file()
+        return
+    with pytest.raises(InputError, match="shuffles its rows"):
+        record_activations(network, loader, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+EVIL = 'x\n[[run]]\nname = "evil"\nlayer = "e"\npath = "/etc/passwd"\n#'
+
+
+@pytest.mark.parametrize("layer", [EVIL, "b\x00ad", "a\rb", "\x7f", 'a "b" \\ é'])
+def test_the_name_of_a_left_out_layer_adds_nothing_to_the_manifest(layer, network, tmp_path):
+    network.unused = nn.ModuleDict({layer: nn.Linear(2, 2)})
+    network.forward = lambda x: network.second(network.first(x).relu())
+    with pytest.warns(UserWarning, match="3 of 5 layers were left out"):
+        manifest = record_activations(
+            network, [torch.randn(4, 5)], tmp_path / "run", layers=["*", "unused.*"]
+        )
+    assert [run.layer for run in listed_runs(manifest)] == ["first", "second"]
+
+
+@pytest.mark.parametrize("seed", ["1\n[[run]]", 1.5, True, float("nan")])
+def test_a_seed_that_is_no_whole_number_is_refused(seed, network, tmp_path):
+    with pytest.raises(InputError, match=r"the seed is .*: give a whole number"):
+        record_activations(network, [torch.randn(4, 5)], tmp_path / "run", seed=seed)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_seed_of_numpy_is_a_whole_number(network, tmp_path):
+    manifest = record_activations(network, [torch.randn(4, 5)], tmp_path / "r", seed=np.int64(7))
+    assert {run.seed for run in listed_runs(manifest)} == {7}
+
+
+def test_names_that_are_no_unicode_are_refused_before_anything_is_recorded(network, tmp_path):
+    def never():
+        raise AssertionError
+        yield
+
+    with pytest.raises(InputError, match=r"run is called 'a\\ud800', which UTF-8 has no place for"):
+        record_activations(network, never(), tmp_path / "run", name="a\ud800")
+    with pytest.raises(InputError, match="run is called 5, which is no text"):
+        record_activations(network, never(), tmp_path / "run", name=5)
+    network.add_module("b\udfff", nn.ReLU())
+    with pytest.raises(InputError, match=r"layer is called 'b\\udfff', which UTF-8 has no place"):
+        record_activations(network, never(), tmp_path / "run")
+
+
 def test_nothing_to_record_is_refused(network, tmp_path):
     used_up = iter([torch.randn(4, 5)])
     next(used_up)

@@ -145,6 +145,33 @@ def test_pickles_beside_safetensors_are_not_read(bert):
     assert load_model(folder) is not None
 
 
+@pytest.mark.parametrize("damage", ["junk", "short", "other sizes"])
+def test_damaged_weights_are_told_in_a_sentence(damage, bert):
+    _, folder = bert
+    weights = folder / "model.safetensors"
+    if damage == "other sizes":
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(config | {"hidden_size": 12}))
+    else:
+        weights.write_bytes(b"junk" if damage == "junk" else weights.read_bytes()[:-8])
+    with quiet(), pytest.raises(InputError, match=r"transformers could not load .*Save the model"):
+        load_model(folder)
+
+
+def test_damaged_weights_of_timm_are_told_in_a_sentence(tmp_path, monkeypatch):
+    safetensors = pytest.importorskip("safetensors", reason="safetensors is not installed")
+    (tmp_path / "config.json").write_text(json.dumps({"architecture": "vit"}))
+    (tmp_path / "model.safetensors").write_bytes(b"junk")
+
+    def create_model(name, **options):
+        with safetensors.safe_open(tmp_path / "model.safetensors", "np"):
+            pass
+
+    monkeypatch.setitem(sys.modules, "timm", SimpleNamespace(create_model=create_model))
+    with pytest.raises(InputError, match=r"timm could not load .*header"):
+        load_model(tmp_path)
+
+
 def test_code_of_a_model_is_not_run(bert):
     _, folder = bert
     config = json.loads((folder / "config.json").read_text())

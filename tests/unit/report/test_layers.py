@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 
 import pytest
 from browser import sample_layers as sample
 
-from upto.core import Layers
+from upto.core import InputError, Layers
 from upto.report import Report, draw
 from upto.report.layers import (
     MAX_PANELS,
@@ -59,6 +60,48 @@ def test_facts_count_layers_over_all_pairs() -> None:
     assert facts["rows"] == ("1,024", "of 5,000")
     own = {label: value for label, value, _ in layers_facts(sample.layers(5))}
     assert "closest next to it" in own
+
+
+def test_facts_of_runs_aligned_in_different_ways_say_beside() -> None:
+    result = sample.layers(3, 3, 3)
+    named = replace(result.pairs[0], aligned_by="name")
+    mixed = replace(result, pairs=(named, *result.pairs[1:]))
+    assert layers_facts(mixed)[1][0] == "closest beside it"
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "why"),
+    [
+        (("pairs", 0, "closest", 0, "closest"), 99, "a closest layer at 99 of 2 layers of second"),
+        (("pairs", 0, "closest", 0, "layer"), -1, "a closest layer of -1 of 3 layers of first"),
+        (("pairs", 0, "along", 1, "beside"), 2, "a layer beside at 2 of 2 layers of second"),
+        (("pairs", 0, "along", 1, "layer"), 3, "a layer beside of 3 of 3 layers of first"),
+        (("pairs", 0, "first"), "nobody", "has no run 'nobody'"),
+        (("pairs", 0, "measure"), "nothing", "has no measure 'nothing'"),
+        (("pairs", 0, "value"), [[0.5, 0.5]], r"value of first and second is not 3 × 2"),
+        (("pairs", 0, "limit", 1), [0.5], r"limit of first and second is not 3 × 2"),
+        (("pairs", 0, "p_value", 2), [], r"p_value of first and second is not 3 × 2"),
+        (("pairs",), [], "no pair of runs by linear-cka"),
+        (("measures",), [], "0 measures"),
+        (("runs",), [], "0 runs"),
+        (("runs", 0, "layers"), [], "first has no layers"),
+        (("runs", 1, "name"), "first", "two runs are called first"),
+    ],
+)
+def test_a_result_whose_parts_do_not_fit_is_refused_when_it_is_read(place, value, why) -> None:
+    result = sample.layers(3, 2)
+    names = {run.name: name for run, name in zip(result.runs, ("first", "second"), strict=True)}
+    text = result.to_json()
+    for old, new in names.items():
+        text = text.replace(json.dumps(old), json.dumps(new))
+    record = json.loads(text)
+    assert Layers.from_json(json.dumps(record)).pairs
+    inner = record
+    for step in place[:-1]:
+        inner = inner[step]
+    inner[place[-1]] = value
+    with pytest.raises(InputError, match=f"this layers result is damaged: .*{why}"):
+        Layers.from_json(json.dumps(record))
 
 
 def test_a_page_of_many_runs_shows_the_first_pairs_and_says_so() -> None:

@@ -238,8 +238,8 @@ def chance_limit(
     """Return the correlation that the best of all matches with shuffled rows seldom exceeds.
 
     The rows of a run are shuffled against the mean of the others, and each of its coordinates may
-    choose the best match of all, and its sign. Every run has the same shuffles, so that the limit does not
-    depend on the order of runs.
+    choose the best match of all and its sign. Every run has the same shuffles, so that the limit
+    does not depend on the order of runs.
     """
     n_rows = len(pairs[0][0])
     matches = max(int(known.sum()), 1)

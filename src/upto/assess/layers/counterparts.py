@@ -60,6 +60,17 @@ class Sides:
         return math.floor(depth * (len(self.second_layers) - 1) + 0.5)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyTest:
+    """The adjusted p-value of a score, and the limit it is beyond where that is 5 % at most.
+
+    There is no limit where there are too few pairings for 5 %.
+    """
+
+    p_value: float
+    limit: float | None
+
+
 def layer_pair(sides: Sides, scored: Mapping[Cell, Scored], measure: str) -> LayerPair:
     """Say what the scores of two runs, by one measure, say of their layers.
 
@@ -73,9 +84,7 @@ def layer_pair(sides: Sides, scored: Mapping[Cell, Scored], measure: str) -> Lay
     measure
         What they were scored by.
     """
-    family = [*scored.values()]
-    adjusted = dict(zip(scored, _adjusted(family), strict=True))
-    limits = dict(zip(scored, family_limits(family), strict=True))
+    tests = dict(zip(scored, family_tests([*scored.values()]), strict=True))
     cells = {cell: cell for cell in scored}
     if sides.is_own:
         cells = {(j, i): (i, j) for i, j in scored if (j, i) not in scored} | cells
@@ -94,7 +103,7 @@ def layer_pair(sides: Sides, scored: Mapping[Cell, Scored], measure: str) -> Lay
         row = {j: cells[i, j] for i, j in sorted(cells) if i == layer}
         beside = sides.beside(layer)
         if row:
-            closest.append(_closest(layer, row, beside, scored, adjusted))
+            closest.append(_closest(layer, row, beside, scored, tests))
         if beside is not None and beside in row:
             cell = row[beside]
             along.append(
@@ -103,8 +112,8 @@ def layer_pair(sides: Sides, scored: Mapping[Cell, Scored], measure: str) -> Lay
                     beside=beside,
                     value=calibrating.interval(scored[cell]),
                     chance=calibrating.chance(scored[cell]),
-                    limit=limits[cell],
-                    p_value=adjusted[cell],
+                    limit=tests[cell].limit,
+                    p_value=tests[cell].p_value,
                 )
             )
     return LayerPair(
@@ -113,8 +122,8 @@ def layer_pair(sides: Sides, scored: Mapping[Cell, Scored], measure: str) -> Lay
         measure=measure,
         aligned_by=sides.aligned_by,
         value=matrix({cell: each.value for cell, each in scored.items()}),
-        limit=matrix(limits),
-        p_value=matrix(adjusted),
+        limit=matrix({cell: test.limit for cell, test in tests.items()}),
+        p_value=matrix({cell: test.p_value for cell, test in tests.items()}),
         closest=tuple(closest),
         along=tuple(along),
     )
@@ -125,7 +134,7 @@ def _closest(
     row: Mapping[int, Cell],
     beside: int | None,
     scored: Mapping[Cell, Scored],
-    adjusted: Mapping[Cell, float],
+    tests: Mapping[Cell, FamilyTest],
 ) -> Counterpart:
     sign = scored[next(iter(row.values()))].measure.oriented(1.0)
     values = {j: sign * scored[cell].value for j, cell in row.items()}
@@ -141,35 +150,40 @@ def _closest(
         layer=layer,
         closest=best,
         value=calibrating.interval(scored[row[best]]),
-        p_value=adjusted[row[best]],
+        p_value=tests[row[best]].p_value,
         share=share,
     )
 
 
-def _adjusted(family: Sequence[Scored]) -> list[float]:
-    return calibrating.adjusted_p_values(family) if family else []
+def family_tests(family: Sequence[Scored]) -> list[FamilyTest]:
+    """Test every score of a family, having looked at all of them.
 
-
-def family_limits(family: Sequence[Scored]) -> list[float | None]:
-    """Return what each score of a family must beat for 5 %, having looked at all of them.
-
-    Random pairings are standardised score by score; in 5 % of them the largest of the family is
-    beyond the limit. None where there are too few pairings.
+    All pairings, of which the true one is the first, are standardised score by score, and a score
+    counts against the largest of the family in the same pairing: p-values are those of
+    `calibrating.adjusted_p_values`. The scores must come from one call.
     """
     if not family:
         return []
-    measure, count = family[0].measure, len(family[0].null)
-    allowed = math.floor(calibrating.LEVEL * (count + 1) + _TIED)
+    sign = family[0].measure.oriented(1.0)
+    scores: Float = sign * np.stack([[each.value, *each.null] for each in family])
+    # Pairings that differ by equal rows score the same up to the order of sums.
+    slack = _TIED * np.maximum(1.0, np.abs(scores[:, 0]))
+    mean, spread = scores.mean(axis=1), scores.std(axis=1)
+    varies = spread > slack
+    away = np.zeros_like(scores)
+    away[varies] = (scores[varies] - mean[varies, None]) / spread[varies, None]
+    largest = np.sort(away.max(axis=0))
+    count = len(largest)
+    # Where all pairings score the same, what is left are rounding errors.
+    needed = away[:, 0] - np.divide(slack, spread, out=np.zeros_like(slack), where=varies)
+    p_values = (count - np.searchsorted(largest, needed)) / count
+    allowed = math.floor(calibrating.LEVEL * count + _TIED)
     if allowed == 0:
-        return [None] * len(family)
-    sign = measure.oriented(1.0)
-    null: Float = sign * np.stack([each.null for each in family])
-    mean, spread = null.mean(axis=1), null.std(axis=1)
-    away = np.divide(
-        null - mean[:, None],
-        spread[:, None],
-        out=np.zeros_like(null),
-        where=spread[:, None] > _TIED,
-    )
-    beyond = np.sort(away.max(axis=0))[-allowed]
-    return [measure.within(sign * float(value)) for value in mean + beyond * spread]
+        return [FamilyTest(p_value=float(p), limit=None) for p in p_values]
+    beyond = mean + largest[-allowed - 1] * spread + slack
+    limits = sign * np.where(varies, beyond, scores.max(axis=1))
+    within = family[0].measure.within
+    return [
+        FamilyTest(p_value=float(p), limit=within(float(limit)))
+        for p, limit in zip(p_values, limits, strict=True)
+    ]

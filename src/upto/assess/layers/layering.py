@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.layers.counterparts import Sides, layer_pair
+from upto.assess.layers.counterparts import Cell, Sides, layer_pair
 from upto.assess.layers.stacks import Stack, as_stacks
 from upto.assess.layers.words import layer_findings, layer_verdict
 from upto.assess.prepare import LARGEST, SMALLEST, place_runs, survey_runs
-from upto.assess.similarities.sampling import check_options
+from upto.assess.similarities.families import families_of
+from upto.assess.similarities.measuring import _measures
+from upto.assess.similarities.sampling import check_options, choose_rows
 from upto.assess.similarities.scoring import score_pairs
 from upto.assess.split import row_keys, split_rows, take_rows
 from upto.core import (
+    Finding,
     InputError,
     Layer,
     LayeredRun,
@@ -31,10 +34,9 @@ from upto.core import (
 )
 from upto.engines import ThreadsEngine, choose_engine
 from upto.load import match_rows
-from upto.measure.catalogue import find_measures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from upto.assess.layers.stacks import LayersOfRun
     from upto.assess.similarities.scoring import Scored
@@ -49,7 +51,7 @@ LARGEST_MATRIX = 250_000
 
 def compare_layers(
     *runs: LayersOfRun,
-    measures: str | Iterable[str] = ("linear-cka",),
+    measures: str | Measure | Iterable[str | Measure] = ("linear-cka",),
     held_out: float = 0.5,
     permutations: int = 200,
     half_samples: int = 50,
@@ -70,7 +72,7 @@ def compare_layers(
         them; mappings from layers to arrays, the first layer first; or `Embeddings` with a name
         and a layer. Layers of one name are one run, in the order given.
     measures
-        Names of measures, with a parameter after a colon as in ``"svcca:20"``.
+        Measures, or their names, with a parameter after a colon as in ``"svcca:20"``.
     held_out
         Fraction of the rows that fitted measures are scored on and not fitted to.
     permutations
@@ -102,10 +104,10 @@ def compare_layers(
     """
     started = time.perf_counter()
     check_options(held_out, permutations, half_samples, max_rows, seed)
-    wanted = find_measures([measures] if isinstance(measures, str) else measures)
+    wanted = _measures(measures)
     engine, progress = choose_engine(engine), progress or SilentProgress()
     stacks = as_stacks(runs)
-    _refuse_number(stacks, wanted)
+    _refuse_number(stacks)
     named = [
         replace(layer, name=f"{stack.name}, layer {layer.layer}")
         for stack in stacks
@@ -118,7 +120,7 @@ def compare_layers(
         advance(1)
         split = split_rows(engine, [layer.rows for layer in placed], held_out, seed)
         advance(1)
-        index = split.order[~split.repeats[split.order]][:max_rows]
+        index = choose_rows(split, None, max_rows)
         rows = []
         for layer in placed:
             rows.append(_checked(take_rows(engine, layer.rows, index), layer.name))
@@ -129,12 +131,13 @@ def compare_layers(
             _layered_run(stack, own) for stack, own in zip(stacks, _cut(stacks, rows), strict=True)
         ),
         rows=_cut(stacks, rows),
+        places=_places(_cut(stacks, rows), seed),
         parts=split.parts[index],
     )
     if sample.n_used < 2:
         message = f"{sample.n_used} of {len(matched[0])} rows differ: use more rows."
         raise InputError(message)
-    scores, pairs = sample.scored(wanted, permutations, half_samples, seed, progress)
+    usable, scores, refused = sample.scored(wanted, permutations, half_samples, seed, progress)
     result = Layers(
         runs=sample.runs,
         n_samples=len(matched[0]),
@@ -142,8 +145,8 @@ def compare_layers(
         n_held_out=int(sample.parts.sum()),
         n_pairings=len(scores[0].null) if scores else 0,
         complete=bool(scores and scores[0].complete),
-        measures=tuple(_measure(each, scores) for each in wanted),
-        pairs=tuple(pairs),
+        measures=tuple(_measure(each, scores) for each in usable),
+        pairs=tuple(sample.pairs(usable, scores)),
         verdict="",
         findings=(),
         provenance=Provenance(
@@ -167,17 +170,21 @@ def compare_layers(
     return replace(
         result,
         verdict=layer_verdict(result),
-        findings=unique_findings([*found, *remarks]),
+        findings=unique_findings([*found, *refused, *remarks]),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Sample:
-    """The rows all measures see of every layer, run by run, in an order their content decides."""
+    """The rows all measures see of every layer, run by run, in an order their content decides.
+
+    `places` says where among all layers one of a run is scored.
+    """
 
     stacks: tuple[Stack, ...]
     runs: tuple[LayeredRun, ...]
     rows: tuple[tuple[Float, ...], ...]
+    places: dict[Cell, int]
     parts: NDArray[np.int8]
 
     @property
@@ -201,75 +208,103 @@ class _Sample:
         half_samples: int,
         seed: int,
         progress: Progress,
-    ) -> tuple[list[Scored], list[LayerPair]]:
-        """Score the layers of every two runs, or of one with itself."""
-        alive = [
-            [place for place, layer in enumerate(run.layers) if not layer.is_dead]
-            for run in self.runs
-        ]
-        count = len(self.runs)
-        meetings = [*combinations(range(count), 2)] if count > 1 else [(0, 0)]
-        cells = {
-            (one, other): [
-                (i, j)
-                for i in alive[one]
-                for j in alive[other]
-                if one != other or i < j or (i > j and not all(m.symmetric for m in measures))
-            ]
-            for one, other in meetings
-        }
-        where = self._places(seed)
-        asked = [
-            (where[one, i], where[other, j])
-            for (one, other) in meetings
-            for i, j in cells[one, other]
-        ]
-        if not asked:
-            return [], [self._pair(one, other, {}, m) for one, other in meetings for m in measures]
-        flat = {place: self.rows[run][layer] for (run, layer), place in where.items()}
-        found = score_pairs(
-            [flat[place] for place in range(len(flat))],
-            asked,
-            measures,
-            parts=self.parts,
-            permutations=permutations,
-            half_samples=half_samples,
-            seed=seed,
-            progress=progress,
+    ) -> tuple[list[Measure], list[Scored], list[Finding]]:
+        """Score the layers of every two runs, or of one with itself.
+
+        A measure that needs more rows is left out, unless it is the only one.
+        """
+        if not any(self._cells(*both) for both in self._meetings()):
+            return list(measures), [], []
+        flat = {place: self.rows[run][layer] for (run, layer), place in self.places.items()}
+        rows = [flat[place] for place in range(len(flat))]
+        found: list[Scored] = []
+        refused: dict[str, str] = {}
+
+        def score(some: Sequence[Measure], permutations: int, half_samples: int) -> list[Scored]:
+            is_symmetric = all(measure.symmetric for measure in some)
+            return score_pairs(
+                rows,
+                [
+                    (self.places[one, i], self.places[other, j])
+                    for one, other in self._meetings()
+                    for i, j in self._cells(one, other, symmetric=is_symmetric)
+                ],
+                some,
+                parts=self.parts,
+                permutations=permutations,
+                half_samples=half_samples,
+                seed=seed,
+                progress=progress,
+            )
+
+        def usable(some: Sequence[Measure]) -> Iterator[Measure]:
+            for measure in some:
+                try:
+                    score([measure], 1, 0)
+                except InputError as error:
+                    refused[measure.name] = str(error)
+                else:
+                    yield measure
+
+        for family in families_of(measures):
+            try:
+                found += score(family.measures, permutations, half_samples)
+            except InputError:
+                left = list(usable(family.measures))
+                found += score(left, permutations, half_samples) if left else []
+        if not found:
+            raise InputError(next(iter(refused.values())))
+        return (
+            [measure for measure in measures if measure.name not in refused],
+            found,
+            [Finding(code="UP026", message=f"{name}: {why}") for name, why in refused.items()],
         )
-        by_name = {(each.first, each.second, each.measure.name): each for each in found}
-        pairs = []
-        for one, other in meetings:
+
+    def pairs(self, measures: Sequence[Measure], scored: Sequence[Scored]) -> Iterator[LayerPair]:
+        """Say what the scores say of every two runs, by each measure."""
+        by_name = {(each.first, each.second, each.measure.name): each for each in scored}
+        for one, other in self._meetings():
+            sides = Sides(
+                first=self.stacks[one].name,
+                second=self.stacks[other].name,
+                first_layers=self.stacks[one].names,
+                second_layers=self.stacks[other].names,
+            )
             for measure in measures:
                 own = {
-                    (i, j): by_name[where[one, i], where[other, j], measure.name]
-                    for i, j in cells[one, other]
-                    if one != other or i < j or not measure.symmetric
+                    (i, j): by_name[self.places[one, i], self.places[other, j], measure.name]
+                    for i, j in self._cells(one, other, symmetric=measure.symmetric)
                 }
-                pairs.append(self._pair(one, other, own, measure))
-        return found, pairs
+                yield layer_pair(sides, own, measure.name)
 
-    def _pair(
-        self, one: int, other: int, scored: dict[tuple[int, int], Scored], measure: Measure
-    ) -> LayerPair:
-        sides = Sides(
-            first=self.stacks[one].name,
-            second=self.stacks[other].name,
-            first_layers=self.stacks[one].names,
-            second_layers=self.stacks[other].names,
+    def _meetings(self) -> list[Cell]:
+        count = len(self.runs)
+        return [*combinations(range(count), 2)] if count > 1 else [(0, 0)]
+
+    def _cells(self, one: int, other: int, *, symmetric: bool = True) -> list[Cell]:
+        """Return the layers of two runs that vary; of one run, each two once where that is all."""
+        first, second = (
+            [place for place, layer in enumerate(self.runs[run].layers) if not layer.is_dead]
+            for run in (one, other)
         )
-        return layer_pair(sides, scored, measure.name)
-
-    def _places(self, seed: int) -> dict[tuple[int, int], int]:
-        """Place runs by their content: the later of two is permuted, whichever is given first."""
-        engine = ThreadsEngine()
-        keys = [
-            sum(int(row_keys(engine, rows, seed).sum(dtype=np.uint64)) for rows in own)
-            for own in self.rows
+        return [
+            (i, j)
+            for i in first
+            for j in second
+            if one != other or i < j or (i > j and not symmetric)
         ]
-        order = sorted(range(len(keys)), key=keys.__getitem__)
-        flat = [(run, layer) for run in order for layer in range(len(self.rows[run]))]
-        return {each: place for place, each in enumerate(flat)}
+
+
+def _places(rows: Sequence[Sequence[Float]], seed: int) -> dict[Cell, int]:
+    """Place runs by their content: the later of two is permuted, whichever is given first."""
+    engine = ThreadsEngine()
+    keys = [
+        sum(int(row_keys(engine, layer, seed).sum(dtype=np.uint64)) for layer in own)
+        for own in rows
+    ]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    flat = [(run, layer) for run in order for layer in range(len(rows[run]))]
+    return {each: place for place, each in enumerate(flat)}
 
 
 def _cut(stacks: Sequence[Stack], rows: Sequence[Float]) -> tuple[tuple[Float, ...], ...]:
@@ -320,9 +355,9 @@ def _checked(rows: Float, name: str) -> Float:
     return rows
 
 
-def _refuse_number(stacks: Sequence[Stack], measures: Sequence[Measure]) -> None:
-    if not stacks or not measures:
-        message = f"{len(stacks)} runs and {len(measures)} measures are given: give at least one."
+def _refuse_number(stacks: Sequence[Stack]) -> None:
+    if not stacks:
+        message = "0 runs are given: give at least one."
         raise InputError(message)
     counts = [len(stack.layers) for stack in stacks]
     if counts == [1]:

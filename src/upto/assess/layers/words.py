@@ -40,10 +40,11 @@ def layer_verdict(result: Layers) -> str:
     of, where = f"layers of {pairs[0].first}", f" in {pairs[0].second}"
     if len(pairs) > 1:
         of, where = f"layers, over {len(pairs)} pairs of runs,", ""
-    where = f"{_BESIDE[pairs[0].aligned_by]}{where}"
-    beside = f"{spread} layer by layer, " if values else ""
+    beside = " or ".join(dict.fromkeys(_BESIDE[pair.aligned_by] for pair in pairs))
+    steps = f"{spread} layer by layer, " if values else ""
     level = sum(pair.n_level for pair in pairs)
-    return f"{level} of {total} {of} have their closest counterpart {where}: {beside}{count}."
+    near = f"{level} of {total} {of} have their closest counterpart {beside}{where}"
+    return f"{near}: {steps}{count}."
 
 
 def _range(values: Sequence[float]) -> str:
