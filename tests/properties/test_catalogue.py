@@ -236,6 +236,21 @@ def test_magnitudes_whose_powers_overflow_or_vanish_are_refused_or_make_no_diffe
 
 
 @pytest.mark.parametrize(
+    "of",
+    [
+        lambda rows: upto.measure.minibatch_linear_cka([(rows, rows)]),
+        lambda rows: upto.measure.fit_mixture(rows, 1),
+        lambda rows: upto.measure.udr_scores([rows, rows]),
+    ],
+    ids=["minibatches", "a mixture", "a ranking"],
+)
+@pytest.mark.parametrize("scale", [1e100, 1e-160])
+def test_whatever_takes_moments_refuses_what_they_cannot_hold(of, scale, rng):
+    with pytest.raises(InputError, match="multiply the run by a constant"):
+        of(scale * rng.normal(size=(30, 3)))
+
+
+@pytest.mark.parametrize(
     ("first", "second", "message"),
     [
         (np.ones((4, 2)), np.ones((5, 2)), "4 rows but the second has 5"),

@@ -110,9 +110,9 @@ def test_every_number_stays_in_its_range(folder, seed, n_runs):
             assert 0 < run.p_value <= 1
         for component in result.components:
             known = [value for value in component.correlations if value is not None]
-            assert all(0 <= value <= 1 + 1e-12 for value in known)
+            assert all(abs(value) <= 1 + 1e-12 for value in known)
             assert 0 <= component.n_runs <= len(known)
             if component.mean is not None:
                 mean = component.mean
                 assert mean.value == pytest.approx(np.mean(known))
-                assert 0 <= mean.low <= mean.value <= mean.high <= 1 + 1e-12
+                assert -1 <= mean.low <= mean.value <= mean.high <= 1 + 1e-12

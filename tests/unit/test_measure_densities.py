@@ -13,6 +13,8 @@ from upto.core import InputError
 from upto.measure.densities import Mixture, fit_mixture, l2_inner, log_inner, push_forward
 from upto.measure.density_matching import _squared_distance, affine_l2_distance, match_densities
 
+pytestmark = pytest.mark.slow
+
 INTEGRAL = 1e-10
 SAME_DENSITY = 1e-6
 

@@ -9,6 +9,8 @@ from upto.core import InputError
 from upto.measure import dissimilarities, kernels, neighbours, relations
 from upto.measure.kinds import RelationMeasure, permuted
 
+pytestmark = pytest.mark.slow
+
 MEASURES = {
     value.name.split(":")[0]: value
     for module in (kernels, dissimilarities, neighbours)

@@ -44,7 +44,7 @@ class ConsensusComponent:
     """One coordinate of the consensus: a principal axis, or an independent component.
 
     `variance` is the share of the variance it carries: of the consensus, or of a run on average.
-    `correlations` holds, for each run, the absolute correlation on held-out rows of its coordinate
+    `correlations` holds, for each run, the correlation on held-out rows of its coordinate
     with the mean of the other runs'; None where the run has none or nothing was judged. `mean` is
     their mean, with an interval over rows. The component appears in the `n_runs` runs whose
     correlation is above the chance limit.
@@ -138,7 +138,7 @@ class Consensus(Result):
         if self.chance_limit is not None:
             limit = f"; above {self.chance_limit:.3f} a component appears in a run"
         return Table(
-            title="Components: |correlation| of a run with the mean of the others",
+            title="Components: correlation of a run with the mean of the others",
             columns=(
                 Column(name="component"),
                 Column(name="mean", spec=".3f"),

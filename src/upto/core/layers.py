@@ -249,7 +249,7 @@ class Layers(Result):
                 if name not in runs:
                     yield f"it has no run {name!r}"
             yield from pair.problems(runs[pair.first], runs[pair.second])
-        for name in measures - {pair.measure for pair in self.pairs}:
+        for name in sorted(measures - {pair.measure for pair in self.pairs}):
             yield f"it has no pair of runs by {name}"
 
     def _closest(self) -> Table:

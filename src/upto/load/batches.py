@@ -50,7 +50,7 @@ def may_shuffle(batches: Any) -> bool:
     # A stream decides its own order, and its sampler has no say.
     if isinstance(getattr(batches, "dataset", None), data.IterableDataset):
         return False
-    sampler = getattr(batches, "batch_sampler", None)
+    sampler: Any = getattr(batches, "batch_sampler", None)
     if sampler is None:
         sampler = getattr(batches, "sampler", None)
     # One that somebody derived from this may draw batches in any order.

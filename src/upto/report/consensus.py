@@ -61,7 +61,7 @@ def consensus_view(result: Consensus) -> ConsensusView:
     note = "Nothing was judged; the verdict says why."
     if judged:
         note = (
-            "|Correlation| of each run with the mean of the other runs, on "
+            "Correlation of each run with the mean of the other runs, on "
             f"{result.n_judged:,} held-out rows; the most reproducible components first."
         )
     return ConsensusView(
@@ -110,7 +110,7 @@ def consensus_facts(result: Consensus) -> tuple[tuple[str, str, str], ...]:
         shares = [run.explained.value for run in result.runs if run.explained is not None]
         ends = f"{min(shares):.3f} to {max(shares):.3f}"
         facts.append(("median explained share", f"{median(shares):.3f}", f"by the others; {ends}"))
-        limit = "|correlation| of the best match by chance"
+        limit = "correlation of the best match by chance"
         facts.append(("chance limit", f"{result.chance_limit:.3f}", limit))
     if result.consistency is not None:
         kept = "of matches between two runs kept"
@@ -206,8 +206,8 @@ def _means(result: Consensus, order: Sequence[int]) -> Plane:
     return plane(
         picture(*marks, height=_HEIGHT),
         element("line", class_="chance", x1="0%", x2="100%", y1=limit, y2=limit),
-        name="mean |correlation|",
-        label=f"Mean |correlation| of {len(order)} components over {len(result.runs)} runs",
+        name="mean correlation",
+        label=f"Mean correlation of {len(order)} components over {len(result.runs)} runs",
         height=_HEIGHT,
         scale=_SHARES,
     )
@@ -223,12 +223,13 @@ def _bars(
         if estimate is None:
             continue
         left, right = _sides(place, count, widest=_WIDEST_BAR)
-        top = level(scale, estimate.value, height)
+        # What is below zero is no agreement at all, and is drawn as none.
+        top = level(scale, max(estimate.value, 0.0), height)
         bars.setdefault(kind, []).append(
             f"M{left:.2f} {zero:.1f}V{top:.1f}H{right:.2f}V{zero:.1f}Z"
         )
         if estimate.low is not None and estimate.high is not None and count <= _CROWDED:
-            ends = [level(scale, end, height) for end in (estimate.low, estimate.high)]
+            ends = [level(scale, max(end, 0.0), height) for end in (estimate.low, estimate.high)]
             whiskers.append(f"M{_centre(place, count):.2f} {ends[0]:.1f}V{ends[1]:.1f}")
     drawn = [path(f"pillar {kind}", bars[kind]) for kind in sorted(bars)]
     return [*drawn, path("whisker alone", whiskers)] if whiskers else drawn
@@ -256,7 +257,7 @@ def _heat(result: Consensus, order: Sequence[int]) -> Plane:
     drawn = plane(
         picture(*(path(f"cell {kind}", cells[kind]) for kind in sorted(cells)), height=height),
         name="runs",
-        label=f"|Correlation| of {count} components in each of {n_runs} runs",
+        label=f"Correlation of {count} components in each of {n_runs} runs",
         height=height,
         stop=False,
     )
@@ -270,7 +271,11 @@ def _heat(result: Consensus, order: Sequence[int]) -> Plane:
 
 
 def _step(correlation: float | None) -> str:
-    return "absent" if correlation is None else f"h{min(int(N_LEVELS * correlation), N_LEVELS - 1)}"
+    return (
+        "absent"
+        if correlation is None
+        else f"h{min(max(int(N_LEVELS * correlation), 0), N_LEVELS - 1)}"
+    )
 
 
 def _component_tips(result: Consensus, order: Sequence[int]) -> tuple[str, ...]:
@@ -281,7 +286,7 @@ def _component_tips(result: Consensus, order: Sequence[int]) -> tuple[str, ...]:
         component = result.components[number]
         lines = [f"component {number}"]
         if component.mean is not None:
-            lines.append(f"mean |correlation| {component.mean:.3f}")
+            lines.append(f"mean correlation {component.mean:.3f}")
         lines.append(f"in {component.n_runs} of {counted(len(names), 'run')}")
         lines.append(f"variance {component.variance:.2%}")
         for name, value in zip(names[:shown], component.correlations, strict=False):

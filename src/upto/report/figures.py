@@ -246,7 +246,7 @@ def _consensus(result: Consensus) -> Figure:
     )
     above.vlines(range(len(order)), lows, highs, colors=_INK, linewidth=1, alpha=0.75)
     above.set_ylim(0, 1.05)
-    above.set_ylabel("mean |correlation|")
+    above.set_ylabel("mean correlation")
     if result.chance_limit is None:
         _say(above, "Not judged; the verdict says why.")
     else:
@@ -270,7 +270,7 @@ def _consensus(result: Consensus) -> Figure:
     every = max(1, -(-len(order) // 12))
     below.set_xticks(range(0, len(order), every), [str(number) for number in order[::every]])
     below.set_xlabel("component")
-    bar = figure.colorbar(image, ax=below, label="|correlation|", aspect=12)
+    bar = figure.colorbar(image, ax=below, label="correlation", aspect=12)
     bar.outline.set_visible(False)
     return figure
 

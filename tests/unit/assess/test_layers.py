@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from upto import Embeddings, Layers, compare_layers
-from upto.assess.layers.counterparts import Sides, family_tests, layer_pair
+from upto.assess.layers.counterparts import Sides, layer_pair
 from upto.assess.layers.stacks import as_stacks
-from upto.assess.similarities.calibrating import adjusted_p_values
+from upto.assess.similarities.calibrating import adjusted_p_values, family_tests
 from upto.assess.similarities.leaner import by_kernels, fewer_coordinates
 from upto.assess.similarities.scoring import Scored, score_pairs
 from upto.core import InputError

@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.assess.similarities import calibrating
 from upto.core import Counterpart, LayerPair, LayerStep
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from upto.assess.similarities.scoring import Scored
     from upto.core.layers import Alignment
 
-Float = NDArray[np.float64]
 Cell = tuple[int, int]
 _TIED = 1e-9
 """Values closer than this are called equal: a layer that changes nothing equals the one before."""
@@ -60,17 +58,6 @@ class Sides:
         return math.floor(depth * (len(self.second_layers) - 1) + 0.5)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FamilyTest:
-    """The adjusted p-value of a score, and the limit it is beyond where that is 5 % at most.
-
-    There is no limit where there are too few pairings for 5 %.
-    """
-
-    p_value: float
-    limit: float | None
-
-
 def layer_pair(sides: Sides, scored: Mapping[Cell, Scored], measure: str) -> LayerPair:
     """Say what the scores of two runs, by one measure, say of their layers.
 
@@ -84,7 +71,7 @@ def layer_pair(sides: Sides, scored: Mapping[Cell, Scored], measure: str) -> Lay
     measure
         What they were scored by.
     """
-    tests = dict(zip(scored, family_tests([*scored.values()]), strict=True))
+    tests = dict(zip(scored, calibrating.family_tests([*scored.values()]), strict=True))
     cells = {cell: cell for cell in scored}
     if sides.is_own:
         cells = {(j, i): (i, j) for i, j in scored if (j, i) not in scored} | cells
@@ -134,7 +121,7 @@ def _closest(
     row: Mapping[int, Cell],
     beside: int | None,
     scored: Mapping[Cell, Scored],
-    tests: Mapping[Cell, FamilyTest],
+    tests: Mapping[Cell, calibrating.FamilyTest],
 ) -> Counterpart:
     sign = scored[next(iter(row.values()))].measure.oriented(1.0)
     values = {j: sign * scored[cell].value for j, cell in row.items()}
@@ -153,37 +140,3 @@ def _closest(
         p_value=tests[row[best]].p_value,
         share=share,
     )
-
-
-def family_tests(family: Sequence[Scored]) -> list[FamilyTest]:
-    """Test every score of a family, having looked at all of them.
-
-    All pairings, of which the true one is the first, are standardised score by score, and a score
-    counts against the largest of the family in the same pairing: p-values are those of
-    `calibrating.adjusted_p_values`. The scores must come from one call.
-    """
-    if not family:
-        return []
-    sign = family[0].measure.oriented(1.0)
-    scores: Float = sign * np.stack([[each.value, *each.null] for each in family])
-    # Pairings that differ by equal rows score the same up to the order of sums.
-    slack = _TIED * np.maximum(1.0, np.abs(scores[:, 0]))
-    mean, spread = scores.mean(axis=1), scores.std(axis=1)
-    varies = spread > slack
-    away = np.zeros_like(scores)
-    away[varies] = (scores[varies] - mean[varies, None]) / spread[varies, None]
-    largest = np.sort(away.max(axis=0))
-    count = len(largest)
-    # Where all pairings score the same, what is left are rounding errors.
-    needed = away[:, 0] - np.divide(slack, spread, out=np.zeros_like(slack), where=varies)
-    p_values = (count - np.searchsorted(largest, needed)) / count
-    allowed = math.floor(calibrating.LEVEL * count + _TIED)
-    if allowed == 0:
-        return [FamilyTest(p_value=float(p), limit=None) for p in p_values]
-    beyond = mean + largest[-allowed - 1] * spread + slack
-    limits = sign * np.where(varies, beyond, scores.max(axis=1))
-    within = family[0].measure.within
-    return [
-        FamilyTest(p_value=float(p), limit=within(float(limit)))
-        for p, limit in zip(p_values, limits, strict=True)
-    ]

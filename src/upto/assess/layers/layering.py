@@ -16,7 +16,7 @@ from upto.assess.layers.stacks import Stack, as_stacks
 from upto.assess.layers.words import layer_findings, layer_verdict
 from upto.assess.prepare import LARGEST, SMALLEST, place_runs, survey_runs
 from upto.assess.similarities.families import families_of
-from upto.assess.similarities.measuring import _measures
+from upto.assess.similarities.measuring import as_measures
 from upto.assess.similarities.sampling import check_options, choose_rows
 from upto.assess.similarities.scoring import score_pairs
 from upto.assess.split import row_keys, split_rows, take_rows
@@ -104,7 +104,7 @@ def compare_layers(
     """
     started = time.perf_counter()
     check_options(held_out, permutations, half_samples, max_rows, seed)
-    wanted = _measures(measures)
+    wanted = as_measures(measures)
     engine, progress = choose_engine(engine), progress or SilentProgress()
     stacks = as_stacks(runs)
     _refuse_number(stacks)

@@ -10,6 +10,7 @@ times the variance of a row, and smooth measures follow it.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,17 @@ _NORMAL_QUANTILE = 1.959963984540054
 _ROUNDING = 1e-9
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyTest:
+    """The adjusted p-value of a score, and the limit it is beyond where that is 5 % at most.
+
+    There is no limit where there are too few pairings for 5 %.
+    """
+
+    p_value: float
+    limit: float | None
+
+
 def p_value(scored: Scored) -> float:
     """Return the share of pairings at least as close as the true one, which counts as one.
 
@@ -41,26 +53,41 @@ def p_value(scored: Scored) -> float:
 
 
 def adjusted_p_values(family: Sequence[Scored]) -> list[float]:
-    """Return p-values for looking at all of a family: Westfall and Young's single step.
+    """Return the p-values of `family_tests`."""
+    return [test.p_value for test in family_tests(family)]
 
-    Each null is standardised, and a score counts against the largest of the family in the same
-    pairing. The scores must come from one call, so that they share their pairings.
+
+def family_tests(family: Sequence[Scored]) -> list[FamilyTest]:
+    """Test every score of a family, having looked at all of them.
+
+    All pairings, of which the true one is the first, are standardised score by score, and a score
+    counts against the largest of the family in the same pairing: Westfall and Young's single step.
+    The scores must come from one call, so that they share their pairings.
     """
-    standardised, slacks = [], []
-    for scored in family:
-        reference, slack = _oriented(scored), _slack(scored)
-        spread = float(reference.std())
-        if spread > slack:
-            standardised.append((reference - reference.mean()) / spread)
-            slacks.append(slack / spread)
-        else:
-            # All pairings score the same: what is left are rounding errors.
-            standardised.append(np.zeros_like(reference))
-            slacks.append(0.0)
-    largest = np.max(standardised, axis=0)
+    if not family:
+        return []
+    sign = np.array([each.measure.oriented(1.0) for each in family])
+    values = [each.value for each in family]
+    scores: Float = sign[:, None] * np.column_stack([values, [each.null for each in family]])
+    # Pairings that differ by equal rows score the same up to the order of sums.
+    slack = _ROUNDING * np.maximum(1.0, np.abs(scores[:, 0]))
+    mean, spread = scores.mean(axis=1), scores.std(axis=1)
+    varies = spread > slack
+    away = np.zeros_like(scores)
+    away[varies] = (scores[varies] - mean[varies, None]) / spread[varies, None]
+    largest = np.sort(away.max(axis=0))
+    count = len(largest)
+    # Where all pairings score the same, what is left are rounding errors.
+    needed = away[:, 0] - np.divide(slack, spread, out=np.zeros_like(slack), where=varies)
+    p_values = (count - np.searchsorted(largest, needed)) / count
+    allowed = math.floor(LEVEL * count + _ROUNDING)
+    if allowed == 0:
+        return [FamilyTest(p_value=float(p), limit=None) for p in p_values]
+    beyond = mean + largest[-allowed - 1] * spread + slack
+    limits = sign * np.where(varies, beyond, scores.max(axis=1))
     return [
-        float(np.mean(largest >= own[0] - slack))
-        for own, slack in zip(standardised, slacks, strict=True)
+        FamilyTest(p_value=float(p), limit=each.measure.within(float(limit)))
+        for each, p, limit in zip(family, p_values, limits, strict=True)
     ]
 
 

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.measure.kinds import Measure, MomentMeasure, RelationMeasure, permuted
+from upto.measure.kinds import (
+    Measure,
+    MomentMeasure,
+    RelationMeasure,
+    permuted,
+    refuse_extremes,
+)
 from upto.measure.moments import PairMoments, RunMoments
 
 if TYPE_CHECKING:
@@ -93,7 +99,9 @@ class MomentFamily:
 
     def prepared(self, rows: Float) -> Float:
         """Return the rows whose moments are scored."""
-        return self.measures[0].prepared(rows)
+        prepared = self.measures[0].prepared(rows)
+        refuse_extremes(prepared, "a run")
+        return prepared
 
     def view_bytes(self, n_samples: int, n_features: int) -> int:
         """Count rows, scatters and what is derived from them."""

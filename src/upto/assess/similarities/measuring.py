@@ -105,7 +105,7 @@ def similarity(
     """
     started = time.perf_counter()
     check_options(held_out, permutations, half_samples, max_rows, seed)
-    wanted = _measures(measures)
+    wanted = as_measures(measures)
     engine, progress = choose_engine(engine), progress or SilentProgress()
     given = as_embeddings(runs)
     if len(given) < 2:
@@ -164,7 +164,8 @@ def similarity(
     )
 
 
-def _measures(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
+def as_measures(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
+    """Return the measures meant by names and by themselves, each once."""
     if isinstance(measures, str | Measure):
         measures = (measures,)
     found: dict[str, Measure] = {}
