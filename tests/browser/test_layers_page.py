@@ -100,6 +100,7 @@ def test_one_run_and_many_layers_are_drawn(show: Callable[..., Tab]) -> None:
     assert "matrices of more than 24 layers" in page.locator("main").inner_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_is_legible(show: Callable[..., Tab], scheme: str) -> None:
     page = show(sample.layers(6, 4, 5), scheme=scheme).page

@@ -252,6 +252,7 @@ def test_the_theme_follows_the_system_and_then_the_button(show: Callable[..., Ta
         assert page.evaluate(background) == before[own]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_is_legible(show: Callable[..., Tab], scheme: str) -> None:
     page = show(sample.comparison(), sample.matrix(), scheme=scheme).page

@@ -123,6 +123,7 @@ def test_the_page_reads_without_the_script(show: Callable[..., Tab], tmp_path: P
     assert page.locator("details table:visible").count() == len(result.measures)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("count", [2, 6])
 def test_text_is_legible(show: Callable[..., Tab], scheme: str, count: int) -> None:

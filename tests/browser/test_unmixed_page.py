@@ -208,6 +208,7 @@ def test_every_extreme_is_shown_and_answers(show: Callable[..., Tab], result: Un
     assert sentences == [sentence.text for sentence in subspace_sentences(result)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_is_legible(show: Callable[..., Tab], scheme: str) -> None:
     page = show(sample.unmixed(), scheme=scheme).page

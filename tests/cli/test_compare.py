@@ -321,5 +321,5 @@ def test_files_and_codes_are_completed(upto):
 
 def test_a_page_that_is_not_html_is_refused(upto, pair):
     result = upto("compare", *pair, "--report", "page.pdf")
-    assert result.exit_code == 2
+    assert result.exit_code == 3
     assert "page.pdf does not end in .html, and the page is HTML: rename it." in result.stderr

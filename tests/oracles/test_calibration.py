@@ -9,6 +9,8 @@ import scipy.stats
 
 from upto.core import Group
 
+pytestmark = pytest.mark.slow
+
 SOURCE = Path(__file__).resolve().parents[2] / "checks" / "calibration.py"
 TRIALS = 70
 UNLIKELY = 1e-3

@@ -200,6 +200,7 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", DEGENERATE.values(), ids=DEGENERATE)
 def test_no_rows_make_a_measure_leave_its_range(measure, case):
     first, second = case(*related(3))
@@ -250,6 +251,7 @@ def test_whatever_takes_moments_refuses_what_they_cannot_hold(of, scale, rng):
         of(scale * rng.normal(size=(30, 3)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [

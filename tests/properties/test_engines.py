@@ -26,7 +26,7 @@ from upto.engines import (
     row_moments,
     survey,
 )
-from upto.measure import diameter
+from upto.measure import diameter, pair_moments
 from upto.testing import embeddings_strategy, random_element
 from upto.unmix import (
     components,
@@ -321,6 +321,17 @@ def test_diagonal_moments_are_the_diagonals_of_the_full_ones(weights):
 
 
 @pytest.mark.parametrize("name", ["array-api-strict", "pickling", "odd blocks on threads", "torch"])
+def test_moments_of_measures_are_the_same_on_every_engine(name):
+    wanted, found = (
+        pair_moments(*pair(), engine=engine) for engine in (ThreadsEngine(), ENGINES[name])
+    )
+    for each in ("cross", "cross_fourth"):
+        np.testing.assert_allclose(getattr(found, each), getattr(wanted, each), rtol=AGREEMENT)
+    np.testing.assert_allclose(found.x.scatter, wanted.x.scatter, rtol=AGREEMENT, atol=1e-9)
+    assert found.y.fourth == pytest.approx(wanted.y.fourth)
+
+
+@pytest.mark.parametrize("name", ["array-api-strict", "pickling", "odd blocks on threads", "torch"])
 def test_ica_converges_to_the_same_components_on_every_engine(name):
     source, target = pair()
     whole = cross_moments(ThreadsEngine(), source, target).source
@@ -353,6 +364,7 @@ def test_every_statistic_was_sent_through_pickle(monkeypatch):
     monkeypatch.setattr(components, "LARGE", 0)
     monkeypatch.setattr(components, "SAMPLE_ROWS", 20)
     find_components(ENGINES["pickling"], pair()[0])
+    pair_moments(*pair(), engine=ENGINES["pickling"])
     root = Path(upto.__file__).parent
     sources = [path for package in PACKAGES for path in (root / package).glob("*.py")]
     known = set().union(*(statistics_in(path) for path in sources))

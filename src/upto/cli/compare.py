@@ -145,7 +145,7 @@ def command(
     if _is_given("consensus_up_to"):
         message = "--consensus-up-to is for a consensus: say where it goes with --consensus OUT."
         raise click.UsageError(message)
-    output.check(report, inputs=(*runs, *([labels] if labels else [])))
+    output.check(page=report, inputs=(*runs, *([labels] if labels else [])))
     from upto.assess import compare
     from upto.load import read_runs
 
@@ -182,7 +182,7 @@ def _agree(
     from upto.core import InputError
     from upto.load import check_output, read_runs
 
-    output.check(report, inputs=runs)
+    output.check(page=report, inputs=runs)
     check_output(file, inputs=[path for run in runs for path in files_of(run)])
     places = [place.resolve() for place in (file, output.path, report) if place is not None]
     if len(set(places)) < len(places):
@@ -216,7 +216,7 @@ def _compare_layers(
             option = "--ica/--no-ica" if name == "ica" else f"--{name.replace('_', '-')}"
             message = f"{option} is for comparing whole runs, which --layers does not: drop one."
             raise click.UsageError(message)
-    output.check(report, inputs=runs)
+    output.check(page=report, inputs=runs)
     from upto.assess import compare_layers
 
     if measures:

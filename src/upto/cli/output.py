@@ -54,16 +54,21 @@ class Output:
             raise InputError(message)
         return _SUFFIXES[suffix]
 
-    def check(self, *paths: Path | None, inputs: tuple[str, ...] = ()) -> None:
+    def check(
+        self, *paths: Path | None, page: Path | None = None, inputs: tuple[str, ...] = ()
+    ) -> None:
         """Refuse a place that cannot or must not be written to before any work is done."""
         _ = self.chosen_format
         read = {path.resolve() for given in inputs for path in files_of(given)}
-        for path in (self.path, *paths):
+        for path in (self.path, *paths, page):
             if path is not None:
                 self.refuse_missing_folder(path)
                 if path.resolve() in read:
                     message = f"{path} is an input: writing the result there would destroy it."
                     raise InputError(message)
+        if page is not None and page.suffix.lower() not in (".html", ".htm"):
+            message = f"{page.name} does not end in .html, and the page is HTML: rename it."
+            raise InputError(message)
 
     @staticmethod
     def refuse_missing_folder(path: Path) -> None:
@@ -273,16 +278,8 @@ def report_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--report",
         type=click.Path(dir_okay=False, path_type=Path),
-        callback=_refuse_other_pages,
         help="Write the page here, as self-contained HTML.",
     )(command)
-
-
-def _refuse_other_pages(_context: object, _parameter: object, value: Path | None) -> Path | None:
-    if value is not None and value.suffix.lower() not in (".html", ".htm"):
-        message = f"{value.name} does not end in .html, and the page is HTML: rename it."
-        raise click.BadParameter(message)
-    return value
 
 
 def page_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -105,7 +105,7 @@ def command(
     if not runs:
         message = "Missing argument 'RUN…'."
         raise click.UsageError(message)
-    output.check(report, inputs=runs)
+    output.check(page=report, inputs=runs)
     from upto.assess import similarity
     from upto.load import read_runs
     from upto.measure.catalogue import DEFAULT_MEASURES

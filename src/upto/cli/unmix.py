@@ -248,7 +248,7 @@ def _check_places(
     from upto.load import check_output
     from upto.unmix.saving import check_transform_path
 
-    output.check(save, report, inputs=(run,))
+    output.check(save, page=report, inputs=(run,))
     if file is not None:
         check_output(file, inputs=files_of(run))
     if save is not None:

@@ -13,6 +13,8 @@ from upto.load import read_manifest
 from upto.load.activations import record_activations
 from upto.load.hub import load_model
 
+pytestmark = pytest.mark.slow
+
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 
