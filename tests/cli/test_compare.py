@@ -221,12 +221,14 @@ def test_wrong_usage_exits_with_two(upto, pair, option):
     assert upto("compare", *pair, *option).exit_code == 2
 
 
-def _wait_until_mapped(process, name):
-    maps = Path(f"/proc/{process.pid}/maps")
+def _wait_until_read(process, n_bytes):
+    """Wait until a process has read some bytes, and so is past its imports."""
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and name not in maps.read_text():
-        time.sleep(0.05)
-    time.sleep(0.5)
+    while time.monotonic() < deadline and process.poll() is None:
+        counters = Path(f"/proc/{process.pid}/io").read_text().split()
+        if int(counters[counters.index("rchar:") + 1]) > n_bytes:
+            return
+        time.sleep(0.02)
 
 
 def test_an_interrupt_exits_with_130_and_writes_nothing(tmp_path):
@@ -241,7 +243,7 @@ def test_an_interrupt_exits_with_130_and_writes_nothing(tmp_path):
         # A suite that runs in the background ignores interrupts, and its children would too.
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
-    _wait_until_mapped(process, "b.npy")
+    _wait_until_read(process, 4 * (tmp_path / "b.npy").stat().st_size)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr.decode()

@@ -12,6 +12,8 @@ from upto.measure.alignment import (
     minibatch_linear_cka,
 )
 
+pytestmark = pytest.mark.slow
+
 ROUNDING = 1e-9
 
 

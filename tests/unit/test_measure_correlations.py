@@ -19,6 +19,8 @@ from upto.measure.correlations import (
 from upto.measure.moments import PairMoments, pair_moments, run_moments
 from upto.measure.regression import LINEAR_R2, MEAN_COLUMN_R2
 
+pytestmark = pytest.mark.slow
+
 ROUNDING = 1e-9
 AFFINE = (MEAN_CCA, GOOGLE_MEAN_CCA, LINEAR_R2, MEAN_COLUMN_R2, PWCCA, GOOGLE_PWCCA)
 ALL = (*AFFINE, SVCCA, SHARE_SVCCA, STANDARDISED_SVCCA, RIDGE_CCA)

@@ -21,6 +21,8 @@ from upto.measure.dependence import (
 from upto.measure.matching import MCC, MCC_RDC
 from upto.measure.moments import pair_moments
 
+pytestmark = pytest.mark.slow
+
 ROUNDING = 1e-12
 SAME = 1e-7
 

@@ -18,6 +18,8 @@ from upto.measure.dissimilarities import (
     average_ranks,
 )
 
+pytestmark = pytest.mark.slow
+
 SINGLE = 1e-6
 
 

@@ -9,6 +9,8 @@ from upto.core import InputError
 from upto.measure.alignment import BIASED_LINEAR_CKA, DEBIASED_LINEAR_CKA
 from upto.measure.kernels import BIASED_RBF_CKA, DEBIASED_RBF_CKA, gaussian_kernel
 
+pytestmark = pytest.mark.slow
+
 LINE = np.array([[0.0], [1.0], [3.0], [7.0]])
 
 

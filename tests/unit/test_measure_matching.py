@@ -22,6 +22,8 @@ from upto.measure.matching import (
 from upto.measure.moments import pair_moments
 from upto.measure.udr import UDR, udr_scores
 
+pytestmark = pytest.mark.slow
+
 ROUNDING = 1e-12
 MATCHING = (MCC, MCC_SPEARMAN, MCC_RDC, WEAK_MCC, HARD_CORRELATION_MATCH, SOFT_CORRELATION_MATCH)
 FITTED = (*MATCHING, SEMI_CORRELATION_MATCH)

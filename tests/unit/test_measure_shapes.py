@@ -16,6 +16,8 @@ from upto.measure.shapes import (
     SHAPE_DISTANCE,
 )
 
+pytestmark = pytest.mark.slow
+
 ROUNDING = 1e-9
 NEAR = 1e-6
 """A distance is the root of a difference: near zero it has half the digits."""
