@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from browser.conftest import Tab
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def test_a_page_of_layers_shows_every_section(show: Callable[..., Tab]) -> None:

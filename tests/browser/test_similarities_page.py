@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from upto.core import Similarities
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def test_a_page_of_two_runs_shows_every_measure(show: Callable[..., Tab]) -> None:
