@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
@@ -118,7 +119,8 @@ def test_an_error_in_a_statistic_reaches_the_caller_and_nothing_hangs(engine, ro
         engine.reduce_blocks(fail_on_row_500, rows)
     with pytest.raises(ZeroDivisionError, match="row 500 is bad"):
         engine.map_blocks(fail_on_row_500, rows)
-    assert threading.active_count() == before
+    # The threads of the pool stay for the next pass; no others do.
+    assert threading.active_count() <= before + (engine.n_threads or os.cpu_count() or 1)
     assert engine.reduce_blocks(total, rows)[1] == N_ROWS
 
 
@@ -133,7 +135,8 @@ def test_an_error_where_blocks_are_written_reaches_the_caller(engine, rows):
     before = threading.active_count()
     with pytest.raises(OSError, match="no space left"):
         engine.map_blocks(doubled, rows, params=(1,), out=Full())
-    assert threading.active_count() == before
+    # The threads of the pool stay for the next pass; no others do.
+    assert threading.active_count() <= before + (engine.n_threads or os.cpu_count() or 1)
 
 
 def test_few_blocks_are_in_flight(rows):
