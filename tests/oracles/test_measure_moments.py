@@ -23,6 +23,8 @@ from upto.measure.kinds import MomentMeasure
 from upto.measure.moments import pair_moments
 from upto.measure.regression import LINEAR_R2, MEAN_COLUMN_R2
 
+pytestmark = pytest.mark.slow
+
 AGREEMENT = 1e-6
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "measures_moments.json").read_text(encoding="utf-8")

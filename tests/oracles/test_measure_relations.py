@@ -13,6 +13,8 @@ from scipy.stats import pearsonr, spearmanr
 from upto.measure import dissimilarities, kernels, neighbours
 from upto.measure.kinds import RelationMeasure
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "measures_relations.json").read_text("utf-8")
 )

@@ -11,6 +11,8 @@ from upto.measure.catalogue import DEFAULT_MEASURES, MEASURES, find_measure, fin
 from upto.measure.kinds import AFFINE, LARGEST, SCALED_SHAPE, SMALLEST, Change, MomentMeasure
 from upto.measure.moments import pair_moments
 
+pytestmark = pytest.mark.slow
+
 N_SAMPLES, WIDTHS = 64, (6, 5)
 IGNORED, NOTICED = 1e-6, 1e-4
 BOUND = 1e-12
@@ -200,7 +202,6 @@ DEGENERATE = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", DEGENERATE.values(), ids=DEGENERATE)
 def test_no_rows_make_a_measure_leave_its_range(measure, case):
     first, second = case(*related(3))
@@ -251,7 +252,6 @@ def test_whatever_takes_moments_refuses_what_they_cannot_hold(of, scale, rng):
         of(scale * rng.normal(size=(30, 3)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
