@@ -22,7 +22,7 @@ from upto.load.containers import (
     read_container,
 )
 from upto.load.request import Contents, Request
-from upto.load.rows import MappedRows
+from upto.load.rows import StoredRows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ class _Header:
 
 
 def read_npy(request: Request) -> Contents:
-    """Map a `.npy` file."""
+    """Read a `.npy` file by block."""
     header = _npy_header(request)
     if (problem := problem_of(header.shape, header.dtype)) is not None:
         raise InputError(f"{request.path} {problem}")  # noqa: EM102 - a sentence in two
@@ -53,7 +53,7 @@ def read_npy(request: Request) -> Contents:
             "file, or give them separately."
         )
         raise InputError(message)
-    rows = MappedRows(
+    rows = StoredRows(
         request.path, header.length, header.shape, header.dtype, fortran=header.fortran
     )
     return Contents(rows=rows)
@@ -75,7 +75,7 @@ def npy_labels(request: Request) -> tuple[str, NDArray[Any]]:
 
 
 def read_npz(request: Request) -> Contents:
-    """Read an `.npz` archive: stored members are mapped, compressed ones are read when chosen."""
+    """Read an `.npz` archive: stored members by block, compressed ones when they are chosen."""
     return read_container(request, _Archive(request.path))
 
 
@@ -106,7 +106,7 @@ class _Archive(Container):
         if member.compress_type != zipfile.ZIP_STORED:
             return self._load(key)
         offset = _data_offset(self.path, member) + header.length
-        return MappedRows(self.path, offset, header.shape, header.dtype, fortran=header.fortran)
+        return StoredRows(self.path, offset, header.shape, header.dtype, fortran=header.fortran)
 
     def values(self, name: str) -> NDArray[Any]:
         return self._load(name)

@@ -61,7 +61,7 @@ class BlockRows(ABC):
         return f"{type(self).__name__}({str(self.path)!r}: {size} {self.dtype})"
 
 
-class MappedRows(BlockRows):
+class StoredRows(BlockRows):
     """Raw numbers at an offset of a file.
 
     Blocks of rows are read, so that a pass over a file leaves none of it resident; single rows and

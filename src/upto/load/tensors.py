@@ -1,4 +1,4 @@
-"""safetensors files, memory-mapped."""
+"""safetensors files, read by block."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from upto.core import InputError, MissingExtraError, Rows
 from upto.load.containers import Container, Entry, container_labels, read_container
-from upto.load.rows import MappedRows
+from upto.load.rows import StoredRows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,15 +61,15 @@ class _Tensors(Container):
                 self.arrays[name] = Entry(shape, code, problem)
 
     def rows(self, key: str) -> Rows:
-        return self._mapped(key)
+        return self._stored(key)
 
     def values(self, name: str) -> NDArray[Any]:
-        return self._mapped(name, columns=1)[:].ravel()
+        return self._stored(name, columns=1)[:].ravel()
 
-    def _mapped(self, name: str, columns: int | None = None) -> MappedRows:
+    def _stored(self, name: str, columns: int | None = None) -> StoredRows:
         tensor = self._tensors[name]
         shape = tuple(tensor["shape"]) if columns is None else (tensor["shape"][0], columns)
-        return MappedRows(
+        return StoredRows(
             self.path,
             tensor["start"],
             shape,

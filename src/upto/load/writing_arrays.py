@@ -29,7 +29,7 @@ def write_npy(plan: Plan) -> Iterator[Put]:
 
 @contextmanager
 def write_npz(plan: Plan) -> Iterator[Put]:
-    """Write an archive of the array, the ids and the columns, stored so that it can be mapped."""
+    """Write an archive of array, ids and columns, stored so that it can be read by block."""
     with plan.path.open("xb") as file, zipfile.ZipFile(file, "w") as archive:
         for name, values in plan.labels(taken=(plan.prefix,)).items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

@@ -469,18 +469,20 @@ def test_the_sentence_names_the_measures_that_are_closer(rng):
     assert "mean-cca" in close
 
 
+@pytest.mark.slow
 def test_noise_is_seldom_called_close_by_any_of_several_measures():
     calls = 0
-    for seed in range(1000, 1060):
+    for seed in range(200):
         rng = np.random.default_rng(seed)
         first, second = rng.normal(size=(2, 40, 3))
         names = ["linear-cka", "mean-cca", "mutual-knn:5", "mcc"]
-        options = {"permutations": 39, "half_samples": 0, "seed": seed}
+        options = {"permutations": 19, "half_samples": 0, "seed": seed}
         calls += any(
             row.is_beyond_chance
             for row in upto.similarity(first, second, measures=names, **options).rows
         )
-    assert calls <= 8
+    # One in twenty is the level; more than this has a chance of one in ten thousand.
+    assert calls <= 22
 
 
 def test_nearly_all_rows_may_be_held_out(rng):

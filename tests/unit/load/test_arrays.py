@@ -7,13 +7,13 @@ import pytest
 
 from upto.core import InputError
 from upto.load import read_run
-from upto.load.rows import MappedRows
+from upto.load.rows import StoredRows
 
 
 def test_a_stored_member_is_mapped_and_a_compressed_one_is_read(tmp_path, values):
     np.savez(tmp_path / "stored.npz", emb=values)
     np.savez_compressed(tmp_path / "packed.npz", emb=values)
-    assert isinstance(read_run(tmp_path / "stored.npz").rows, MappedRows)
+    assert isinstance(read_run(tmp_path / "stored.npz").rows, StoredRows)
     assert isinstance(read_run(tmp_path / "packed.npz").rows, np.ndarray)
 
 

@@ -156,7 +156,7 @@ def test_a_reader_becomes_an_array_when_asked(block_file, values):
 def test_a_reader_shows_its_file_and_size(tmp_path, values):
     np.save(tmp_path / "run.npy", values)
     shown = repr(read_run(tmp_path / "run.npy").rows)
-    assert shown == f"MappedRows('{tmp_path / 'run.npy'}': 37 × 5 float32)"
+    assert shown == f"StoredRows('{tmp_path / 'run.npy'}': 37 × 5 float32)"
 
 
 def test_a_file_that_vanishes_before_it_is_read_is_reported(tmp_path, values):

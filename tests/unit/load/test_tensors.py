@@ -6,14 +6,14 @@ from safetensors.numpy import save_file
 
 from upto.core import InputError
 from upto.load import read_run
-from upto.load.rows import MappedRows
+from upto.load.rows import StoredRows
 
 
 def test_a_tensor_is_mapped_and_vectors_are_columns(tmp_path, values):
     tensors = {"emb": values, "ids": np.arange(37), "seed": np.full(37, 3)}
     save_file(tensors, tmp_path / "run.safetensors", metadata={"made": "here"})
     run = read_run(tmp_path / "run.safetensors")
-    assert isinstance(run.rows, MappedRows)
+    assert isinstance(run.rows, StoredRows)
     np.testing.assert_array_equal(run.rows[3:9], values[3:9])
     np.testing.assert_array_equal(run.ids, np.arange(37))
     np.testing.assert_array_equal(run.columns["seed"], tensors["seed"])

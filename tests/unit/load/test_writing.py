@@ -172,7 +172,7 @@ def test_an_archive_is_one_numpy_reads_and_its_array_can_be_mapped(tmp_path, lik
         np.testing.assert_array_equal(archive["ica"], sources.astype(np.float32))
     with zipfile.ZipFile(tmp_path / "out.npz") as archive:
         assert archive.testzip() is None
-    assert type(read_run(tmp_path / "out.npz").rows).__name__ == "MappedRows"
+    assert type(read_run(tmp_path / "out.npz").rows).__name__ == "StoredRows"
 
 
 def test_the_libraries_of_the_formats_read_the_rest(tmp_path, like, sources):
