@@ -15,10 +15,9 @@ from upto.assess.layers.counterparts import Cell, Sides, layer_pair
 from upto.assess.layers.stacks import Stack, as_stacks
 from upto.assess.layers.words import layer_findings, layer_verdict
 from upto.assess.prepare import LARGEST, SMALLEST, place_runs, survey_runs
-from upto.assess.similarities.families import families_of
 from upto.assess.similarities.measuring import as_measures
 from upto.assess.similarities.sampling import check_options, choose_rows
-from upto.assess.similarities.scoring import score_pairs
+from upto.assess.similarities.scoring import score_pairs, score_usable
 from upto.assess.split import row_keys, split_rows, take_rows
 from upto.core import (
     Finding,
@@ -217,8 +216,6 @@ class _Sample:
             return list(measures), [], []
         flat = {place: self.rows[run][layer] for (run, layer), place in self.places.items()}
         rows = [flat[place] for place in range(len(flat))]
-        found: list[Scored] = []
-        refused: dict[str, str] = {}
 
         def score(some: Sequence[Measure], permutations: int, half_samples: int) -> list[Scored]:
             is_symmetric = all(measure.symmetric for measure in some)
@@ -237,28 +234,9 @@ class _Sample:
                 progress=progress,
             )
 
-        def usable(some: Sequence[Measure]) -> Iterator[Measure]:
-            for measure in some:
-                try:
-                    score([measure], 1, 0)
-                except InputError as error:
-                    refused[measure.name] = str(error)
-                else:
-                    yield measure
-
-        for family in families_of(measures):
-            try:
-                found += score(family.measures, permutations, half_samples)
-            except InputError:
-                left = list(usable(family.measures))
-                found += score(left, permutations, half_samples) if left else []
-        if not found:
-            raise InputError(next(iter(refused.values())))
-        return (
-            [measure for measure in measures if measure.name not in refused],
-            found,
-            [Finding(code="UP026", message=f"{name}: {why}") for name, why in refused.items()],
-        )
+        found, findings = score_usable(score, measures, permutations, half_samples)
+        used = {each.measure.name for each in found}
+        return [measure for measure in measures if measure.name in used], found, findings
 
     def pairs(self, measures: Sequence[Measure], scored: Sequence[Scored]) -> Iterator[LayerPair]:
         """Say what the scores say of every two runs, by each measure."""

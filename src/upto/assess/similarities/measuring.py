@@ -12,9 +12,8 @@ import numpy as np
 from upto.assess.comparing import as_embeddings
 from upto.assess.prepare import place_runs, survey_runs
 from upto.assess.similarities import calibrating, words
-from upto.assess.similarities.families import families_of
 from upto.assess.similarities.sampling import Sample, check_options, choose_rows, order_of_content
-from upto.assess.similarities.scoring import Scored, score_pairs
+from upto.assess.similarities.scoring import Scored, score_pairs, score_usable
 from upto.assess.similarities.strata import alone, strata_of, with_strata
 from upto.assess.similarities.together import mean_over_pairs, order_of_runs
 from upto.assess.split import split_rows, take_rows
@@ -36,7 +35,7 @@ from upto.measure.catalogue import DEFAULT_MEASURES, find_measures
 from upto.measure.kinds import Change, Measure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -195,11 +194,10 @@ def _score(
     seed: int,
     progress: Progress,
 ) -> tuple[dict[str, list[Scored]], list[Finding]]:
-    """Score measures by family; one that needs more rows is left out, unless it is the only one."""
+    """Score every pair of runs by every measure that so many rows can be scored by."""
     count = len(sample.rows)
     directed = [(i, j) for i in range(count) for j in range(count) if i != j]
     found: dict[str, list[Scored]] = {}
-    refused: dict[str, str] = {}
 
     def score(some: Sequence[Measure], permutations: int, half_samples: int) -> list[Scored]:
         is_symmetric = all(measure.symmetric for measure in some)
@@ -215,29 +213,10 @@ def _score(
             progress=progress,
         )
 
-    def usable(some: Sequence[Measure]) -> Iterator[Measure]:
-        for measure in some:
-            try:
-                score([measure], 1, 0)
-            except InputError as error:
-                refused[measure.name] = str(error)
-            else:
-                yield measure
-
-    for family in families_of(measures):
-        try:
-            scored = score(family.measures, permutations, half_samples)
-        except InputError:
-            left = list(usable(family.measures))
-            scored = score(left, permutations, half_samples) if left else []
-        for each in scored:
-            if each.first < each.second or not each.measure.symmetric:
-                found.setdefault(each.measure.name, []).append(each)
-    if not found:
-        raise InputError(next(iter(refused.values())))
-    findings = [
-        Finding(code="UP026", message=f"{name}: {reason}") for name, reason in refused.items()
-    ]
+    scored, findings = score_usable(score, measures, permutations, half_samples)
+    for each in scored:
+        if each.first < each.second or not each.measure.symmetric:
+            found.setdefault(each.measure.name, []).append(each)
     return {each.name: found[each.name] for each in measures if each.name in found}, findings
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from upto.assess.similarities.families import Family, families_of
 from upto.assess.similarities.leaner import fewer_coordinates, leaner_measures
 from upto.assess.similarities.pairings import Index, Pairings, draw_halves, draw_pairings
-from upto.core import InputError, SilentProgress
+from upto.core import Finding, InputError, SilentProgress
 from upto.engines import blas_threads_for
 from upto.measure.kinds import Measure, MomentMeasure
 
@@ -149,6 +149,39 @@ def score_pairs(
         for first, second in pairs
         for each in measures
     ]
+
+
+def score_usable(
+    score: Callable[[Sequence[Measure], int, int], list[Scored]],
+    measures: Sequence[Measure],
+    permutations: int,
+    half_samples: int,
+) -> tuple[list[Scored], list[Finding]]:
+    """Score measures by family; one that needs more rows is left out, unless it is the only one.
+
+    ``score(measures, permutations, half_samples)`` scores some of them.
+    """
+    found: list[Scored] = []
+    refused: dict[str, str] = {}
+
+    def usable(some: Sequence[Measure]) -> Iterator[Measure]:
+        for measure in some:
+            try:
+                score([measure], 1, 0)
+            except InputError as error:
+                refused[measure.name] = str(error)
+            else:
+                yield measure
+
+    for family in families_of(measures):
+        try:
+            found += score(family.measures, permutations, half_samples)
+        except InputError:
+            left = list(usable(family.measures))
+            found += score(left, permutations, half_samples) if left else []
+    if not found:
+        raise InputError(next(iter(refused.values())))
+    return found, [Finding(code="UP026", message=f"{name}: {why}") for name, why in refused.items()]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
