@@ -36,10 +36,19 @@ from upto.core.layers import (
     Layers,
     LayerStep,
 )
+from upto.core.panel import Marks, Panel
 from upto.core.progress import Progress, SilentProgress
+from upto.core.promise import (
+    Constant,
+    Promise,
+    constants_table,
+    finite_or_none,
+    promise_table,
+)
 from upto.core.result import Provenance, Result, library_versions, result_from_json
 from upto.core.seeds import random_stream
 from upto.core.similarity import MeasuredRun, MeasureSummary, Similarities, Similarity
+from upto.core.study import Claim, SettingValue, StudyResult
 from upto.core.table import Cell, Column, Table
 from upto.core.tensors import read_tensors, write_tensors
 from upto.core.unmixed import Component, TraceStep, Unmixed
@@ -48,6 +57,7 @@ __all__ = [
     "RULES",
     "Agreement",
     "Cell",
+    "Claim",
     "Column",
     "Comparison",
     "ComparisonMatrix",
@@ -56,6 +66,7 @@ __all__ = [
     "ConsensusComponent",
     "ConsensusRun",
     "ConsensusUpTo",
+    "Constant",
     "Counterpart",
     "Defect",
     "Diameter",
@@ -75,11 +86,14 @@ __all__ = [
     "LayerStep",
     "LayeredRun",
     "Layers",
+    "Marks",
     "Matrix",
     "MeasureSummary",
     "MeasuredRun",
     "MissingExtraError",
+    "Panel",
     "Progress",
+    "Promise",
     "Provenance",
     "Result",
     "Rows",
@@ -87,16 +101,21 @@ __all__ = [
     "RunSummary",
     "Scatter",
     "SelectedRows",
+    "SettingValue",
     "SilentProgress",
     "Similarities",
     "Similarity",
+    "StudyResult",
     "Supremum",
     "Table",
     "TraceStep",
     "Unmixed",
     "UptoError",
+    "constants_table",
+    "finite_or_none",
     "library_versions",
     "number_ranges",
+    "promise_table",
     "random_stream",
     "read_tensors",
     "result_from_json",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Group as RichGroup
 
     from upto.core.finding import Finding
+    from upto.core.panel import Panel
     from upto.core.table import Table
 
 
@@ -67,6 +68,10 @@ class Result(ABC):
     def data_table(self) -> Table:
         """Return the table that stands for the result as data: the first one, if no other."""
         return self.tables()[0]
+
+    def panels(self) -> tuple[Panel, ...]:
+        """Return the plots of this result as data; kinds with drawings of their own have none."""
+        return ()
 
     def plot(self) -> Figure:
         """Draw the result as a matplotlib figure."""

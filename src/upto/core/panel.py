@@ -1,0 +1,31 @@
+"""Plots as data: what a result draws, before it is a page or a figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """Points or a line of one name; `low` and `high` are the ends of intervals, or empty."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    kind: Literal["points", "line"] = "points"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One plot: marks over two named axes."""
+
+    title: str
+    x: str
+    y: str
+    marks: tuple[Marks, ...]
+    x_log: bool = False
+    y_log: bool = False
+    caption: str = ""

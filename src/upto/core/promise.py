@@ -1,0 +1,123 @@
+"""What a theorem promises for given numbers, with every constant on the table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from upto.core.group import Group
+from upto.core.table import Cell, Column, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constant:
+    """One number a bound is made of; `value` is None where it is infinite."""
+
+    symbol: str
+    value: float | None
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """A bound, the constants in it, when it is valid and whether it says anything.
+
+    Parameters
+    ----------
+    statement
+        What is applied, as ``Theorem 1``.
+    claim
+        What is bounded, as one sentence.
+    up_to
+        The group of the claim, if there is one.
+    value
+        The bound; None where it is infinite.
+    ceiling
+        What holds without the theorem; a bound at or above it is vacuous. None where nothing does.
+    constants
+        Every constant in the bound.
+    condition
+        When the bound is valid, in words with the numbers.
+    holds
+        Whether that is so; None where the numbers at hand cannot tell.
+    """
+
+    statement: str
+    claim: str
+    up_to: Group | None = None
+    value: float | None
+    ceiling: float | None = None
+    constants: tuple[Constant, ...]
+    condition: str
+    holds: bool | None
+
+    @property
+    def is_vacuous(self) -> bool:
+        """Whether the bound says nothing: infinite, not valid, or no better than no theorem."""
+        if self.value is None or self.holds is False:
+            return True
+        return self.ceiling is not None and self.value >= self.ceiling
+
+    def constant(self, symbol: str) -> float:
+        """Return a constant by its symbol; infinity where it is infinite."""
+        for each in self.constants:
+            if each.symbol == symbol:
+                return math.inf if each.value is None else each.value
+        known = ", ".join(each.symbol for each in self.constants)
+        message = f"{self.statement} has no constant {symbol!r}, only {known}."
+        raise KeyError(message)
+
+    def __float__(self) -> float:
+        return math.inf if self.value is None else self.value
+
+
+def finite_or_none(number: float) -> float | None:
+    """Return a number as a record keeps it: None where it is not finite."""
+    return float(number) if math.isfinite(number) else None
+
+
+def promise_table(
+    promises: Iterable[Promise], *, title: str = "What the theorems promise"
+) -> Table:
+    """Set promises one below the other."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            each.statement,
+            each.claim,
+            math.inf if each.value is None else each.value,
+            each.ceiling,
+            "nothing" if each.is_vacuous else "something",
+            each.condition,
+            {True: "yes", False: "no", None: "cannot be checked"}[each.holds],
+        )
+        for each in promises
+    ]
+    return Table(
+        title=title,
+        columns=(
+            Column(name="statement"),
+            Column(name="claim"),
+            Column(name="bound", spec=".4g"),
+            Column(name="without theorem", spec=".4g"),
+            Column(name="says"),
+            Column(name="valid if"),
+            Column(name="holds"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def constants_table(promise: Promise) -> Table:
+    """List the constants of a promise."""
+    return Table(
+        title=f"Constants of {promise.statement}",
+        columns=(Column(name="constant"), Column(name="value", spec=".6g"), Column(name="meaning")),
+        rows=tuple(
+            (each.symbol, math.inf if each.value is None else each.value, each.meaning)
+            for each in promise.constants
+        ),
+    )

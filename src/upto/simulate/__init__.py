@@ -1,0 +1,1 @@
+"""Data with known truth: sources, mixings of prescribed constants, sprites."""

@@ -1,0 +1,13 @@
+"""The claims of the papers, each made again by one command."""
+
+from upto.studies.outcome import Outcome, Work
+
+STUDIES = {
+    "leaky-autoencoders": "upto.studies.leaky_autoencoders",
+    "sprite-isometry": "upto.studies.sprite_isometry",
+    "bounds-hold": "upto.studies.bounds_hold",
+    "misspecified-regression": "upto.studies.misspecified_regression",
+}
+"""The module of each study; its folder has the study's own name."""
+
+__all__ = ["STUDIES", "Outcome", "Work"]

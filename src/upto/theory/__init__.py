@@ -1,0 +1,1 @@
+"""What the theorems promise: bounds with every constant, and when they say nothing."""

@@ -1,0 +1,1 @@
+"""Train whole ensembles of torch models at once."""
