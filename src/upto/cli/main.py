@@ -14,6 +14,7 @@ COMMANDS = {
     "similarity": "Score every pair of runs by any measures, each beside what chance gives.",
     "inspect": "Show what a run is like: shape, rank, spectrum, Gaussianity.",
     "unmix": "Find the independent components of a run and write them to a file.",
+    "study": "Make the claims of the papers again, each with one command.",
     "report": "Make one page from results written as JSON.",
     "explain": "Say what a finding means, why it matters and what to do.",
     "doctor": "Show what is installed and what is missing.",

@@ -32,6 +32,7 @@ def command(results: tuple[Path, ...], output: Path) -> None:
         Inspection,
         Layers,
         Similarities,
+        StudyResult,
         Unmixed,
         result_from_json,
     )
@@ -44,6 +45,7 @@ def command(results: tuple[Path, ...], output: Path) -> None:
         Inspection,
         Layers,
         Similarities,
+        StudyResult,
         Unmixed,
     )
     kinds = {each.kind: each for each in known}

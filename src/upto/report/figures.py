@@ -20,6 +20,7 @@ from upto.core import (
 from upto.report.consensus import reproducible_order
 from upto.report.layer_figures import draw_layer_curve, draw_layer_map
 from upto.report.markup import shorten, tell_apart
+from upto.report.panel_figures import draw_panels, panels_size
 from upto.report.similarity_figures import draw_measure_map, draw_measures, lines_in_order
 from upto.report.unmixing import subspace_sentences
 
@@ -49,8 +50,8 @@ def draw(result: Result) -> Figure:
         A comparison (errors per group), a matrix of comparisons (a heat map per group), unmixed
         components (the trace, the non-Gaussianity of each and its stability or subspace), a
         consensus (its components by runs), layers (every pair of them, and side by side),
-        similarities (every measure of two runs, or a heat map of all pairs per measure) or an
-        inspection (the spectrum).
+        similarities (every measure of two runs, or a heat map of all pairs per measure), an
+        inspection (the spectrum) or any result with panels (each of them).
 
     Returns
     -------
@@ -78,6 +79,8 @@ def draw(result: Result) -> Figure:
         return _similarities(result)
     if isinstance(result, Inspection):
         return _inspection(result)
+    if panels := result.panels():
+        return draw_panels(_figure(*panels_size(panels)), panels)
     message = f"a result of kind {result.kind!r} has no figure; its numbers are in tables()."
     raise InputError(message)
 

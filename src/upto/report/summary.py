@@ -36,6 +36,7 @@ from upto.report.consensus import (
 from upto.report.heat import AGREEMENTS, Heat, heat_maps
 from upto.report.layers import LayersView, layers_data, layers_facts, layers_tables, layers_view
 from upto.report.markup import Inert, json_block
+from upto.report.panels import PanelView, panel_views, panels_data
 from upto.report.similarities import (
     SimilaritiesView,
     similarities_data,
@@ -43,6 +44,7 @@ from upto.report.similarities import (
     similarities_tables,
     similarities_view,
 )
+from upto.report.studies import study_badge, study_facts
 from upto.report.tables import TableView, runs_table, table_view
 from upto.report.unmixing import (
     UnmixedView,
@@ -121,6 +123,8 @@ class View:
     consensus: ConsensusView | None = None
     layers: LayersView | None = None
     similarities: SimilaritiesView | None = None
+    panels: tuple[PanelView, ...] = ()
+    plain: bool = False
     omitted: str = ""
 
 
@@ -149,11 +153,18 @@ def summarise(result: Result, number: int = 1) -> View:
         return _layers(result, common)
     if isinstance(result, Similarities):
         return _similarities(result, common)
-    tables = tuple(table_view(table) for table in result.tables())
+    panels = panel_views(result.panels())
     return View(
-        **common, names=(result.kind,), badge=None, facts=(), tables=tables, runs=None,
-        data=json_block({}),
-    )  # fmt: skip
+        **common,
+        names=(getattr(result, "name", result.kind),),
+        badge=study_badge(result),
+        facts=_told(study_facts(result)),
+        tables=tuple(table_view(table) for table in result.tables()),
+        runs=None,
+        data=json_block({"plots": panels_data(panels)}),
+        panels=panels,
+        plain=True,
+    )
 
 
 def _findings(findings: tuple[Finding, ...]) -> tuple[FindingView, ...]:

@@ -1,0 +1,199 @@
+"""`upto study list | show NAME | run NAME`: the claims of the papers, made again."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
+from upto.cli.output import console_for, output_options
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from upto.cli.output import Output
+    from upto.core import StudyResult
+
+SIZES = ("tiny", "small", "full")
+"""The sizes of `upto.studies.running`, here again because importing it takes NumPy."""
+
+
+def _complete_study(_context: object, _parameter: object, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from upto.studies import STUDIES
+
+    return [CompletionItem(name) for name in STUDIES if name.startswith(incomplete)]
+
+
+@click.group("study", epilog=EPILOG)
+def command() -> None:
+    """Make the claims of the papers again, each with one command.
+
+    \b
+    upto study list
+    upto study show leaky-autoencoders
+    upto study run leaky-autoencoders --size small
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
+
+
+@command.command("list", epilog=EPILOG)
+@with_exit_codes
+def list_studies() -> None:
+    """Name every study, its claim and what its recorded full run found."""
+    from upto.core import Column, Table
+    from upto.studies import STUDIES
+    from upto.studies.running import recorded_result, study_plan
+
+    rows = []
+    for name in STUDIES:
+        plan, result = study_plan(name), recorded_result(name)
+        held = "–" if result is None else f"{result.n_held} of {len(result.claims)}"
+        rows.append((name, plan.claim, plan.paper, held))
+    table = Table(
+        title="Studies",
+        columns=tuple(Column(name=name) for name in ("study", "claim", "paper", "claims held")),
+        rows=tuple(rows),
+        caption="upto study show NAME tells more; claims held are those of the recorded full run",
+    )
+    console_for(stderr=False).print(table)
+
+
+@command.command("show", epilog=EPILOG)
+@click.argument("name", metavar="NAME", shell_complete=_complete_study)
+@output_options
+@with_exit_codes
+def show_study(*, output: Output, name: str) -> None:
+    """Say what a study claims, how it is tested and what its recorded full run found."""
+    output.check()
+    from upto.studies.running import recorded_result, study_readme
+
+    text, result = study_readme(name), recorded_result(name)
+    if output.chosen_format == "table" and output.path is None:
+        from rich.markdown import Markdown
+
+        console_for(stderr=False).print(Markdown(text))
+    if result is None:
+        output.say(f"there is no recorded run of {name}: upto study run {name} makes one.")
+    else:
+        output.show(result)
+
+
+@command.command("run", epilog=EPILOG)
+@click.argument("name", metavar="NAME", shell_complete=_complete_study)
+@click.option(
+    "--size",
+    type=click.Choice(SIZES),
+    default="small",
+    show_default=True,
+    help="tiny takes seconds, small about a minute on two cores, full is the paper's.",
+)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a setting of the study's study.toml; may be given again.",
+)
+@click.option(
+    "--device", default="cpu", show_default=True, help="cpu or cuda, for studies that train."
+)
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="UPTO_DATA",
+    help="Folder with datasets that cannot be bundled; also the variable UPTO_DATA.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the result, page, figure and checkpoints; NAME-SIZE by default.",
+)
+@click.option("--resume", is_flag=True, help="Go on from the checkpoints of an interrupted run.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if a claim does not hold.")
+@output_options
+@with_exit_codes
+def run_one(
+    *,
+    output: Output,
+    name: str,
+    size: str,
+    changes: tuple[str, ...],
+    folder: Path | None,
+    strict: bool,
+    **options: Any,
+) -> None:
+    """Run a study and hold what it measured against what was expected.
+
+    The folder gets result.json, figure.svg and report.html when the study is done, and holds
+    checkpoints while it runs.
+
+    \b
+    upto study run misspecified-regression
+    upto study run leaky-autoencoders --size full --device cuda --data mnist
+    upto study run bounds-hold --size tiny --set n_cases=200 --strict
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    output.check()
+    settings = dict(_setting(change) for change in changes)
+    from upto.studies.running import run_study, study_plan
+
+    study_plan(name, size=size, settings=settings)
+    place = Path(f"{name}-{size}") if folder is None else folder
+    output.refuse_missing_folder(place)
+    place.mkdir(exist_ok=True)
+    try:
+        result = run_study(
+            name,
+            size=size,
+            settings=settings,
+            seed=output.seed,
+            folder=place,
+            progress=output.watcher(),
+            **options,
+        )
+    except KeyboardInterrupt:
+        again = "the same command with --resume goes on from there"
+        stop(Exit.INTERRUPTED, f"interrupted; {place} holds the checkpoints: {again}.")
+    for path in _write(result, place):
+        output.say(f"wrote {path}")
+    output.show(result)
+    failed = [claim.quantity for claim in result.claims if not claim.holds]
+    if strict and failed:
+        stop(Exit.LIMIT, f"--strict was given and claims do not hold: {', '.join(failed)}.")
+
+
+def _setting(change: str) -> tuple[str, Any]:
+    key, equals, value = change.partition("=")
+    if not equals:
+        message = f"--set takes KEY=VALUE, and {change!r} has no equals sign."
+        raise click.UsageError(message)
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        # A word without quotes is a word.
+        return key.strip(), value.strip()
+
+
+def _write(result: StudyResult, folder: Path) -> list[Path]:
+    """Write a result, its page and its figure; what has no library to draw it is left out."""
+    from upto.core import MissingExtraError
+    from upto.core.files import write_atomically, write_text_atomically
+    from upto.report import Report
+
+    written = [folder / "result.json"]
+    write_text_atomically(written[0], result.to_json() + "\n")
+    try:
+        figure = result.plot()
+        with write_atomically(folder / "figure.svg", binary=True) as file:
+            figure.savefig(file, format="svg", metadata={"Date": None})
+        written.append(folder / "figure.svg")
+    except MissingExtraError as error:
+        click.echo(f"no figure: {error}", err=True)
+    try:
+        written.append(Report([result]).write(folder / "report.html"))
+    except MissingExtraError as error:
+        click.echo(f"no page: {error}", err=True)
+    return written

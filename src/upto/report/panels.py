@@ -1,0 +1,139 @@
+"""Plots that come as data, drawn alike for every kind of result that has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from upto.report.markup import counted, shorten
+from upto.report.planes import WIDTH, Plot, counting_axis, level, path, picture, plane
+from upto.report.scales import log_scale, range_scale, tick_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from upto.core import Marks, Panel
+    from upto.report.markup import Inert
+    from upto.report.scales import Scale
+
+COLOURS = 12
+"""Marks that have a colour of their own."""
+_HEIGHT = 260
+_MAX_TIPS = 1500
+_LOG_SPAN = 1e12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One name in the legend of a panel, the number of its colour and how it is drawn."""
+
+    name: str
+    colour: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelView:
+    """One plot with its words."""
+
+    title: str
+    caption: str
+    keys: tuple[Key, ...]
+    plot: Plot
+
+
+def panel_views(panels: Iterable[Panel]) -> tuple[PanelView, ...]:
+    """Draw panels; one whose marks are all empty is left out."""
+    return tuple(_view(panel) for panel in panels if any(marks.x for marks in panel.marks))
+
+
+def panels_data(views: Iterable[PanelView]) -> list[dict[str, object]]:
+    """Return what the page's script needs to answer the pointer."""
+    return [{"at": view.plot.at, "tips": view.plot.tips} for view in views]
+
+
+def _view(panel: Panel) -> PanelView:
+    across = _scale((x for marks in panel.marks for x in marks.x), logarithmic=panel.x_log)
+    up = _scale(
+        (y for marks in panel.marks for y in (*marks.y, *marks.low, *marks.high)),
+        logarithmic=panel.y_log,
+    )
+    drawn = [piece for n, marks in enumerate(panel.marks) for piece in _marks(marks, n, across, up)]
+    places = sorted(_tips(panel, across))
+    written = zip(
+        across.ticks, tick_texts(across.ticks, logarithmic=across.logarithmic), strict=True
+    )
+    return PanelView(
+        title=panel.title,
+        caption=panel.caption,
+        keys=tuple(
+            Key(name=shorten(marks.name), colour=number % COLOURS, kind=marks.kind)
+            for number, marks in enumerate(panel.marks)
+        ),
+        plot=Plot(
+            planes=(
+                plane(
+                    picture(*drawn, height=_HEIGHT),
+                    name=panel.y,
+                    label=f"{panel.y} against {panel.x}, {counted(len(panel.marks), 'series')}",
+                    height=_HEIGHT,
+                    scale=up,
+                ),
+            ),
+            axis=counting_axis((across.position(tick), text) for tick, text in written),
+            axis_name=panel.x,
+            at=tuple(round(x, 3) for x, _ in places),
+            tips=tuple(tip for _, tip in places),
+        ),
+    )
+
+
+def _scale(values: Iterable[float], *, logarithmic: bool) -> Scale:
+    return log_scale(values, span=_LOG_SPAN) if logarithmic else range_scale(values)
+
+
+def _marks(marks: Marks, number: int, across: Scale, up: Scale) -> Iterator[Inert]:
+    colour = f"p{number % COLOURS}"
+    points = [_place(x, y, across, up) for x, y in zip(marks.x, marks.y, strict=True)]
+    if marks.low and marks.kind == "line":
+        there = [_place(x, y, across, up) for x, y in zip(marks.x, marks.high, strict=True)]
+        back = [_place(x, y, across, up) for x, y in zip(marks.x, marks.low, strict=True)]
+        yield path(f"band {colour} pale", (*_line([*there, *reversed(back)]), "Z"))
+    elif marks.low:
+        ends = zip(marks.x, marks.low, marks.high, strict=True)
+        yield path(
+            f"span {colour}",
+            (
+                f"M{_text(_place(x, low, across, up))}L{_text(_place(x, high, across, up))}"
+                for x, low, high in ends
+            ),
+        )
+    if marks.kind == "line":
+        yield path(f"curve {colour}", _line(points))
+    else:
+        yield path(f"step {colour}", (f"M{_text(point)}h0" for point in points))
+
+
+def _place(x: float, y: float, across: Scale, up: Scale) -> tuple[float, float]:
+    return WIDTH * across.position(x) / 100, level(up, y, _HEIGHT)
+
+
+def _line(points: Sequence[tuple[float, float]]) -> list[str]:
+    return [f"{'L' if place else 'M'}{_text(point)}" for place, point in enumerate(points)]
+
+
+def _text(point: tuple[float, float]) -> str:
+    return f"{point[0]:.1f} {point[1]:.1f}"
+
+
+def _tips(panel: Panel, across: Scale) -> Iterator[tuple[float, str]]:
+    total = sum(len(marks.x) for marks in panel.marks)
+    every = -(-total // _MAX_TIPS)
+    for marks in panel.marks:
+        for place in range(0, len(marks.x), every):
+            x, y = marks.x[place], marks.y[place]
+            interval = ""
+            if marks.low:
+                interval = f" [{marks.low[place]:.4g}, {marks.high[place]:.4g}]"
+            tip = f"{shorten(marks.name, 60)}\n{panel.x} {x:.4g}\n{panel.y} {y:.4g}{interval}"
+            yield across.position(x), tip
