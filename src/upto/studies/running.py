@@ -290,8 +290,8 @@ def _claims(name: str, size: str, outcome: Outcome) -> tuple[Claim, ...]:
 
 def _verdict(plan: Plan, claims: tuple[Claim, ...], outcome: Outcome) -> str:
     held = sum(claim.holds for claim in claims)
-    what = "claim holds" if held == 1 else "claims hold"
-    return f"{plan.title}, {plan.size} size, {held} of {len(claims)} {what}: {outcome.says}"
+    many = f"{held} of {len(claims)} claims hold"
+    return f"{plan.title}, {plan.size} size, {many}: {outcome.says}"
 
 
 def _command(plan: Plan, *, seed: int, device: str, changes: Mapping[str, Any]) -> str:

@@ -1,0 +1,54 @@
+import math
+
+import pytest
+
+from upto.core import Constant, Group, Promise, constants_table, finite_or_none, promise_table
+
+
+def promise(**changes):
+    record = {
+        "statement": "Theorem 1",
+        "claim": "every row is within this distance",
+        "up_to": Group.RIGID,
+        "value": 0.5,
+        "ceiling": 1.4,
+        "constants": (Constant(symbol="L", value=0.1, meaning="distortion"),),
+        "condition": "the supports are convex",
+        "holds": None,
+    }
+    return Promise(**record | changes)
+
+
+def test_a_bound_is_vacuous_if_infinite_not_valid_or_no_better_than_none():
+    assert not promise().is_vacuous
+    assert promise(value=None).is_vacuous
+    assert promise(holds=False).is_vacuous
+    assert promise(value=1.4).is_vacuous
+    assert not promise(value=5.0, ceiling=None).is_vacuous
+
+
+def test_an_infinite_bound_is_infinite_as_a_number():
+    assert float(promise(value=None)) == math.inf
+    assert float(promise()) == 0.5
+    assert finite_or_none(math.inf) is None
+
+
+def test_a_constant_is_found_by_its_symbol():
+    assert promise().constant("L") == 0.1
+    infinite = promise(constants=(Constant(symbol="K", value=None, meaning="m"),))
+    assert infinite.constant("K") == math.inf
+    with pytest.raises(KeyError, match="no constant 'K', only L"):
+        promise().constant("K")
+
+
+def test_the_tables_say_what_holds_and_every_constant():
+    rows = promise_table([promise(), promise(value=None, holds=False)]).texts()
+    assert rows[0][2:] == [
+        "0.5",
+        "1.4",
+        "something",
+        "the supports are convex",
+        "cannot be checked",
+    ]
+    assert rows[1][2:] == ["inf", "1.4", "nothing", "the supports are convex", "no"]
+    assert constants_table(promise()).texts() == [["L", "0.1", "distortion"]]

@@ -1,0 +1,176 @@
+import json
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+
+import pytest
+
+from upto.core import Column, Estimate, InputError, Marks, Panel, StudyResult, Table
+from upto.studies import STUDIES, Outcome, running
+from upto.studies.running import (
+    SIZES,
+    recorded_result,
+    run_study,
+    study_folder,
+    study_plan,
+    study_readme,
+)
+
+PLAN = """
+title = "Coins"
+claim = "coins are fair"
+paper = "none"
+[settings]
+n_throws = 1000 # how many
+bias = 0.5 # of one side
+words = ["head", "tail"]
+[tiny]
+n_throws = 10
+"""
+EXPECTED = [
+    {"quantity": "share", "says": "The share is a half", "low": 0.4, "high": 0.6, "paper": 0.5},
+    {"quantity": "lost", "says": "Nothing is lost", "high": 0.0},
+    {"quantity": "full", "says": "Only in full", "sizes": ["full"]},
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    n_throws: int
+    bias: float
+    words: list[str]
+
+
+@pytest.fixture
+def coins(tmp_path, monkeypatch):
+    module = ModuleType("coins_study")
+    seen = {}
+
+    def run(settings, work):
+        seen["settings"], seen["work"] = settings, work
+        (work.folder / "half").write_text("done")
+        if seen.get("interrupt"):
+            raise KeyboardInterrupt
+        return Outcome(
+            measured={"share": Estimate(value=settings.bias, low=0.4, high=0.6)},
+            says="as they should be",
+            tables=(Table(title="t", columns=(Column(name="a"),), rows=((1.0,),)),),
+            panels=(Panel(title="p", x="x", y="y", marks=(Marks(name="m", x=(1.0,), y=(2.0,)),)),),
+        )
+
+    module.Settings, module.run = Settings, run
+    monkeypatch.setitem(sys.modules, "coins_study", module)
+    monkeypatch.setitem(STUDIES, "coins", "coins_study")
+    folder = tmp_path / "coins"
+    folder.mkdir()
+    (folder / "study.toml").write_text(PLAN)
+    (folder / "expected.json").write_text(json.dumps(EXPECTED))
+    real = running.study_folder
+    monkeypatch.setattr(
+        running, "study_folder", lambda name: folder if name == "coins" else real(name)
+    )
+    return seen
+
+
+def test_a_size_changes_some_settings_and_the_caller_others(coins):
+    plan = study_plan("coins", size="tiny", settings={"bias": 0.3})
+    assert plan.settings == {"n_throws": 10, "bias": 0.3, "words": ["head", "tail"]}
+    assert study_plan("coins").settings["n_throws"] == 1000
+
+
+def test_claims_hold_where_the_measured_value_lies_in_its_range(coins):
+    result = run_study("coins", size="tiny")
+    assert [(claim.quantity, claim.holds) for claim in result.claims] == [
+        ("share", True),
+        ("lost", False),
+    ]
+    assert result.verdict == "Coins, tiny size, 1 of 2 claims hold: as they should be"
+    assert not run_study("coins", settings={"bias": 0.7}).claims[0].holds
+    assert [claim.quantity for claim in run_study("coins", size="full").claims] == [
+        "share",
+        "lost",
+        "full",
+    ]
+
+
+def test_the_provenance_is_the_command_that_makes_the_result_again(coins):
+    result = run_study("coins", size="tiny", settings={"bias": 0.7, "words": ["a"]}, seed=3)
+    assert result.provenance.call == (
+        'upto study run coins --size tiny --set bias=0.7 --set words=["a"] --seed 3'
+    )
+
+
+def test_a_result_survives_json(coins):
+    result = run_study("coins")
+    assert StudyResult.from_json(result.to_json()) == result
+
+
+def test_an_unknown_study_setting_or_size_is_refused_with_the_next_best_name(coins):
+    with pytest.raises(InputError, match=r"no study 'coin': did you mean coins\?"):
+        study_folder("coin")
+    with pytest.raises(InputError, match=r"no setting 'n_throw': did you mean n_throws\?"):
+        run_study("coins", settings={"n_throw": 3})
+    with pytest.raises(InputError, match="sizes tiny, small, full, not 'huge'"):
+        run_study("coins", size="huge")
+    with pytest.raises(InputError, match=r"wrong type: Expected `int`, got `str`"):
+        run_study("coins", settings={"n_throws": "many"})
+
+
+def test_checkpoints_stay_when_a_study_is_interrupted_and_go_when_it_is_done(coins, tmp_path):
+    coins["interrupt"] = True
+    with pytest.raises(KeyboardInterrupt):
+        run_study("coins", folder=tmp_path / "out")
+    kept = tmp_path / "out" / "checkpoints"
+    assert (kept / "half").is_file()
+    coins["interrupt"] = False
+    run_study("coins", folder=tmp_path / "out", resume=True)
+    assert coins["work"].resume
+    assert not kept.exists()
+
+
+def test_checkpoints_of_another_run_are_not_resumed(coins, tmp_path):
+    coins["interrupt"] = True
+    with pytest.raises(KeyboardInterrupt):
+        run_study("coins", folder=tmp_path)
+    with pytest.raises(InputError, match="another seed, bias: give the same"):
+        run_study("coins", folder=tmp_path, resume=True, seed=1, settings={"bias": 0.1})
+    with pytest.raises(InputError, match="no interrupted run to resume"):
+        run_study("coins", folder=tmp_path / "elsewhere", resume=True)
+    with pytest.raises(InputError, match="resumes from a folder"):
+        run_study("coins", resume=True)
+
+
+def test_a_new_run_does_not_see_old_checkpoints(coins, tmp_path):
+    coins["interrupt"] = True
+    with pytest.raises(KeyboardInterrupt):
+        run_study("coins", folder=tmp_path)
+    (tmp_path / "checkpoints" / "stale").write_text("")
+    coins["interrupt"] = False
+    run_study("coins", folder=tmp_path)
+    assert not coins["work"].folder.joinpath("stale").exists()
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_has_all_its_parts(name):
+    folder = study_folder(name)
+    plans = [study_plan(name, size=size) for size in SIZES]
+    assert all(plan.title and plan.claim and plan.paper for plan in plans)
+    assert f"upto study run {name}" in study_readme(name)
+    expected = json.loads((folder / "expected.json").read_text())
+    assert expected
+    assert all(set(each.get("sizes", SIZES)) <= set(SIZES) for each in expected)
+    module = __import__(STUDIES[name], fromlist=["run"])
+    for plan in plans:
+        running._settings(plan, module.Settings)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_recorded_run_is_of_the_full_size_with_the_settings_of_today(name):
+    result = recorded_result(name)
+    assert result is not None, "run the study in full and keep its result.json and figure.svg"
+    plan = study_plan(name, size="full")
+    assert (result.size, result.settings) == ("full", plan.settings)
+    expected = json.loads((study_folder(name) / "expected.json").read_text())
+    wanted = [each["quantity"] for each in expected if "full" in each.get("sizes", SIZES)]
+    assert [claim.quantity for claim in result.claims] == wanted
+    assert (study_folder(name) / "figure.svg").is_file()
