@@ -113,6 +113,7 @@ def test_completion_prints_a_script(upto, shell):
     assert "_UPTO_COMPLETE" in upto("completion", shell).stdout
 
 
+@pytest.mark.slow
 def test_the_demo_tells_the_story_and_writes_the_page(upto, tmp_path):
     result = upto("demo", "-o", "story.html")
     assert result.exit_code == 0, result.output

@@ -151,9 +151,17 @@ def following_text(page: Path, block: Block) -> str | None:
     return None
 
 
+LONG = ("quickstart", "many-runs")
+"""Pages whose blocks take more than a few seconds."""
+
+
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if runnable(page)],
+    [
+        pytest.param(page, marks=pytest.mark.slow if page.stem in LONG else ())
+        for page in PAGES
+        if runnable(page)
+    ],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, rng):

@@ -23,7 +23,8 @@ SINGLE = 1e-4
 # The checks give targets of one column, which the identity refuses for wider rows.
 CHECKED = [group for group in Group if group is not Group.IDENTITY]
 ESTIMATORS = [
-    *(Aligner(group, norm=norm) for group in CHECKED for norm in ("least-squares", "supremum")),
+    *(Aligner(group) for group in CHECKED),
+    Aligner(norm="supremum"),
     ICA(random_state=0),
     ICA(n_components=1, random_state=0),
     ICA(whiten="active", solver="picard", contrast="exp", random_state=0),
@@ -37,6 +38,15 @@ ESTIMATORS = [
 @pytest.mark.filterwarnings("ignore:ICA stopped after")
 @parametrize_with_checks(ESTIMATORS, xfail_strict=True)
 def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
+    asked = repr(estimator)
+    check(estimator)
+    assert repr(estimator) == asked
+
+
+# The refinement is one step behind the same fit: one group stands for all in the fast tests.
+@pytest.mark.slow
+@parametrize_with_checks([Aligner(group, norm="supremum") for group in CHECKED], xfail_strict=True)
+def test_the_refinement_keeps_the_contract_for_every_group(estimator, check):
     asked = repr(estimator)
     check(estimator)
     assert repr(estimator) == asked

@@ -54,7 +54,14 @@ def true_diameter(rows):
 
 @pytest.mark.parametrize("group", Group)
 @pytest.mark.parametrize(
-    ("n_samples", "n_features"), [(12, 2), (30, 3), (200, 8), (600, 32), (20_000, 4)]
+    ("n_samples", "n_features"),
+    [
+        (12, 2),
+        (30, 3),
+        (200, 8),
+        (600, 32),
+        pytest.param(20_000, 4, marks=pytest.mark.slow),
+    ],
 )
 def test_the_planted_group_is_the_verdict_and_its_error_is_zero(group, n_samples, n_features, rng):
     result = upto.compare(*planted(group, n_samples, n_features, rng), **FAST)

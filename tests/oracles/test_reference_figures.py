@@ -19,9 +19,12 @@ PRINTED = 0.51e-4
 PRINTED_SECOND_DIGIT = 0.025
 """Held-out R² varies in the second digit with the split."""
 
-pytestmark = pytest.mark.skipif(
-    not (DATA / "reps").is_dir(), reason=f"the reference data are not at {DATA}"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (DATA / "reps").is_dir(), reason=f"the reference data are not at {DATA}"
+    ),
+]
 
 GROUPS = ("signed-permutation", "signed-similarity", "rigid", "similarity", "affine")
 REFERENCE = {
