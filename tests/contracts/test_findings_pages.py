@@ -1,4 +1,4 @@
-"""Two parts of the documentation are written by scripts; here they are shown to be up to date."""
+"""Parts of the documentation are written by scripts; here they are shown to be up to date."""
 
 import importlib.util
 from pathlib import Path
@@ -25,6 +25,11 @@ def test_the_command_line_page_is_up_to_date():
     assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), (
         "run `python docs/_tools/command_line.py`"
     )
+
+
+def test_the_page_of_studies_is_up_to_date():
+    tool = load_tool("studies")
+    assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), "run `python docs/_tools/studies.py`"
 
 
 def test_the_index_of_findings_is_up_to_date():

@@ -11,16 +11,20 @@ from upto.assess.inspecting import inspect_run
 if TYPE_CHECKING:
     from upto.assess.agreement.agreeing import consensus
     from upto.assess.applying import apply_transform
+    from upto.assess.diversity_checking import check_diversity
+    from upto.assess.geometry.stretching import lipschitz
     from upto.assess.layers.layering import compare_layers
     from upto.assess.similarities.measuring import similarity
     from upto.assess.unmixing import unmix_run
 
 __all__ = [
     "apply_transform",
+    "check_diversity",
     "compare",
     "compare_layers",
     "consensus",
     "inspect_run",
+    "lipschitz",
     "similarity",
     "unmix_run",
 ]
@@ -30,8 +34,10 @@ def __getattr__(name: str) -> Any:
     # They bring scikit-learn's estimators, or every measure, which the others do not need.
     homes = {
         "apply_transform": "applying",
+        "check_diversity": "diversity_checking",
         "compare_layers": "layers.layering",
         "consensus": "agreement.agreeing",
+        "lipschitz": "geometry.stretching",
         "similarity": "similarities.measuring",
         "unmix_run": "unmixing",
     }

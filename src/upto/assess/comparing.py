@@ -16,6 +16,7 @@ from upto.assess.nulls import PAIRED_ROWS, PAIRED_ROWS_OF_MANY
 from upto.assess.options import Options
 from upto.assess.pair import Pair
 from upto.assess.prepare import QUANTILE_ROWS, place_runs, prepare_run, survey_runs
+from upto.assess.promising import find_distortions, promises
 from upto.assess.split import split_rows
 from upto.core import (
     Comparison,
@@ -38,10 +39,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from upto.core import Progress
+    from upto.assess.promising import Distortion
+    from upto.core import Lipschitz, Progress
     from upto.engines.base import Engine
 
     Run = Embeddings | ArrayLike | str | Path
+    Stretch = float | Lipschitz
 
 
 def compare(
@@ -53,6 +56,8 @@ def compare(
     permutations: int = 199,
     refits: int = 5,
     ica: bool = True,
+    lipschitz: Stretch | Sequence[Stretch] | None = None,
+    decoders: Sequence[Any] | None = None,
     seed: int = 0,
     engine: Engine | str | None = None,
     progress: Progress | None = None,
@@ -83,6 +88,12 @@ def compare(
         How often everything is fitted again on shuffled rows, for the chance level.
     ica
         Whether to add the row of ICA and signed permutation.
+    lipschitz
+        L of the decoders of two runs, the excess of their bi-Lipschitz constants over one, to set
+        what the theorems promise beside what is measured: one number for both, or one for each, or
+        what `lipschitz` returned for each.
+    decoders
+        The decoders of two runs, in place of `lipschitz`, which then measures them at the rows.
     seed
         Seed of every random choice.
     engine
@@ -124,6 +135,9 @@ def compare(
     if len(given) < 2:
         message = f"a comparison needs two runs or more, not {len(given)}."
         raise InputError(message)
+    distortions = find_distortions(
+        given, lipschitz=lipschitz, decoders=decoders, seed=seed, progress=progress
+    )
     label = None
     if labels is not None:
         label, given = _with_labels(labels, given)
@@ -133,9 +147,11 @@ def compare(
     found = list(findings)
     width = max(run.n_features for run in embeddings)
     with blas_threads_for(width):
-        result = _compare(engine, embeddings, options, progress, label, values, found)
+        result = _compare(engine, embeddings, options, progress, label, values, found, distortions)
     names = ", ".join(run.name for run in embeddings)
     settings = ", ".join(f"{name}={value!s}" for name, value in asdict(options).items())
+    if distortions is not None:
+        settings += f", lipschitz={[float(f'{each.lipschitz:.6g}') for each in distortions]}"
     return replace(
         result,
         findings=unique_findings([*found, *result.findings]),
@@ -157,6 +173,7 @@ def _compare(
     label: str | None,
     values: Any,
     found: list[Finding],
+    distortions: tuple[Distortion, Distortion] | None,
 ) -> Comparison | ComparisonMatrix:
     one_pair = len(embeddings) == 2
     width = max(run.n_features for run in embeddings)
@@ -187,7 +204,11 @@ def _compare(
         found.append(Finding(code="UP007", message=message))
     if one_pair:
         pair = Pair(engine=engine, source=prepared[0], target=prepared[1], split=split)
-        return compare_in_detail(pair, options, progress, label, values)
+        result = compare_in_detail(pair, options, progress, label, values)
+        if distortions is None:
+            return result
+        promised, remarked = promises(pair, result, distortions)
+        return replace(result, promised=promised, findings=(*result.findings, *remarked))
     return compare_all(engine, prepared, split, options, progress)
 
 

@@ -15,7 +15,16 @@ from upto.core.group import Group
 if TYPE_CHECKING:
     from upto.cli.output import Output
 
-_NOT_WITH_CONSENSUS = ("up_to", "labels", "tolerance", "refits", "ica", "fail_above")
+_NOT_WITH_CONSENSUS = (
+    "up_to",
+    "labels",
+    "tolerance",
+    "refits",
+    "ica",
+    "lipschitz",
+    "decoders",
+    "fail_above",
+)
 
 
 @click.command("compare", epilog=EPILOG)
@@ -62,6 +71,20 @@ _NOT_WITH_CONSENSUS = ("up_to", "labels", "tolerance", "refits", "ica", "fail_ab
 )
 @click.option("--ica/--no-ica", default=True, show_default=True, help="Add the row of ICA.")
 @click.option(
+    "--lipschitz",
+    multiple=True,
+    metavar="L",
+    help="L of the decoders of two runs, or a result of `upto lipschitz` as JSON: set what the "
+    "theorems promise beside what is measured. Once for both, or once for each.",
+)
+@click.option(
+    "--decoder",
+    "decoders",
+    multiple=True,
+    metavar="DECODER",
+    help="Decoder of each of two runs, as MODULE:FUNCTION or a file, to measure L of.",
+)
+@click.option(
     "--fail-above",
     type=click.FloatRange(0),
     callback=refuse_nan,
@@ -107,6 +130,8 @@ def command(
     runs: tuple[str, ...],
     ids: str | None,
     labels: str | None,
+    lipschitz: tuple[str, ...],
+    decoders: tuple[str, ...],
     fail_above: float | None,
     consensus: Path | None,
     consensus_up_to: str,
@@ -128,6 +153,7 @@ def command(
     upto compare runs.npz::a runs.npz::b --format json -o result.json
     upto compare seeds.toml --consensus shared.parquet --consensus-up-to ica
     upto compare layers.toml --layers --measure linear-cka --report layers.html
+    upto compare seed0.npy seed1.npy --lipschitz 0.02
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     if layers:
         given = {name: options[name] for name in ("held_out", "permutations") if _is_given(name)}
@@ -152,6 +178,8 @@ def command(
     result = compare(
         *read_runs(runs, ids=ids),
         labels=_labels(labels),
+        lipschitz=_stretches(lipschitz),
+        decoders=decoders or None,
         seed=output.seed,
         engine=output.engine,
         progress=output.watcher(),
@@ -174,7 +202,7 @@ def _agree(
 ) -> None:
     for name in _NOT_WITH_CONSENSUS:
         if _is_given(name):
-            option = "--ica/--no-ica" if name == "ica" else f"--{name.replace('_', '-')}"
+            option = _option(name)
             instead = ": say --consensus-up-to." if name in ("up_to", "ica") else ": drop one."
             message = f"{option} is for comparing pairs, which --consensus does not{instead}"
             raise click.UsageError(message)
@@ -213,7 +241,7 @@ def _compare_layers(
 ) -> None:
     for name in (*_NOT_WITH_CONSENSUS, "ids", "consensus", "consensus_up_to"):
         if _is_given(name):
-            option = "--ica/--no-ica" if name == "ica" else f"--{name.replace('_', '-')}"
+            option = _option(name)
             message = f"{option} is for comparing whole runs, which --layers does not: drop one."
             raise click.UsageError(message)
     output.check(page=report, inputs=runs)
@@ -232,6 +260,11 @@ def _compare_layers(
     _check_limits(result, None, strict=strict)
 
 
+def _option(name: str) -> str:
+    special = {"ica": "--ica/--no-ica", "decoders": "--decoder"}
+    return special.get(name, f"--{name.replace('_', '-')}")
+
+
 def _is_given(name: str) -> bool:
     source = click.get_current_context().get_parameter_source(name)
     return source is ParameterSource.COMMANDLINE
@@ -243,6 +276,22 @@ def _labels(labels: str | None) -> Any:
     from upto.load import read_labels
 
     return read_labels(labels)[1]
+
+
+def _stretches(given: tuple[str, ...]) -> Any:
+    """Read each L as a number, or as a result of `upto lipschitz`."""
+    from upto.core import InputError, Lipschitz
+
+    found: list[Any] = []
+    for each in given:
+        try:
+            found.append(float(each))
+        except ValueError:
+            if not Path(each).is_file():
+                message = f"--lipschitz is {each!r}, which is neither a number nor a file."
+                raise InputError(message) from None
+            found.append(Lipschitz.from_json(Path(each).read_bytes()))
+    return found[0] if len(found) == 1 else found or None
 
 
 def _check_limits(result: Any, fail_above: float | None, *, strict: bool) -> None:

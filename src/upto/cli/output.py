@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-    from upto.core import Finding, Progress, Result, Table
+    from upto.core import Finding, Progress, Result
 
 FORMATS = ("table", "json", "csv", "md")
 ENGINES = ("threads", "torch", "dask")
@@ -165,7 +165,7 @@ def refuse_nan(_context: object, _parameter: object, value: float | None) -> flo
 
 
 class _Brief:
-    """A result with its first table only."""
+    """A result with its main tables only."""
 
     def __init__(self, result: Result) -> None:
         self.result = result
@@ -174,11 +174,7 @@ class _Brief:
         from rich.console import Group
         from rich.text import Text
 
-        return Group(Text(self.result.verdict, style="bold"), _main_table(self.result))
-
-
-def _main_table(result: Result) -> Table:
-    return result.tables()[0]
+        return Group(Text(self.result.verdict, style="bold"), *self.result.brief_tables())
 
 
 class RichProgress:

@@ -3,17 +3,16 @@
 from upto.core.comparison import (
     Agreement,
     Comparison,
-    ComparisonMatrix,
     Defect,
     Diameter,
     Errors,
     Fit,
     Histogram,
-    Matrix,
     RunSummary,
     Scatter,
     Supremum,
 )
+from upto.core.comparison_matrix import ComparisonMatrix, Matrix
 from upto.core.consensus import (
     Consensus,
     ConsensusComponent,
@@ -21,6 +20,7 @@ from upto.core.consensus import (
     ConsensusUpTo,
     number_ranges,
 )
+from upto.core.diversity import Diversity
 from upto.core.embeddings import Embeddings, GatheringRows, Rows, SelectedRows
 from upto.core.errors import InputError, MissingExtraError, UptoError
 from upto.core.estimate import Estimate
@@ -36,14 +36,18 @@ from upto.core.layers import (
     Layers,
     LayerStep,
 )
+from upto.core.lipschitz import Lipschitz, PointStretch, Secants, Spread, WorstPoint
 from upto.core.panel import Marks, Panel
 from upto.core.progress import Progress, SilentProgress
 from upto.core.promise import (
     Constant,
     Promise,
+    Promised,
+    conditions_table,
     constants_table,
     finite_or_none,
     promise_table,
+    promised_table,
 )
 from upto.core.result import Provenance, Result, library_versions, result_from_json
 from upto.core.seeds import random_stream
@@ -70,6 +74,7 @@ __all__ = [
     "Counterpart",
     "Defect",
     "Diameter",
+    "Diversity",
     "Embeddings",
     "Errors",
     "Estimate",
@@ -86,36 +91,44 @@ __all__ = [
     "LayerStep",
     "LayeredRun",
     "Layers",
+    "Lipschitz",
     "Marks",
     "Matrix",
     "MeasureSummary",
     "MeasuredRun",
     "MissingExtraError",
     "Panel",
+    "PointStretch",
     "Progress",
     "Promise",
+    "Promised",
     "Provenance",
     "Result",
     "Rows",
     "Rule",
     "RunSummary",
     "Scatter",
+    "Secants",
     "SelectedRows",
     "SettingValue",
     "SilentProgress",
     "Similarities",
     "Similarity",
+    "Spread",
     "StudyResult",
     "Supremum",
     "Table",
     "TraceStep",
     "Unmixed",
     "UptoError",
+    "WorstPoint",
+    "conditions_table",
     "constants_table",
     "finite_or_none",
     "library_versions",
     "number_ranges",
     "promise_table",
+    "promised_table",
     "random_stream",
     "read_tensors",
     "result_from_json",

@@ -75,6 +75,22 @@ class Promise:
         return math.inf if self.value is None else self.value
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promised:
+    """A promise beside the same quantity as it was measured; None where it was not."""
+
+    promise: Promise
+    measured: float | None
+    measured_as: str
+
+    @property
+    def is_kept(self) -> bool | None:
+        """Whether the measured number is within the bound; None where there is no number for it."""
+        if self.measured is None or self.promise.value is None or self.promise.holds is False:
+            return None
+        return self.measured <= self.promise.value
+
+
 def finite_or_none(number: float) -> float | None:
     """Return a number as a record keeps it: None where it is not finite."""
     return float(number) if math.isfinite(number) else None
@@ -88,11 +104,9 @@ def promise_table(
         (
             each.statement,
             each.claim,
-            math.inf if each.value is None else each.value,
+            float(each),
             each.ceiling,
             "nothing" if each.is_vacuous else "something",
-            each.condition,
-            {True: "yes", False: "no", None: "cannot be checked"}[each.holds],
         )
         for each in promises
     ]
@@ -103,11 +117,57 @@ def promise_table(
             Column(name="claim"),
             Column(name="bound", spec=".4g"),
             Column(name="without theorem", spec=".4g"),
-            Column(name="says"),
-            Column(name="valid if"),
-            Column(name="holds"),
+            Column(name="it says"),
         ),
         rows=tuple(rows),
+    )
+
+
+def promised_table(promised: Iterable[Promised]) -> Table:
+    """Set promises beside what was measured."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            each.promise.statement,
+            None if each.promise.up_to is None else str(each.promise.up_to),
+            float(each.promise),
+            each.measured,
+            each.measured_as,
+            {True: "yes", False: "no", None: None}[each.is_kept],
+            "nothing" if each.promise.is_vacuous else "something",
+        )
+        for each in promised
+    ]
+    return Table(
+        title="Promised beside measured, over the diameter",
+        columns=(
+            Column(name="statement"),
+            Column(name="up to"),
+            Column(name="promised", spec=".4g"),
+            Column(name="measured", spec=".4g"),
+            Column(name="measured as"),
+            Column(name="kept"),
+            Column(name="it says"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def conditions_table(promises: Iterable[Promise]) -> Table:
+    """Say when promises are valid, those of one condition together."""
+    statements: dict[tuple[str, bool | None], list[str]] = {}
+    for each in promises:
+        statements.setdefault((each.condition, each.holds), []).append(each.statement)
+    return Table(
+        title="When they are valid",
+        columns=(Column(name="statement"), Column(name="holds"), Column(name="valid if")),
+        rows=tuple(
+            (
+                "; ".join(names),
+                {True: "yes", False: "no", None: "cannot be checked"}[holds],
+                condition,
+            )
+            for (condition, holds), names in statements.items()
+        ),
     )
 
 

@@ -65,6 +65,10 @@ class Result(ABC):
     def tables(self) -> tuple[Table, ...]:
         """Return the tables of this result, the most important first."""
 
+    def brief_tables(self) -> tuple[Table, ...]:
+        """Return the tables a terminal shows unless it is asked for all."""
+        return self.tables()[:1]
+
     def data_table(self) -> Table:
         """Return the table that stands for the result as data: the first one, if no other."""
         return self.tables()[0]

@@ -100,7 +100,8 @@ class Table:
 
         table = RichTable(box=box.SIMPLE_HEAD)
         for index, column in enumerate(self.columns):
-            table.add_column(Text(column.name), justify="left" if index == 0 else "right")
+            worded = all(isinstance(row[index], str) for row in self.rows)
+            table.add_column(Text(column.name), justify="left" if worded or index == 0 else "right")
         for row in self.texts():
             table.add_row(*(Text(text) for text in row))
         caption = [Text(self.caption, style="dim")] if self.caption else []

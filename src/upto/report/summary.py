@@ -7,13 +7,11 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from upto.core import (
-    RULES,
     Comparison,
     ComparisonMatrix,
     Consensus,
     Group,
     Layers,
-    Rule,
     Similarities,
     Unmixed,
 )
@@ -33,6 +31,7 @@ from upto.report.consensus import (
     consensus_tables,
     consensus_view,
 )
+from upto.report.findings import FindingView, finding_views
 from upto.report.heat import AGREEMENTS, Heat, heat_maps
 from upto.report.layers import LayersView, layers_data, layers_facts, layers_tables, layers_view
 from upto.report.markup import Inert, json_block
@@ -57,7 +56,7 @@ from upto.report.unmixing import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from upto.core import Finding, Fit, Result
+    from upto.core import Fit, Result
 
 _MAX_TABLE_RUNS = 24
 _MAX_HEADLINE = 160
@@ -72,15 +71,6 @@ class Fact:
     label: str
     value: str
     detail: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindingView:
-    """Findings of one code, with the entry of the catalogue that explains it, if there is one."""
-
-    code: str
-    rule: Rule | None
-    messages: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +100,7 @@ class View:
     runs: TableView | None
     provenance: tuple[tuple[str, str], ...]
     data: Inert
+    promised: tuple[TableView, ...] = ()
     errors: ErrorChart | None = None
     spreads: tuple[tuple[str, Inert], ...] = ()
     chosen: str = ""
@@ -138,7 +129,7 @@ def summarise(result: Result, number: int = 1) -> View:
         "kind": result.kind,
         "verdict": verdict,
         "lead": lead[:1].upper() + lead[1:],
-        "findings": _findings(result.findings),
+        "findings": finding_views(result.findings),
         "provenance": _provenance(result),
     }
     if isinstance(result, Comparison):
@@ -167,19 +158,11 @@ def summarise(result: Result, number: int = 1) -> View:
     )
 
 
-def _findings(findings: tuple[Finding, ...]) -> tuple[FindingView, ...]:
-    messages: dict[str, list[str]] = {}
-    for finding in findings:
-        messages.setdefault(finding.code, []).append(finding.message)
-    return tuple(
-        FindingView(code=code, rule=RULES.get(code), messages=tuple(texts))
-        for code, texts in messages.items()
-    )
-
-
 def _comparison(result: Comparison, common: dict[str, Any]) -> View:
     best = headline_fit(result)
     headline, *others = result.tables()
+    n_promised = 2 if result.promised else 0
+    promised, others = others[:n_promised], others[n_promised:]
     chosen = next(
         (i for i, f in enumerate(result.fits) if f.up_to is result.up_to and not f.unmixed), None
     )
@@ -195,6 +178,7 @@ def _comparison(result: Comparison, common: dict[str, Any]) -> View:
         tables=(table_view(headline, chosen=chosen), *(table_view(table) for table in others)),
         runs=runs_table((result.first, result.second)),
         data=json_block(data),
+        promised=tuple(table_view(table) for table in promised),
         errors=error_chart(result),
         spreads=tuple((f.name, histogram_chart(f)) for f in result.fits if f.histogram is not None),
         chosen=best.name if best is not None else "",

@@ -1,1 +1,81 @@
 """Data with known truth: sources, mixings of prescribed constants, sprites."""
+
+from upto.simulate.clusters import Clusters, draw_clusters
+from upto.simulate.drawing import MIXINGS, draw_mixing
+from upto.simulate.mixings import (
+    LeakyMixing,
+    LinearMixing,
+    Mixing,
+    compose,
+    leaky_mixing,
+    linear_mixing,
+    rigid_mixing,
+)
+from upto.simulate.regressions import CURVES, Curve, Regression, draw_regression, fit_linear
+from upto.simulate.sources import (
+    SOURCES,
+    Source,
+    Sources,
+    bimodal,
+    draw_ball,
+    draw_sources,
+    generalised_normal,
+    sparse,
+    student_t,
+)
+from upto.simulate.sprites import (
+    arc_coordinates,
+    draw_sprites,
+    flat_coordinates,
+    geodesic_distances,
+    image_distances,
+    image_metric,
+    image_stretches,
+    pixel_metric,
+    render_sprites,
+    smoothing_constant,
+)
+from upto.simulate.warps import ball_inversion, radial_warp, shear_wave, spiral, twist
+
+__all__ = [
+    "CURVES",
+    "MIXINGS",
+    "SOURCES",
+    "Clusters",
+    "Curve",
+    "LeakyMixing",
+    "LinearMixing",
+    "Mixing",
+    "Regression",
+    "Source",
+    "Sources",
+    "arc_coordinates",
+    "ball_inversion",
+    "bimodal",
+    "compose",
+    "draw_ball",
+    "draw_clusters",
+    "draw_mixing",
+    "draw_regression",
+    "draw_sources",
+    "draw_sprites",
+    "fit_linear",
+    "flat_coordinates",
+    "generalised_normal",
+    "geodesic_distances",
+    "image_distances",
+    "image_metric",
+    "image_stretches",
+    "leaky_mixing",
+    "linear_mixing",
+    "pixel_metric",
+    "radial_warp",
+    "render_sprites",
+    "rigid_mixing",
+    "shear_wave",
+    "smoothing_constant",
+    "sparse",
+    "spiral",
+    "student_t",
+    "twist",
+]

@@ -1,1 +1,81 @@
 """What the theorems promise: bounds with every constant, and when they say nothing."""
+
+from upto.theory.decoders import Preimages, check_decoder, find_preimages
+from upto.theory.diversity import (
+    HeadDiversity,
+    centred_rank,
+    head_diversity,
+    independent_differences,
+)
+from upto.theory.head_maps import HeadMap, linear_map_between
+from upto.theory.hierarchy import Assumption, Identified, stated, what_is_identified
+from upto.theory.isometry import lipschitz_from_isometry, lipschitz_from_singular_values
+from upto.theory.networks import certify_network, leaky_bound
+from upto.theory.piecewise import PiecewiseNetwork, certify_injective
+from upto.theory.priors import check_prior, distinct_ratios
+from upto.theory.rigid import (
+    isometry_constant,
+    relative_defect,
+    rigid_mean_promise,
+    rigid_mean_promise_from_defect,
+    rigid_promise,
+    rigid_promise_from_defect,
+)
+from upto.theory.sprites import (
+    conformal_factor,
+    position_distance,
+    sprite_metric,
+    sprite_promise,
+    stitched_defect,
+)
+from upto.theory.structure import statistical_from_structural, structure_promises
+from upto.theory.unmixing import (
+    ContrastBounds,
+    contrast_bounds,
+    ica_promise,
+    unmixing_promise,
+)
+from upto.theory.whitening import rotation_promise, whitening_promise
+
+__all__ = [
+    "Assumption",
+    "ContrastBounds",
+    "HeadDiversity",
+    "HeadMap",
+    "Identified",
+    "PiecewiseNetwork",
+    "Preimages",
+    "centred_rank",
+    "certify_injective",
+    "certify_network",
+    "check_decoder",
+    "check_prior",
+    "conformal_factor",
+    "contrast_bounds",
+    "distinct_ratios",
+    "find_preimages",
+    "head_diversity",
+    "ica_promise",
+    "independent_differences",
+    "isometry_constant",
+    "leaky_bound",
+    "linear_map_between",
+    "lipschitz_from_isometry",
+    "lipschitz_from_singular_values",
+    "position_distance",
+    "relative_defect",
+    "rigid_mean_promise",
+    "rigid_mean_promise_from_defect",
+    "rigid_promise",
+    "rigid_promise_from_defect",
+    "rotation_promise",
+    "sprite_metric",
+    "sprite_promise",
+    "stated",
+    "statistical_from_structural",
+    "stitched_defect",
+    "structure_promises",
+    "unmixing_promise",
+    "what_is_identified",
+    "whitening_promise",
+]

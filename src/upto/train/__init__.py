@@ -1,1 +1,7 @@
-"""Train whole ensembles of torch models at once."""
+"""Train whole ensembles of networks at once."""
+
+from upto.train.ensembles import Ensemble
+from upto.train.networks import Network
+from upto.train.training import Training, train_ensemble
+
+__all__ = ["Ensemble", "Network", "Training", "train_ensemble"]

@@ -2,7 +2,17 @@ import math
 
 import pytest
 
-from upto.core import Constant, Group, Promise, constants_table, finite_or_none, promise_table
+from upto.core import (
+    Constant,
+    Group,
+    Promise,
+    Promised,
+    conditions_table,
+    constants_table,
+    finite_or_none,
+    promise_table,
+    promised_table,
+)
 
 
 def promise(**changes):
@@ -41,14 +51,23 @@ def test_a_constant_is_found_by_its_symbol():
         promise().constant("K")
 
 
-def test_the_tables_say_what_holds_and_every_constant():
+def test_the_tables_say_what_is_promised_when_it_is_valid_and_every_constant():
     rows = promise_table([promise(), promise(value=None, holds=False)]).texts()
-    assert rows[0][2:] == [
-        "0.5",
-        "1.4",
-        "something",
-        "the supports are convex",
-        "cannot be checked",
-    ]
-    assert rows[1][2:] == ["inf", "1.4", "nothing", "the supports are convex", "no"]
+    assert [row[2:] for row in rows] == [["0.5", "1.4", "something"], ["inf", "1.4", "nothing"]]
     assert constants_table(promise()).texts() == [["L", "0.1", "distortion"]]
+    conditions = conditions_table([promise(), promise(statement="Lemma A.4"), promise(holds=True)])
+    assert conditions.texts() == [
+        ["Theorem 1; Lemma A.4", "cannot be checked", "the supports are convex"],
+        ["Theorem 1", "yes", "the supports are convex"],
+    ]
+
+
+def test_a_promise_is_kept_if_what_was_measured_is_within_it():
+    def kept(measured, **changes):
+        return Promised(promise=promise(**changes), measured=measured, measured_as="m").is_kept
+
+    assert kept(0.5) is True
+    assert kept(0.6) is False
+    assert [kept(None), kept(0.1, value=None), kept(0.1, holds=False)] == [None] * 3
+    table = promised_table([Promised(promise=promise(), measured=0.6, measured_as="worst")])
+    assert table.texts() == [["Theorem 1", "rigid", "0.5", "0.6", "worst", "no", "something"]]

@@ -1,0 +1,71 @@
+"""Write `docs/studies.md`: every study, its claims and what its recorded full run found.
+
+Run it after a study: ``python docs/_tools/studies.py``.
+"""
+
+import os
+from pathlib import Path
+
+from upto.core import StudyResult
+from upto.studies import STUDIES
+from upto.studies.running import recorded_result, study_folder, study_plan
+
+DOCS = Path(__file__).parents[1]
+PAGE = DOCS / "studies.md"
+
+OPENING = """\
+<!-- Written by docs/_tools/studies.py from the recorded runs; run a study instead of changing it. -->
+
+# The papers' claims, made again
+
+Each study is one command. It measures what a paper claims and holds it against what was expected
+before the run: a range, and where it comes from. A claim that does not hold is shown like one that
+does. `--size tiny` takes seconds and `small` about a minute; the numbers below are of the full
+size, as recorded beside each study with its settings, seed, versions and device.
+
+<!-- not run: the list is this page -->
+```console
+$ upto study list
+$ upto study show leaky-autoencoders
+$ upto study run leaky-autoencoders --size small
+```
+
+A run leaves `result.json`, `figure.svg` and `report.html` in a folder of its name, keeps
+checkpoints there while it works, and goes on from them with `--resume`. `--set KEY=VALUE` changes
+a setting of its `study.toml`. In Python: `upto.run_study("sprite-isometry", size="tiny")`.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    return "\n".join([OPENING, *(section(name) for name in STUDIES)])
+
+
+def section(name: str) -> str:
+    """Return what the page says of one study."""
+    plan, result = study_plan(name), recorded_result(name)
+    lines = [f"## {plan.title}", "", f"`{name}` · {plan.paper}", "", plan.claim, ""]
+    if result is None:
+        return "\n".join([*lines, "No full run is recorded.", ""])
+    return "\n".join([*lines, *_found(name, result)])
+
+
+def _found(name: str, result: StudyResult) -> list[str]:
+    claims = result.tables()[0]
+    figure = os.path.relpath(study_folder(name) / "figure.svg", DOCS)
+    origin = result.provenance
+    versions = ", ".join(f"{key} {value}" for key, value in origin.versions.items())
+    return [
+        f"**{result.verdict}**",
+        "",
+        claims.to_markdown(),
+        f"![Plots of {name}]({figure})",
+        "",
+        f"Made by `{origin.call}` with seed {origin.seed} in {origin.seconds:.3g} s on "
+        f"{result.device}; {versions}.",
+        "",
+    ]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,115 @@
+"""Whether a classifier head or an unembedding identifies the representation below it."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.assess.comparing import as_embeddings
+from upto.core import Diversity, InputError, Provenance, library_versions
+from upto.load import read_labels
+from upto.theory import head_diversity
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from upto.assess.comparing import Run
+    from upto.theory import HeadDiversity
+
+
+def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = None) -> Diversity:
+    """Check whether a head identifies the representation below it, up to a linear map.
+
+    Two models with the same class probabilities have representations that differ by one invertible
+    linear map (an affine one for heads with a bias) if the class vectors of the head have as many
+    independent differences as the representation has coordinates.
+
+    Parameters
+    ----------
+    head
+        The weights of the last layer, one row for each class or token: an array, a path or
+        `Embeddings`. A bias is not part of it.
+    frequencies
+        How often each class occurs, as numbers or as a file of them; equal by default. Classes
+        that never occur are left out.
+
+    Raises
+    ------
+    InputError
+        If the head or the frequencies cannot be used as given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> head = np.random.default_rng(0).normal(size=(10, 64))
+    >>> upto.check_diversity(head).holds
+    False
+    """
+    started = time.perf_counter()
+    found = as_embeddings([head], names=("head",))
+    if len(found) != 1:
+        message = f"one head is checked at a time, not {len(found)}: name one of the manifest."
+        raise InputError(message)
+    (embeddings,) = found
+    vectors = np.asarray(embeddings.rows[0 : len(embeddings)])
+    counts = _read_counts(frequencies) if isinstance(frequencies, str | Path) else frequencies
+    checked = head_diversity(vectors, frequencies=counts)
+    variance = checked.smallest_variance
+    return Diversity(
+        name=embeddings.name,
+        n_classes=checked.n_classes,
+        n_left_out=len(vectors) - checked.n_classes,
+        width=checked.width,
+        rank=checked.rank,
+        holds=checked.holds,
+        ill_conditioned=checked.is_ill_conditioned,
+        condition=checked.condition,
+        differences_condition=checked.differences_condition,
+        smallest_variance=variance,
+        amplification=1 / math.sqrt(variance) if variance > 0 else None,
+        singular_values=tuple(float(value) for value in checked.singular_values),
+        base=checked.base if checked.holds else None,
+        chosen=tuple(int(number) for number in checked.chosen),
+        verdict=f"{embeddings.name}: {_verdict(checked)}",
+        findings=(),
+        provenance=Provenance(
+            call=f"upto.check_diversity({embeddings.name})",
+            seed=0,
+            engine="numpy",
+            seconds=time.perf_counter() - started,
+            versions=library_versions(),
+        ),
+    )
+
+
+def _verdict(checked: HeadDiversity) -> str:
+    counted = (
+        f"{checked.n_classes} classes have {checked.rank} independent differences of "
+        f"{checked.width} needed"
+    )
+    if not checked.holds:
+        return (
+            f"the probabilities do not identify the representation: {counted}, so only "
+            f"{checked.rank} of its {checked.width} directions are."
+        )
+    barely = "barely " if checked.is_ill_conditioned else ""
+    caution = ", which rounding or noise alone may have made" if barely else ""
+    return (
+        f"the probabilities {barely}identify the representation up to an invertible linear map, an "
+        f"affine one if the head has a bias: {counted}, with condition number "
+        f"{checked.condition:.3g}{caution}."
+    )
+
+
+def _read_counts(path: str | Path) -> ArrayLike:
+    name, values = read_labels(path)
+    try:
+        return values.astype(np.float64)
+    except ValueError:
+        message = f"{name} of {path} holds values that are not numbers: give how often each occurs."
+        raise InputError(message) from None

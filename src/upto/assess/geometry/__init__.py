@@ -1,0 +1,1 @@
+"""How a decoder bends and stretches the space of its latents."""

@@ -1,0 +1,142 @@
+"""Whether a decoder can be trusted with derivatives: each check is one clear refusal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import array_api_compat
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.core import InputError
+from upto.engines import host_array
+
+if TYPE_CHECKING:
+    from upto.load.decoders import Decoder, Linearisation
+
+Float = NDArray[np.float64]
+
+_PROBED = 8
+"""Points at which the decoder is tried before it is believed."""
+_STEP = 1e-6
+"""Step of differences over the size of a latent, in double precision."""
+_MAY_DIFFER = 0.05
+"""How far derivatives may be from differences, at half of the points, before they are refused."""
+
+
+def check_decoder(decoder: Decoder, points: Float, rng: np.random.Generator) -> Linearisation:
+    """Try a decoder at a few points, and return it linearised there.
+
+    Parameters
+    ----------
+    decoder
+        The decoder.
+    points
+        The points it will be asked about.
+    rng
+        Draws the directions of the differences.
+
+    Raises
+    ------
+    InputError
+        If it answers differently each time, mixes rows, gives numbers that are not finite, or
+        has derivatives that are not those of what it computes.
+    """
+    probed = points[:_PROBED]
+    linear = decoder.linearise(probed)
+    if linear.outputs is None:
+        return linear
+    outputs = _host(linear.outputs)
+    refuse_not_finite(decoder.name, "outputs", outputs)
+    _refuse_chance(decoder, probed, outputs)
+    _refuse_mixing(decoder, probed, outputs)
+    _refuse_wrong_derivatives(decoder, linear, probed, rng)
+    return linear
+
+
+def refuse_not_finite(name: str, what: str, values: Float) -> None:
+    """Refuse values with a row for each point that are not all finite."""
+    finite = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+    if not finite.all():
+        message = (
+            f"the {what} of {name} are NaN or infinite at {int((~finite).sum())} of {len(values)} "
+            "points: leave out those latents, or look for a division by zero or an overflow there."
+        )
+        raise InputError(message)
+
+
+def _refuse_chance(decoder: Decoder, points: Float, outputs: Float) -> None:
+    again = _outputs(decoder, points)
+    if not _alike(outputs, again):
+        gap = float(np.abs(outputs - again).max())
+        message = (
+            f"{decoder.name} gives other outputs for the same latents each time (they differ by "
+            f"{gap:.2g}): return the mean of its outputs, not a sample, and turn off dropout."
+        )
+        raise InputError(message)
+
+
+def _refuse_mixing(decoder: Decoder, points: Float, outputs: Float) -> None:
+    if len(points) < 2:
+        return
+    half = len(points) // 2
+    apart = np.concatenate([_outputs(decoder, points[:half]), _outputs(decoder, points[half:])])
+    if not _alike(outputs, apart):
+        gap = float(np.abs(outputs - apart).max())
+        message = (
+            f"the outputs of {decoder.name} for a latent depend on the others of its batch (they "
+            f"differ by {gap:.2g} in a smaller one): a decoder must map each row by itself."
+        )
+        raise InputError(message)
+
+
+def _refuse_wrong_derivatives(
+    decoder: Decoder, linear: Linearisation, points: Float, rng: np.random.Generator
+) -> None:
+    """Compare J v with a difference: a straight-through estimator is not a derivative."""
+    directions = rng.standard_normal(points.shape)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    xp = array_api_compat.array_namespace(linear.points)
+    device = array_api_compat.device(linear.points)
+    pushed = _host(linear.push(xp.asarray(directions, dtype=linear.points.dtype, device=device)))
+    rounding = _rounding(linear.points, linear.outputs)
+    step = _STEP * np.maximum(1.0, np.linalg.norm(points, axis=1, keepdims=True))
+    # In single precision a step must be longer to be seen at all.
+    step *= max(1.0, (rounding / np.finfo(np.float64).eps) ** (1 / 3))
+    ahead = _outputs(decoder, points + step * directions)
+    behind = _outputs(decoder, points - step * directions)
+    difference = (ahead - behind) / (2.0 * step)
+    noise = rounding * np.linalg.norm(ahead, axis=1) / step[:, 0]
+    gap = np.linalg.norm(pushed - difference, axis=1)
+    size = np.maximum(np.linalg.norm(pushed, axis=1), np.linalg.norm(difference, axis=1))
+    wrong = gap > _MAY_DIFFER * size + 10.0 * noise
+    if wrong.mean() > 0.5:
+        worst = float(np.median((gap / np.maximum(size, np.finfo(np.float64).tiny))[wrong]))
+        message = (
+            f"the derivatives of {decoder.name} are not those of its outputs: they differ from "
+            f"differences by {worst:.0%} at {int(wrong.sum())} of {len(points)} points. Leave out "
+            "straight-through estimators, detach and custom gradients."
+        )
+        raise InputError(message)
+
+
+def _alike(one: Float, other: Float) -> bool:
+    if one.shape != other.shape:
+        return False
+    # Products over batches of another size are rounded differently, in single precision at worst.
+    size = np.abs(one).max(initial=0.0)
+    return bool(np.abs(one - other).max(initial=0.0) <= 1e-4 * size)
+
+
+def _outputs(decoder: Decoder, points: Float) -> Float:
+    return _host(decoder.linearise(points).outputs)
+
+
+def _rounding(*arrays: Any) -> float:
+    return max(
+        float(array_api_compat.array_namespace(each).finfo(each.dtype).eps) for each in arrays
+    )
+
+
+def _host(array: Any) -> Float:
+    return np.asarray(host_array(array), dtype=np.float64)

@@ -1,0 +1,369 @@
+"""How bi-Lipschitz a decoder is: from its Jacobians at many points, or from its outputs alone."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.assess.comparing import as_embeddings
+from upto.assess.geometry import words
+from upto.assess.geometry.jacobian import Stretches, jacobian_stretches
+from upto.assess.geometry.neighbours import neighbour_stretches
+from upto.assess.geometry.promised import certified_bound, promised_errors
+from upto.assess.intervals import mean_intervals
+from upto.assess.prepare import place_runs, survey_runs
+from upto.assess.split import Split, split_rows, take_rows
+from upto.core import (
+    Diameter,
+    Embeddings,
+    Estimate,
+    Finding,
+    InputError,
+    Lipschitz,
+    PointStretch,
+    Provenance,
+    Secants,
+    SilentProgress,
+    Spread,
+    WorstPoint,
+    finite_or_none,
+    library_versions,
+    unique_findings,
+)
+from upto.engines import choose_engine
+from upto.load import match_rows
+from upto.load.decoders import find_decoder
+from upto.measure import diameter
+from upto.measure.distortion import (
+    best_scale,
+    bi_lipschitz,
+    direction_estimate,
+    isometry_deviation,
+    scaled_bi_lipschitz,
+    secant_range,
+    share_within,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal
+
+    from upto.assess.comparing import Run
+    from upto.core import Progress
+    from upto.engines.base import Engine
+    from upto.load.decoders import Decoder
+
+Float = NDArray[np.float64]
+
+NEAR = 0.1
+"""Singular values within this of 1 are counted as those of an isometry."""
+_DIAMETER_ROWS = 2048
+
+
+def lipschitz(
+    latents: Run,
+    outputs: Run | None = None,
+    *,
+    decoder: Any | None = None,
+    n_points: int = 1000,
+    directions: int = 10,
+    method: Literal["auto", "dense", "lanczos"] = "auto",
+    steps: int = 128,
+    seed: int = 0,
+    engine: Engine | str | None = None,
+    progress: Progress | None = None,
+) -> Lipschitz:
+    """Measure how far a decoder is from an isometry, at many latents.
+
+    Its bi-Lipschitz constant Λ at a point is the largest factor by which it stretches or shrinks a
+    direction there: max(σ_max, 1/σ_min) of the singular values of its Jacobian, 1 for an isometry.
+    Theorems bound the error up to a rigid motion between two runs by it.
+
+    Parameters
+    ----------
+    latents
+        An array, a path or `Embeddings`: one latent a row. Arrays with more axes are given to the
+        decoder in their own shape.
+    outputs
+        What the decoder made of the latents, where there is no decoder: ratios of distances to the
+        nearest rows then stand for singular values. Rows are matched by ids where both have them.
+    decoder
+        A torch module, a function of torch tensors, an object with ``jvp(points, directions)`` and
+        maybe ``vjp(points, cotangents)`` over NumPy arrays, ``"package.module:attribute"``, or a
+        file of TorchScript or `torch.export`. It maps each row by itself; it is never changed.
+    n_points
+        How many latents to look at, chosen by their content and the seed.
+    directions
+        Random directions to try at each point, as the paper does: they see less than the extremes.
+        For `outputs`, the number of nearest rows. 0 tries none.
+    method
+        ``dense`` forms Jacobians; ``lanczos`` only multiplies by them; by default the first where
+        they are small.
+    steps
+        Largest number of steps of Lanczos; with as many as latents it is exact.
+    seed
+        Seed of every random choice.
+    engine
+        Engine of the passes over the latents, as an object or by name.
+    progress
+        What long work reports to.
+
+    Raises
+    ------
+    InputError
+        If the latents, the outputs or the decoder cannot be used as given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> latents = np.random.default_rng(0).normal(size=(300, 2))
+    >>> found = lipschitz(latents, outputs=latents @ [[0.0, 2.0], [2.0, 0.0]])
+    >>> round(found.spread("lipschitz").worst, 6), round(found.scaled, 6)
+    (2.0, 1.0)
+    """
+    started = time.perf_counter()
+    _check_options(n_points=n_points, directions=directions, steps=steps, seed=seed)
+    if (outputs is None) == (decoder is None):
+        given = "neither a decoder nor its outputs" if decoder is None else "both"
+        message = f"{given} were given: pass the decoder, or else the outputs it made."
+        raise InputError(message)
+    if method not in ("auto", "dense", "lanczos"):
+        message = f"there is no method {method!r}: choose auto, dense or lanczos."
+        raise InputError(message)
+    engine, progress = choose_engine(engine), progress or SilentProgress()
+    sample = _read(engine, latents, outputs, n_points=n_points, seed=seed)
+    if decoder is not None:
+        found = find_decoder(decoder, sample.shape)
+        stretches = jacobian_stretches(
+            found,
+            sample.points,
+            directions=directions,
+            method=method,
+            steps=steps,
+            seed=seed,
+            progress=progress,
+        )
+    else:
+        found = None
+        stretches = neighbour_stretches(
+            engine,
+            sample.runs,
+            sample.split,
+            sample.rows,
+            sample.points,
+            count=directions,
+            progress=progress,
+        )
+    names = ", ".join(run.name for run in sample.runs)
+    of = f", decoder={found.name}" if found else ""
+    return _result(
+        sample,
+        stretches,
+        found,
+        n_directions=directions,
+        provenance=Provenance(
+            call=f"upto.lipschitz({names}{of}, n_points={n_points}, directions={directions}, "
+            f"method={method}, steps={steps}, seed={seed})",
+            seed=seed,
+            engine=engine.name,
+            seconds=time.perf_counter() - started,
+            versions=library_versions(),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Sample:
+    """The runs, and the rows of them that are looked at."""
+
+    runs: tuple[Embeddings, ...]
+    split: Split
+    rows: NDArray[np.intp]
+    points: Float
+    shape: tuple[int, ...] | None
+    n_dead: int
+    extent: Diameter
+    findings: tuple[Finding, ...]
+
+
+def _check_options(**options: Any) -> None:
+    lowest = {"n_points": 1, "directions": 0, "steps": 1, "seed": 0}
+    for name, value in options.items():
+        if not isinstance(value, int | np.integer) or value < lowest[name]:
+            message = f"{name} is {value!r}, but it must be a whole number from {lowest[name]} on."
+            raise InputError(message)
+
+
+def _read(
+    engine: Engine, latents: Run, outputs: Run | None, *, n_points: int, seed: int
+) -> _Sample:
+    flat, shape = _flattened(latents)
+    given = [flat] if outputs is None else [flat, _flattened(outputs)[0]]
+    found: Sequence[Finding] = ()
+    runs = as_embeddings(given, names=("latents", "outputs"))
+    if len(runs) != len(given):
+        message = f"there are {len(runs)} runs in place of {len(given)}: name one of the manifest."
+        raise InputError(message)
+    if outputs is not None:
+        runs, found = match_rows(runs)
+    placed = place_runs(engine, runs)
+    surveyed = survey_runs(engine, placed[:1], at_least=1, varying=False)[0]
+    survey_runs(engine, placed[1:], at_least=1, varying=False)
+    split = split_rows(engine, [placed[0].rows], 0.0, seed)
+    rows = split.order[~split.repeats[split.order]][:n_points]
+    sample = take_rows(engine, placed[0].rows, split.order[:_DIAMETER_ROWS])
+    return _Sample(
+        runs=placed,
+        split=split,
+        rows=rows,
+        points=take_rows(engine, placed[0].rows, rows),
+        shape=shape,
+        n_dead=int((surveyed.low == surveyed.high).sum()),
+        extent=diameter(engine, placed[0].rows, surveyed.mean, sample),
+        findings=tuple(found),
+    )
+
+
+def _flattened(run: Any) -> tuple[Any, tuple[int, ...] | None]:
+    """Return an array with one row for each sample, and the shape a sample had."""
+    if isinstance(run, Embeddings | str) or not hasattr(run, "ndim"):
+        return run, None
+    if hasattr(run, "detach"):
+        run = run.detach().cpu().numpy()
+    if run.ndim < 3:
+        return run, None
+    return np.asarray(run).reshape(len(run), -1), tuple(int(size) for size in run.shape[1:])
+
+
+def _result(
+    sample: _Sample,
+    stretches: Stretches,
+    decoder: Decoder | None,
+    *,
+    n_directions: int,
+    provenance: Provenance,
+) -> Lipschitz:
+    largest, smallest = stretches.largest, stretches.smallest
+    constants = {
+        "lipschitz": bi_lipschitz(largest, smallest),
+        "scaled": scaled_bi_lipschitz(largest, smallest),
+    }
+    if stretches.lengths is not None:
+        constants["directions"] = direction_estimate(stretches.lengths)
+    scale, scaled = best_scale(largest, smallest)
+    share = None if stretches.values is None else share_within(stretches.values, NEAR)
+    width = sample.points.shape[1]
+    spreads = tuple(
+        _spread(name, values, sample.rows, provenance.seed) for name, values in constants.items()
+    )
+    certified = None if decoder is None else certified_bound(decoder.chain)
+    result = Lipschitz(
+        decoder=None if decoder is None else decoder.name,
+        latents=sample.runs[0].name,
+        outputs=None if decoder is not None else sample.runs[1].name,
+        method=stretches.method,
+        n_samples=len(sample.runs[0]),
+        n_points=len(sample.rows),
+        n_latents=width,
+        n_outputs=stretches.n_outputs,
+        n_directions=n_directions,
+        diameter=sample.extent,
+        points=_points(sample.rows, stretches, constants),
+        spreads=spreads,
+        worst=_worst(sample.rows, stretches, constants["lipschitz"]),
+        scale=scale,
+        scaled=finite_or_none(scaled),
+        deviation=float(isometry_deviation(largest, smallest).max()),
+        near=NEAR,
+        share_near=share,
+        coordinates=()
+        if stretches.columns is None
+        else tuple(float(each) for each in np.sqrt(np.mean(stretches.columns**2, axis=0))),
+        secants=_secants(sample, stretches.outputs),
+        certified=certified,
+        promises=promised_errors(spreads[0], scaled, width, sample.extent.upper),
+        verdict="",
+        findings=(),
+        provenance=provenance,
+    )
+    remarks = words.findings(
+        result, n_dead=sample.n_dead, is_single=stretches.is_single, n_clashes=stretches.n_clashes
+    )
+    return replace(
+        result,
+        verdict=words.verdict(result),
+        findings=unique_findings([*sample.findings, *remarks]),
+    )
+
+
+def _spread(name: str, values: Float, rows: NDArray[np.intp], seed: int) -> Spread:
+    # A quantile that interpolates would be undefined beside infinite values.
+    median, high = np.quantile(values, [0.5, 0.95], method="higher")
+    mean: Estimate | None = None
+    if np.isfinite(values).all():
+        mean = mean_intervals(values[:, None], seed)[0]
+        if mean.low is not None:
+            mean = replace(mean, low=max(1.0, mean.low))
+    worst = int(np.argmax(values))
+    return Spread(
+        name=name,
+        mean=mean,
+        median=finite_or_none(median),
+        q95=finite_or_none(high),
+        worst=finite_or_none(values[worst]),
+        row=int(rows[worst]),
+    )
+
+
+def _points(
+    rows: NDArray[np.intp], stretches: Stretches, constants: dict[str, Float]
+) -> tuple[PointStretch, ...]:
+    tried = constants.get("directions", np.full(len(rows), np.nan))
+    return tuple(
+        PointStretch(
+            row=int(row),
+            largest=float(stretches.largest[place]),
+            smallest=float(stretches.smallest[place]),
+            lipschitz=finite_or_none(constants["lipschitz"][place]),
+            scaled=finite_or_none(constants["scaled"][place]),
+            by_directions=finite_or_none(tried[place]),
+            settled=bool(stretches.settled[place]),
+        )
+        for place, row in enumerate(rows)
+    )
+
+
+def _worst(rows: NDArray[np.intp], stretches: Stretches, values: Float) -> WorstPoint:
+    place = int(np.argmax(values))
+    shrinks = stretches.smallest[place] * stretches.largest[place] < 1.0
+    return WorstPoint(
+        row=int(rows[place]),
+        lipschitz=finite_or_none(values[place]),
+        side="shrink" if shrinks else "stretch",
+        factor=float(stretches.smallest[place] if shrinks else stretches.largest[place]),
+        direction=stretches.direction_at(place, shrinks=bool(shrinks)),
+    )
+
+
+def _secants(sample: _Sample, outputs: Float | None) -> Secants | None:
+    if outputs is None or len(outputs) < 2:
+        return None
+    found = secant_range(sample.points, outputs)
+    if not found.n_pairs:
+        return None
+    largest, smallest = np.array(found.largest), np.array(found.smallest)
+    pairs: Sequence[tuple[int, int]] = (found.largest_pair, found.smallest_pair)
+    first, second = ((int(sample.rows[one]), int(sample.rows[other])) for one, other in pairs)
+    return Secants(
+        n_pairs=found.n_pairs,
+        largest=found.largest,
+        smallest=found.smallest,
+        lipschitz=finite_or_none(float(bi_lipschitz(largest, smallest))),
+        scaled=finite_or_none(float(scaled_bi_lipschitz(largest, smallest))),
+        largest_pair=first,
+        smallest_pair=second,
+    )

@@ -1,0 +1,124 @@
+"""What was found of a decoder, in words."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from upto.core import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from upto.core import Lipschitz
+
+FAR = math.sqrt(2.0)
+"""Constant above which distances change by more than the diameter when two decoders are stitched:
+the lemma behind Theorem 1, as it is cited, then no longer applies."""
+_EXACT = 1e-6
+_ENOUGH = 100
+_IGNORED = 1e-6
+"""Share of the largest stretch below which a coordinate is ignored."""
+
+
+def verdict(result: Lipschitz) -> str:
+    """Say in one sentence how far the decoder is from an isometry."""
+    spread = result.spread("lipschitz")
+    subject = result.decoder or f"the map from {result.latents} to {result.outputs}"
+    count = sum(point.lipschitz is None for point in result.points)
+    where = f"{result.n_points} points" if result.n_points > 1 else "1 point"
+    if count:
+        return (
+            f"{subject} loses some direction of the latents altogether at {count} of {where}: it "
+            "is not injective there, and no theorem promises anything."
+        )
+    worst, median = spread.at("worst"), spread.at("median")
+    if worst <= 1.0 + _EXACT:
+        return f"{subject} is an isometry at all {where}: it changes no length at all."
+    least = "at least " if not _is_exact(result) else ""
+    text = (
+        f"{subject} changes lengths by {least}a factor of {worst:.3g} at the worst of {where} and "
+        f"{median:.3g} at the median"
+    )
+    if result.scaled is not None and result.scaled < 0.9 * worst:
+        text += f" ({result.scaled:.3g} at the worst after one scale of {result.scale:.3g})"
+    extent = result.diameter.upper or 1.0
+    for promise, kind in zip(result.promises, ("worst", "root mean square"), strict=False):
+        if not promise.is_vacuous:
+            return text + (
+                f"; if so everywhere, two such runs agree up to a rigid motion with a {kind} error "
+                f"of at most {float(promise) / extent:.2g} of the diameter."
+            )
+    return text + "; that is too much for Theorem 1 to promise anything."
+
+
+def findings(
+    result: Lipschitz, *, n_dead: int, is_single: bool, n_clashes: int
+) -> Iterator[Finding]:
+    """Remark on what a reader should not miss."""
+    lost = sum(point.lipschitz is None for point in result.points)
+    n_points, spread = result.n_points, result.spread("lipschitz")
+    if lost:
+        yield Finding(code="UP050", message=_lost(result, lost))
+    median, worst = spread.at("median"), spread.at("worst")
+    if median > FAR and not lost:
+        message = f"lengths change by a factor of {median:.3g} at half of {n_points} points."
+        yield Finding(code="UP051", message=message)
+    unsettled = sum(not point.settled for point in result.points)
+    if unsettled:
+        message = f"at {unsettled} of {n_points} points the constant is only known to be at least "
+        yield Finding(code="UP052", message=message + "what is given.")
+    if n_points < _ENOUGH:
+        share = 1.0 - 0.05 ** (1.0 / n_points)
+        message = (
+            f"the worst of {n_points} points: up to {share:.2g} of all latents may be worse, with "
+            "95 % confidence."
+        )
+        yield Finding(code="UP053", message=message)
+    if result.scaled is not None and result.scaled < FAR <= worst:
+        message = (
+            f"the worst constant is {worst:.3g}, but {result.scaled:.3g} once outputs are "
+            f"multiplied by {result.scale:.3g}."
+        )
+        yield Finding(code="UP054", message=message)
+    if n_clashes:
+        message = f"{n_clashes} rows have the latents of another and different outputs."
+        yield Finding(code="UP055", message=message)
+    if is_single:
+        message = f"{result.decoder} computes in single precision."
+        yield Finding(code="UP056", message=message)
+    vacuous = [each for each in result.promises if each.is_vacuous]
+    if vacuous:
+        after = math.inf if result.scaled is None else result.scaled
+        message = (
+            f"{len(vacuous)} of {len(result.promises)} bounds of Theorem 1 say nothing: Λ is "
+            f"{worst:.3g} at the worst point, {median:.3g} at the median and {after:.3g} after one "
+            "scale."
+        )
+        yield Finding(code="UP012", message=message)
+    if n_dead:
+        message = (
+            f"{result.latents} has {n_dead} of {result.n_latents} coordinates that never vary."
+        )
+        yield Finding(code="UP013", message=message)
+    if n_points < result.n_samples:
+        message = f"{n_points} of {result.n_samples} rows are used."
+        yield Finding(code="UP024", message=message)
+
+
+def _is_exact(result: Lipschitz) -> bool:
+    return result.method != "neighbours" and all(point.settled for point in result.points)
+
+
+def _lost(result: Lipschitz, count: int) -> str:
+    message = f"at {count} of {result.n_points} points some direction does not change the outputs"
+    if result.n_outputs < result.n_latents:
+        return (
+            f"{message}: {result.n_outputs} outputs cannot tell {result.n_latents} latents apart."
+        )
+    limit = _IGNORED * max(result.coordinates, default=0.0)
+    ignored = [place for place, each in enumerate(result.coordinates) if each <= limit]
+    if ignored:
+        listed = ", ".join(map(str, ignored[:5])) + (", …" if len(ignored) > 5 else "")
+        return f"{message}: {len(ignored)} of {result.n_latents} latents are ignored ({listed})."
+    return f"{message}."

@@ -1,0 +1,43 @@
+"""`upto diversity HEAD`: whether a head identifies the representation below it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from upto.cli.exits import EPILOG, with_exit_codes
+from upto.cli.output import complete_file, output_options, report_option
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from upto.cli.output import Output
+
+
+@click.command("diversity", epilog=EPILOG)
+@click.argument("head", metavar="HEAD", shell_complete=complete_file)
+@click.option(
+    "--frequencies",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="How often each class occurs, one number for each row; equal by default.",
+)
+@report_option
+@output_options
+@with_exit_codes
+def command(*, output: Output, head: str, frequencies: str | None, report: Path | None) -> None:
+    """Check whether a classifier head or an unembedding identifies the representation below it.
+
+    HEAD has one row for each class or token. The representation is identified up to a linear map
+    if the rows have as many independent differences as there are coordinates.
+
+    \b
+    upto diversity model.safetensors::lm_head.weight
+    upto diversity head.npy --frequencies counts.npy
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    inputs = (head,) if frequencies is None else (head, frequencies)
+    output.check(page=report, inputs=inputs)
+    from upto.assess import check_diversity
+
+    output.publish(check_diversity(head, frequencies=frequencies), report)

@@ -1,0 +1,129 @@
+"""`upto lipschitz LATENTS`: how far a decoder is from an isometry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
+from upto.cli.output import complete_file, output_options, refuse_nan, report_option
+
+if TYPE_CHECKING:
+    from upto.cli.output import Output
+
+
+@click.command("lipschitz", epilog=EPILOG)
+@click.argument("latents", metavar="LATENTS", shell_complete=complete_file)
+@click.argument("outputs", required=False, metavar="[OUTPUTS]", shell_complete=complete_file)
+@click.option(
+    "--decoder",
+    metavar="DECODER",
+    shell_complete=complete_file,
+    help="MODULE:ATTRIBUTE, a file of TorchScript, or one of torch.export.",
+)
+@click.option(
+    "--n-points",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Latents to look at, chosen by their content.",
+)
+@click.option(
+    "--directions",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
+    help="Random directions to try at each point; with OUTPUTS, nearest rows.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "dense", "lanczos"]),
+    default="auto",
+    show_default=True,
+    help="Form Jacobians, or only multiply by them.",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(1),
+    default=128,
+    show_default=True,
+    help="Largest number of steps of Lanczos.",
+)
+@click.option("--ids", help="Column or entry with one id a row, to match LATENTS and OUTPUTS.")
+@click.option(
+    "--fail-above",
+    type=click.FloatRange(1),
+    callback=refuse_nan,
+    help="Exit with 1 if the bi-Lipschitz constant is above this.",
+)
+@click.option(
+    "--at",
+    "where",
+    type=click.Choice(["worst", "q95", "median", "mean"]),
+    default="worst",
+    show_default=True,
+    help="The point that --fail-above judges.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 if there is any finding of a warning.")
+@report_option
+@output_options
+@with_exit_codes
+def command(
+    *,
+    output: Output,
+    latents: str,
+    outputs: str | None,
+    decoder: str | None,
+    ids: str | None,
+    fail_above: float | None,
+    where: Literal["worst", "q95", "median", "mean"],
+    strict: bool,
+    report: Path | None,
+    **options: Any,
+) -> None:
+    """Measure how far a decoder is from an isometry, where it is worst, and what theory promises.
+
+    LATENTS and OUTPUTS are files of embeddings, or a FILE::KEY that picks an array in one. With a
+    decoder, the extreme singular values of its Jacobian at many latents give its bi-Lipschitz
+    constant, 1 for an isometry; with OUTPUTS alone, ratios of distances bound it from below. A
+    decoder is code: name only what you trust. Pickles are never loaded.
+
+    \b
+    upto lipschitz latents.npy --decoder decoder.pt2 --report decoder.html
+    upto lipschitz latents.npy --decoder mymodel:make_decoder --fail-above 1.5 --at q95
+    upto lipschitz latents.npy images.npy -o result.json
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    if (decoder is None) == (outputs is None):
+        message = "Give OUTPUTS or --decoder, and not both."
+        raise click.UsageError(message)
+    files = tuple(each for each in (latents, outputs, decoder) if each is not None)
+    output.check(page=report, inputs=tuple(each for each in files if _is_file(each)))
+    from upto.assess import lipschitz
+    from upto.load import read_runs
+
+    result = lipschitz(
+        *read_runs([each for each in (latents, outputs) if each is not None], ids=ids),
+        decoder=decoder,
+        seed=output.seed,
+        engine=output.engine,
+        progress=output.watcher(),
+        **options,
+    )
+    output.publish(result, report)
+    found = result.spread("lipschitz").at(where)
+    if fail_above is not None and found > fail_above:
+        words = {"worst": "at the worst point", "q95": "at 5 % of the points"}
+        at = words.get(where, f"at the {where}" if where == "median" else "on average")
+        stop(
+            Exit.LIMIT,
+            f"the bi-Lipschitz constant is {found:.4g} {at}, above --fail-above {fail_above:g}.",
+        )
+    warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
+    if strict and warnings:
+        stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")
+
+
+def _is_file(given: str) -> bool:
+    return Path(given.partition("::")[0]).is_file()

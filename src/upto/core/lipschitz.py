@@ -1,0 +1,344 @@
+"""How bi-Lipschitz a decoder is: at each point, in all, and what theory makes of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from upto.core.comparison import Diameter
+from upto.core.estimate import Estimate
+from upto.core.finding import Finding
+from upto.core.panel import Marks, Panel
+from upto.core.promise import Promise, promise_table
+from upto.core.result import Provenance, Result
+from upto.core.table import Cell, Column, Table
+
+Method = Literal["dense", "lanczos", "neighbours"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """One number over all points; None stands for infinity.
+
+    `row` is the row of the latents with the worst value.
+    """
+
+    name: str
+    mean: Estimate | None
+    median: float | None
+    q95: float | None
+    worst: float | None
+    row: int
+
+    def at(self, where: Literal["worst", "q95", "median", "mean"]) -> float:
+        """Return one of its numbers; infinity where it is infinite."""
+        found = self.mean.value if where == "mean" and self.mean else getattr(self, where)
+        return math.inf if found is None else float(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointStretch:
+    """The decoder at one point: the factors by which it stretches its most extreme directions.
+
+    Parameters
+    ----------
+    row
+        The row of the latents.
+    largest, smallest
+        The extreme singular values of the Jacobian; with `neighbours`, the extreme ratios of
+        distances to the nearest rows.
+    lipschitz, scaled
+        max(largest, 1/smallest), and √(largest/smallest); None where infinite.
+    by_directions
+        What random directions find of `lipschitz`; None where infinite, or none were tried.
+    settled
+        Whether the extremes are known; elsewhere the constant is at least this.
+    """
+
+    row: int
+    largest: float
+    smallest: float
+    lipschitz: float | None
+    scaled: float | None
+    by_directions: float | None
+    settled: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorstPoint:
+    """Where the constant is largest, and the direction of latents that is stretched or shrunk most.
+
+    `direction` is empty where the Jacobian was not formed.
+    """
+
+    row: int
+    lipschitz: float | None
+    side: Literal["stretch", "shrink"]
+    factor: float
+    direction: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secants:
+    """Ratios of distances over all pairs of points: what the map does far apart.
+
+    The constant is one that pairs attain, so the global one is at least this. None stands for
+    infinity.
+    """
+
+    n_pairs: int
+    largest: float
+    smallest: float
+    lipschitz: float | None
+    scaled: float | None
+    largest_pair: tuple[int, int]
+    smallest_pair: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lipschitz(Result):
+    """How far a decoder is from an isometry, at many points.
+
+    Parameters
+    ----------
+    decoder
+        Its name; None where only its outputs were given.
+    method
+        ``dense``: exact singular values; ``lanczos``: extremes from products with the Jacobian;
+        ``neighbours``: ratios of distances to the nearest rows, where there is no decoder.
+    scale, scaled
+        The one factor on the outputs that makes the worst constant smallest, and that constant.
+    deviation
+        δ: all singular values at all points are within 1 ± δ.
+    near, share_near
+        The share of the singular values within 1 ± `near`; None where not all were found.
+    coordinates
+        Root mean square over points of how far each latent coordinate moves the outputs.
+    certified
+        What holds at every point because of the weights, where the decoder is a chain of linear
+        layers and leaky rectifiers.
+    """
+
+    kind: ClassVar[str] = "lipschitz"
+    schema: ClassVar[int] = 1
+
+    decoder: str | None
+    latents: str
+    outputs: str | None
+    method: Method
+    n_samples: int
+    n_points: int
+    n_latents: int
+    n_outputs: int
+    n_directions: int
+    diameter: Diameter
+    points: tuple[PointStretch, ...]
+    spreads: tuple[Spread, ...]
+    worst: WorstPoint
+    scale: float
+    scaled: float | None
+    deviation: float
+    near: float
+    share_near: float | None
+    coordinates: tuple[float, ...]
+    secants: Secants | None
+    certified: Promise | None
+    promises: tuple[Promise, ...]
+    verdict: str
+    findings: tuple[Finding, ...]
+    provenance: Provenance
+
+    def spread(self, name: str) -> Spread:
+        """Return the summary of ``lipschitz``, ``scaled`` or ``directions``."""
+        for each in self.spreads:
+            if each.name == name:
+                return each
+        message = f"there is no spread {name!r}, only {', '.join(s.name for s in self.spreads)}."
+        raise KeyError(message)
+
+    @property
+    def missed_by_directions(self) -> float | None:
+        """Mean share of Λ - 1 that random directions do not see; None without them."""
+        shares = [
+            1.0 - (point.by_directions - 1.0) / (point.lipschitz - 1.0)
+            for point in self.points
+            if point.by_directions is not None
+            and point.lipschitz is not None
+            and point.lipschitz > 1.0 + 1e-9
+        ]
+        return sum(shares) / len(shares) if shares else None
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the constants, what else is known of the map, promises and coordinates."""
+        tables = [self._constants(), self._facts()]
+        if self.promises:
+            promised = (*self.promises, *((self.certified,) if self.certified else ()))
+            tables.append(promise_table(promised))
+        return tuple(tables)
+
+    def data_table(self) -> Table:
+        """Return one row for every point."""
+        heads = ("row", "largest", "smallest", "lipschitz", "scaled", "by directions", "settled")
+        return Table(
+            title="Every point",
+            columns=tuple(Column(name=name, spec=".6g") for name in heads),
+            rows=tuple(
+                (
+                    point.row,
+                    point.largest,
+                    point.smallest,
+                    point.lipschitz,
+                    point.scaled,
+                    point.by_directions,
+                    "yes" if point.settled else "no",
+                )
+                for point in self.points
+            ),
+        )
+
+    def panels(self) -> tuple[Panel, ...]:
+        """Return the distribution of the constant, the extremes and the latent coordinates."""
+        panels = [self._distribution(), self._extremes()]
+        if len(self.coordinates) > 1:
+            panels.append(self._coordinates())
+        return tuple(panels)
+
+    def _constants(self) -> Table:
+        rows: list[tuple[Cell, ...]] = [
+            (
+                _SAYS[each.name].format(n=self.n_directions),
+                each.mean if each.mean is not None else math.inf,
+                _finite(each.median),
+                _finite(each.q95),
+                _finite(each.worst),
+                each.row,
+            )
+            for each in self.spreads
+        ]
+        subject = self.decoder or f"{self.latents} to {self.outputs}"
+        how = {
+            "dense": "exact singular values",
+            "lanczos": "extreme singular values by Lanczos",
+            "neighbours": f"distances to {self.n_directions} nearest rows",
+        }[self.method]
+        return Table(
+            title=f"{subject}: {self.n_latents} latents, {self.n_outputs} outputs",
+            columns=(
+                Column(name="constant (1 is an isometry)"),
+                Column(name="mean", spec=".4g"),
+                Column(name="median", spec=".4g"),
+                Column(name="95 %", spec=".4g"),
+                Column(name="worst", spec=".4g"),
+                Column(name="at row"),
+            ),
+            rows=tuple(rows),
+            caption=f"{self.n_points} of {self.n_samples} latents; {how}",
+        )
+
+    def _facts(self) -> Table:
+        rows: list[tuple[Cell, ...]] = [
+            ("largest stretch of a direction", max(p.largest for p in self.points)),
+            ("smallest stretch of a direction", min(p.smallest for p in self.points)),
+            ("one scale of the outputs that suits best", self.scale),
+            ("worst constant after that scale", _finite(self.scaled)),
+            ("all stretches are within 1 ±", self.deviation),
+        ]
+        if self.share_near is not None:
+            rows.append((f"share of singular values within 1 ± {self.near:g}", self.share_near))
+        if self.missed_by_directions is not None and self.method != "neighbours":
+            words = f"share of the excess over 1 that {self.n_directions} directions miss"
+            rows.append((words, self.missed_by_directions))
+        if self.secants is not None:
+            seen = self.secants
+            rows += [
+                (f"largest ratio of distances over {seen.n_pairs} pairs", seen.largest),
+                (f"smallest ratio of distances over {seen.n_pairs} pairs", seen.smallest),
+                ("constant of those pairs: the global one is at least", _finite(seen.lipschitz)),
+            ]
+        rows.append(("diameter of the latents", self.diameter.upper))
+        return Table(
+            title="The map in all",
+            columns=(Column(name="what"), Column(name="value", spec=".4g")),
+            rows=tuple(rows),
+        )
+
+    def _distribution(self) -> Panel:
+        exact = sorted(p.lipschitz for p in self.points if p.lipschitz is not None)
+        marks = [_cumulative(_MARKS[self.method], exact, len(self.points))]
+        tried = sorted(p.by_directions for p in self.points if p.by_directions is not None)
+        if tried and self.method != "neighbours":
+            name = f"{self.n_directions} random directions"
+            marks.append(_cumulative(name, tried, len(self.points)))
+        return Panel(
+            title="How bi-Lipschitz is it, and where is it not?",
+            x="bi-Lipschitz constant at a point",
+            y="share of points at most this",
+            marks=tuple(each for each in marks if each.x),
+            x_log=True,
+            caption="1 is an isometry; points with an infinite constant are not drawn.",
+        )
+
+    def _extremes(self) -> Panel:
+        ordered = sorted(
+            self.points, key=lambda p: math.inf if p.lipschitz is None else p.lipschitz
+        )
+        places = tuple(float(place + 1) for place in range(len(ordered)))
+        finite = [(place, p) for place, p in zip(places, ordered, strict=True) if p.smallest > 0]
+        return Panel(
+            title="Stretch and shrink at each point",
+            x="points, from the nearest to an isometry to the farthest",
+            y="factor",
+            marks=(
+                Marks(
+                    name="largest stretch", x=places, y=tuple(point.largest for point in ordered)
+                ),
+                Marks(
+                    name="1 / smallest stretch",
+                    x=tuple(place for place, _ in finite),
+                    y=tuple(1.0 / point.smallest for _, point in finite),
+                ),
+            ),
+            y_log=True,
+        )
+
+    def _coordinates(self) -> Panel:
+        ordered = sorted(self.coordinates, reverse=True)
+        return Panel(
+            title="How far each latent coordinate moves the outputs",
+            x="latent coordinates, from the strongest",
+            y="root mean square stretch",
+            marks=(
+                Marks(
+                    name="stretch",
+                    x=tuple(float(place + 1) for place in range(len(ordered))),
+                    y=tuple(ordered),
+                ),
+            ),
+            caption="A coordinate near zero is ignored by the decoder: nothing can identify it.",
+        )
+
+
+_SAYS = {
+    "lipschitz": "Λ at a point",
+    "scaled": "Λ after the best scale at the point",
+    "directions": "Λ as {n} random directions see it",
+}
+_MARKS = {
+    "dense": "exact",
+    "lanczos": "Lanczos",
+    "neighbours": "nearest rows",
+}
+
+
+def _finite(number: float | None) -> float:
+    return math.inf if number is None else number
+
+
+def _cumulative(name: str, ordered: list[float], count: int) -> Marks:
+    return Marks(
+        name=name,
+        x=tuple(ordered),
+        y=tuple((place + 1) / count for place in range(len(ordered))),
+        kind="line",
+    )

@@ -1,0 +1,73 @@
+"""Networks that are a chain of linear layers and leaky rectifiers, read layer by layer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.load.batches import import_torch
+
+if TYPE_CHECKING:
+    from upto.load.decoders import Float
+
+_SAME = ("Identity", "Dropout", "Flatten", "Unflatten")
+"""Layers that, in evaluation mode, change no distance."""
+
+
+def layer_chain(module: Any) -> tuple[tuple[Float, float], ...] | None:
+    """Return the weights of each linear layer and the leak after it, or None for other networks.
+
+    The leak is 1 where no activation follows, 0 for a plain rectifier.
+
+    Parameters
+    ----------
+    module
+        A torch module in evaluation mode.
+    """
+    torch = import_torch()
+    try:
+        graph = torch.fx.symbolic_trace(module)
+    except Exception:  # noqa: BLE001 - what cannot be traced, for whatever reason, is no chain
+        return None
+    layers: list[tuple[Float, float]] = []
+    before = None
+    for node in graph.graph.nodes:
+        if node.all_input_nodes != ([] if before is None else [before]):
+            return None
+        if node.op not in ("placeholder", "output") and not _follow(torch, graph, node, layers):
+            return None
+        before = node
+    return tuple(layers) or None
+
+
+def _follow(torch: Any, graph: Any, node: Any, layers: list[tuple[Float, float]]) -> bool:
+    """Add one step to the chain; say whether it is a known one."""
+    if node.op == "call_module":
+        layer = graph.get_submodule(node.target)
+        if isinstance(layer, torch.nn.Linear):
+            layers.append((np.asarray(layer.weight.detach().cpu(), dtype=np.float64), 1.0))
+            return True
+        leak = _leak(torch, layer)
+        if leak is None:
+            return type(layer).__name__ in _SAME
+    elif node.op != "call_function":
+        return False
+    elif node.target in (torch.relu, torch.nn.functional.relu):
+        leak = 0.0
+    elif node.target is torch.nn.functional.leaky_relu:
+        given = node.kwargs.get("negative_slope", 0.01)
+        leak = float(node.args[1] if len(node.args) > 1 else given)
+    else:
+        return False
+    if not layers or not 0.0 <= leak <= 1.0:
+        return False
+    weights, already = layers[-1]
+    layers[-1] = weights, already * leak
+    return True
+
+
+def _leak(torch: Any, layer: Any) -> float | None:
+    if isinstance(layer, torch.nn.LeakyReLU):
+        return float(layer.negative_slope)
+    return 0.0 if isinstance(layer, torch.nn.ReLU) else None

@@ -1,0 +1,85 @@
+"""Sources that are independent within a class: the mixtures of Gaussians of paper 004."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.core import InputError, random_stream
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Clusters:
+    """Rows of a Gaussian mixture with the truth about it.
+
+    Parameters
+    ----------
+    rows, labels
+        The rows and the class of each.
+    weights
+        The probability of each class.
+    means, variances
+        One row a class, one column a source; the covariance within a class is diagonal.
+    """
+
+    rows: Float
+    labels: NDArray[np.intp]
+    weights: Float
+    means: Float
+    variances: Float
+
+    @property
+    def excess_kurtosis(self) -> Float:
+        """The excess kurtosis of each source over all classes."""
+        fourth = self.means**4 + 6 * self.means**2 * self.variances + 3 * self.variances**2
+        return np.asarray(self.weights @ fourth - 3)
+
+
+def draw_clusters(
+    n_rows: int, n_sources: int, *, n_classes: int = 3, separation: float = 0.8, seed: int
+) -> Clusters:
+    """Draw a Gaussian mixture whose sources are independent within each class.
+
+    Over all classes every source has mean zero and variance one, in truth. Ratios of the
+    variances of two classes differ between sources, so that the sources are identifiable.
+
+    Parameters
+    ----------
+    n_rows, n_sources, n_classes
+        How many rows, columns and classes.
+    separation
+        The standard deviation of the classes' means, below 1; the rest is within classes.
+    seed
+        The seed.
+
+    Examples
+    --------
+    >>> drawn = draw_clusters(100, 2, n_classes=3, seed=0)
+    >>> (drawn.weights @ (drawn.means**2 + drawn.variances)).round(12).tolist()
+    [1.0, 1.0]
+    """
+    if n_rows < 1 or n_sources < 1 or n_classes < 2:
+        message = (
+            f"{n_rows} rows of {n_sources} sources in {n_classes} classes cannot be drawn: "
+            "ask for at least one row, one source and two classes."
+        )
+        raise InputError(message)
+    if not 0 < separation < 1:
+        message = (
+            f"a separation of {separation:g} is impossible at variance one: take one in (0, 1)."
+        )
+        raise InputError(message)
+    stream = random_stream(seed, "clusters")
+    weights = stream.dirichlet(np.full(n_classes, 5.0))
+    means = stream.normal(size=(n_classes, n_sources))
+    means -= weights @ means
+    means *= separation / np.sqrt(weights @ means**2)
+    variances = np.exp(stream.uniform(-1, 1, size=(n_classes, n_sources)))
+    variances *= (1 - separation**2) / (weights @ variances)
+    labels = stream.choice(n_classes, size=n_rows, p=weights)
+    rows = means[labels] + np.sqrt(variances[labels]) * stream.normal(size=(n_rows, n_sources))
+    return Clusters(rows=rows, labels=labels, weights=weights, means=means, variances=variances)

@@ -1,0 +1,88 @@
+"""Random mixings by name, all with the constant that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from upto.core import InputError
+from upto.simulate.mixings import Mixing, compose, leaky_mixing, linear_mixing, rigid_mixing
+from upto.simulate.warps import ball_inversion, radial_warp, shear_wave, spiral, twist
+
+Maker = Callable[[int, float, float, int], Mixing]
+
+
+def draw_mixing(
+    kind: str,
+    n_in: int,
+    *,
+    lipschitz: float,
+    n_out: int | None = None,
+    radius: float = 1.0,
+    seed: int,
+) -> Mixing:
+    """Draw a mixing whose local bi-Lipschitz constant on a ball is 1 + `lipschitz`, exactly.
+
+    Parameters
+    ----------
+    kind
+        One of `MIXINGS`: ``linear``, ``leaky``, ``radial``, ``twist``, ``spiral``, ``inversion`` or
+        ``wave``. All but ``leaky`` and, at zero, ``spiral`` are smooth; ``radial``, ``twist``,
+        ``spiral`` and ``inversion`` map the ball onto a ball. ``twist``, ``spiral`` and ``wave``
+        need two dimensions.
+    n_in, n_out
+        Widths; more coordinates out are an isometric embedding.
+    lipschitz
+        L, at or above 0.
+    radius
+        The ball about zero on which the constant is valid and attained.
+    seed
+        The seed.
+
+    Examples
+    --------
+    >>> mixing = draw_mixing("twist", 4, lipschitz=0.1, n_out=10, seed=0)
+    >>> mixing.n_out, mixing.lipschitz, mixing.attained, mixing.keeps_balls
+    (10, 0.1, True, True)
+    """
+    if kind not in MIXINGS:
+        message = f"there is no mixing {kind!r}: choose one of {', '.join(MIXINGS)}."
+        raise InputError(message)
+    mixing = MIXINGS[kind](n_in, lipschitz, radius, seed)
+    return compose(mixing, rigid_mixing(n_in, n_out=n_out, seed=seed))
+
+
+def _linear(n: int, lipschitz: float, _: float, seed: int) -> Mixing:
+    _check(lipschitz)
+    values = np.geomspace(1 + lipschitz, 1 / (1 + lipschitz), n)
+    return linear_mixing([1 + lipschitz, *values[1:]], seed=seed)
+
+
+def _leaky(n: int, lipschitz: float, _: float, seed: int) -> Mixing:
+    _check(lipschitz)
+    return leaky_mixing((n, n, n), leak=1 / (1 + lipschitz), seed=seed)
+
+
+def _check(lipschitz: float) -> None:
+    if not (np.isfinite(lipschitz) and lipschitz >= 0):
+        message = f"L = {lipschitz:g} is not a constant: give one at or above 0, 0 an isometry."
+        raise InputError(message)
+
+
+MIXINGS: dict[str, Maker] = {
+    "linear": _linear,
+    "leaky": _leaky,
+    "radial": lambda n, lipschitz, radius, _: radial_warp(n, lipschitz=lipschitz, radius=radius),
+    "twist": lambda n, lipschitz, radius, seed: twist(
+        n, lipschitz=lipschitz, radius=radius, seed=seed
+    ),
+    "spiral": lambda n, lipschitz, _, seed: spiral(n, lipschitz=lipschitz, seed=seed),
+    "inversion": lambda n, lipschitz, radius, seed: ball_inversion(
+        n, lipschitz=lipschitz, radius=radius, seed=seed
+    ),
+    "wave": lambda n, lipschitz, radius, seed: shear_wave(
+        n, lipschitz=lipschitz, radius=radius, seed=seed
+    ),
+}
+"""The mixings that `draw_mixing` knows."""

@@ -1,0 +1,285 @@
+"""Figure 2 of paper 000: the more isometric the decoder, the closer two trainings are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.core import Estimate, InputError, random_stream
+from upto.load.images import Images, read_mnist, read_small_digits
+from upto.studies.leaky_figures import figures
+from upto.studies.leaky_tables import certified, tables
+from upto.studies.outcome import Outcome, Work
+from upto.train import Ensemble, Network, Training, train_ensemble
+from upto.train.curves import FORMS, Curve, correlation, fit_curve, mean_estimate, predicted_shape
+from upto.train.pairs import EXCESSES, Pair, converged_pairs, measure_pairs
+from upto.train.references import linear_autoencoder_error
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings of the study; its ``study.toml`` says what each is."""
+
+    data: str
+    encoder: list[int]
+    leaks: list[float]
+    n_seeds: int
+    epochs: int
+    decay_epochs: int
+    tf32_epochs: int
+    batch_rows: int
+    learning_rate: float
+    patience: int
+    min_improvement: float
+    clip_norm: float
+    reference_leak: float
+    filter_percentile: float
+    n_samples: int
+    n_directions: int
+    n_resamples: int
+    digits: list[int]
+    digit_n_seeds: int
+    digit_epochs: int
+    digit_decay_epochs: int
+    digit_tf32_epochs: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Trained:
+    """Pairs that were trained alike, and what they show together.
+
+    Parameters
+    ----------
+    pairs, kept
+        All pairs, and those that converged.
+    optima
+        The least error of a linear autoencoder on what each pair saw.
+    epochs
+        Of each pair, the longer of its two trainings.
+    worst_defect
+        The furthest any layer ever was from orthogonal.
+    curves
+        The fits to the kept pairs, by what L is and by form.
+    correlations
+        Of the error with √(2L+L²) over the kept pairs, by what L is.
+    """
+
+    pairs: list[Pair]
+    kept: list[Pair]
+    optima: list[float]
+    epochs: list[int]
+    worst_defect: float
+    curves: dict[str, list[Curve]]
+    correlations: dict[str, Estimate]
+
+
+def run(settings: Settings, work: Work) -> Outcome:
+    """Train pairs of orthogonal autoencoders with several leaks and compare their codes."""
+    images = _images(settings, work)
+    together = _together(settings, work, images)
+    by_digit = _by_digit(settings, work, images) if settings.digit_n_seeds else None
+    measured = _measured(settings, together)
+    if by_digit is not None:
+        measured |= {f"digits {key}": each for key, each in _measured(settings, by_digit).items()}
+    relation = measured["correlation"]
+    return Outcome(
+        measured=measured,
+        says=(
+            f"error and √(2L+L²) correlate at {relation:.2f} over {len(together.kept)} pairs of "
+            f"autoencoders of {images.name}, and at leak 1 two trainings differ by "
+            f"{measured['error at leak 1'].value:.1g} of the diameter"
+        ),
+        tables=tables(settings, together, by_digit),
+        panels=figures(settings, together, by_digit),
+        device=_device(work.device),
+    )
+
+
+def _images(settings: Settings, work: Work) -> Images:
+    readers = {"mnist": lambda: read_mnist(work.data), "digits": read_small_digits}
+    if settings.data not in readers:
+        message = f"there are no images {settings.data!r}: choose mnist or digits."
+        raise InputError(message)
+    return readers[settings.data]()
+
+
+def _training(settings: Settings, epochs: int, decay_epochs: int, tf32_epochs: int) -> Training:
+    return Training(
+        epochs=epochs,
+        decay_epochs=decay_epochs,
+        tf32_epochs=tf32_epochs,
+        batch_rows=settings.batch_rows,
+        learning_rate=settings.learning_rate,
+        patience=settings.patience,
+        min_improvement=settings.min_improvement,
+        clip_norm=settings.clip_norm,
+    )
+
+
+def _train(
+    settings: Settings,
+    work: Work,
+    images: Images,
+    name: str,
+    leaks: list[float],
+    training: Training,
+    subsets: list[NDArray[np.intp]] | None = None,
+) -> Ensemble:
+    seeds = random_stream(work.seed, "members", name).integers(2**31, size=len(leaks))
+    return train_ensemble(
+        Network.autoencoder(settings.encoder, orthogonal=True, bias=False),
+        images.rows,
+        seeds=seeds.tolist(),
+        leaks=leaks,
+        subsets=subsets,
+        training=training,
+        device=work.device,
+        checkpoint=work.folder / f"{name}.safetensors",
+        resume=work.resume,
+        progress=work.progress,
+    )
+
+
+def _together(settings: Settings, work: Work, images: Images) -> Trained:
+    leaks = np.repeat(settings.leaks, 2 * settings.n_seeds).tolist()
+    training = _training(settings, settings.epochs, settings.decay_epochs, settings.tf32_epochs)
+    ensemble = _train(settings, work, images, "all-images", leaks, training)
+    pairs = measure_pairs(
+        ensemble,
+        images.rows,
+        images.held_rows,
+        n_samples=settings.n_samples,
+        n_directions=settings.n_directions,
+        seed=work.seed,
+    )
+    optimum = linear_autoencoder_error(images.rows, settings.encoder[-1])
+    return _summarised(settings, work, ensemble, pairs, [optimum] * len(pairs))
+
+
+def _by_digit(settings: Settings, work: Work, images: Images) -> Trained:
+    n_members = 2 * settings.digit_n_seeds * len(settings.leaks)
+    leaks = np.repeat(settings.leaks, 2 * settings.digit_n_seeds).tolist()
+    shown = [np.flatnonzero(images.labels == digit) for digit in settings.digits]
+    ensemble = _train(
+        settings,
+        work,
+        images,
+        "by-digit",
+        leaks * len(settings.digits),
+        _training(
+            settings,
+            settings.digit_epochs,
+            settings.digit_decay_epochs,
+            settings.digit_tf32_epochs,
+        ),
+        [rows for rows in shown for _ in range(n_members)],
+    )
+    pairs, optima = [], []
+    for number, (digit, rows) in enumerate(zip(settings.digits, shown, strict=True)):
+        members = np.arange(number * n_members, (number + 1) * n_members)
+        found = measure_pairs(
+            ensemble.select(members),
+            images.rows[rows],
+            images.held_rows[images.held_labels == digit],
+            n_samples=settings.n_samples,
+            n_directions=settings.n_directions,
+            seed=work.seed,
+            about=f"digit {digit}",
+        )
+        pairs += found
+        optima += [linear_autoencoder_error(images.rows[rows], settings.encoder[-1])] * len(found)
+    return _summarised(settings, work, ensemble, pairs, optima)
+
+
+def _summarised(
+    settings: Settings, work: Work, ensemble: Ensemble, pairs: list[Pair], optima: list[float]
+) -> Trained:
+    kept = converged_pairs(
+        pairs, reference_leak=settings.reference_leak, percentile=settings.filter_percentile
+    )
+    error = np.array([pair.errors.relative for pair in kept])
+    again = {"n_resamples": settings.n_resamples, "seed": work.seed}
+    excesses = {
+        name: np.array([pair.excess(**variant) for pair in kept])
+        for name, variant in EXCESSES.items()
+    }
+    return Trained(
+        pairs=pairs,
+        kept=kept,
+        optima=optima,
+        epochs=ensemble.epochs.reshape(-1, 2).max(axis=1).tolist(),
+        worst_defect=float(max(ensemble.worst_defect.max(), ensemble.orthogonality().max())),
+        curves={
+            name: [fit_curve(form, excess, error, **again) for form in FORMS]
+            for name, excess in excesses.items()
+        },
+        correlations={
+            name: correlation(
+                predicted_shape(excess), error, n_resamples=settings.n_resamples, seed=work.seed
+            )
+            for name, excess in excesses.items()
+        },
+    )
+
+
+def _measured(settings: Settings, trained: Trained) -> dict[str, Estimate]:
+    again = {"n_resamples": settings.n_resamples, "seed": 0}
+    pairs, kept = trained.pairs, trained.kept
+    relation = trained.correlations["mean L, exact"]
+    error = np.array([pair.errors.relative for pair in kept])
+    leaks = np.array([pair.leak for pair in kept])
+    measured = {
+        "correlation": relation,
+        "correlation of the paper's estimate": trained.correlations["mean L, ten directions"],
+        "R² of the curve": trained.curves["mean L, exact"][0].r_squared,
+        "order of the leaks": correlation(
+            leaks, error, ranks=True, n_resamples=settings.n_resamples, seed=0
+        ),
+        "removed pairs": Estimate(value=float(len(pairs) - len(kept))),
+        "orthogonality": Estimate(value=trained.worst_defect),
+        # At leak 1 it promises zero to two optima: what is left there is how well they were found.
+        "broken promises": Estimate(
+            value=float(sum(each.breaks_promise for each in pairs if each.leak < 1))
+        ),
+        "held-out over in-sample error": mean_estimate(
+            np.array([each.errors.held_relative / each.errors.relative for each in pairs]), **again
+        ),
+    }
+    if relation.low is not None:
+        measured["lower end of the correlation"] = Estimate(value=relation.low)
+    nonlinear = [each for each in pairs if each.leak < 1]
+    if nonlinear:
+        shares = [
+            each.excess(exact=False, worst=False) / each.excess(exact=True, worst=False)
+            for each in nonlinear
+        ]
+        measured["ten directions over exact"] = mean_estimate(np.array(shares), **again)
+        measured["share of the certified bound"] = Estimate(
+            value=max(
+                float(each.stretches.exact.max()) / certified(settings, each.leak)
+                for each in nonlinear
+            )
+        )
+    linear = [(each, optimum) for each, optimum in zip(pairs, trained.optima, strict=True)]
+    linear = [(each, optimum) for each, optimum in linear if each.leak == 1]
+    if linear:
+        floor = np.array([each.errors.relative for each, _ in linear])
+        gaps = [max(each.reconstruction) / optimum - 1 for each, optimum in linear]
+        measured["error at leak 1"] = mean_estimate(floor, **again)
+        measured["excess over PCA at leak 1"] = Estimate(value=max(gaps))
+    return measured
+
+
+def _device(device: str) -> str:
+    import torch
+
+    if torch.device(device).type == "cuda":
+        return str(torch.cuda.get_device_name(device))
+    return f"{device}, {torch.get_num_threads()} threads"

@@ -1,0 +1,219 @@
+"""What can be checked of the assumptions F1 to F4 on a network with (leaky) ReLUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.core import InputError, random_stream
+from upto.theory.hierarchy import Assumption
+from upto.theory.piecewise import certify_injective, column_rank
+from upto.theory.segments import scalar_preimages
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from upto.theory.piecewise import PiecewiseNetwork
+
+Float = NDArray[np.float64]
+
+_SAME = 1e-9
+"""Images closer than this, in units of their size, are one; latents further apart are two."""
+_APART = 1e-6
+_HALVINGS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Preimages:
+    """What a search for second preimages of f(z) found at some latents z.
+
+    Parameters
+    ----------
+    n_points
+        Number of latents.
+    n_pieces
+        Number of affine pieces they lie in; only these were searched.
+    n_deficient
+        Latents at which f is constant along some direction.
+    n_shared
+        Of the others, those whose image has a further preimage.
+    example
+        Two latents with one image, the furthest apart found; None where there are none.
+    """
+
+    n_points: int
+    n_pieces: int
+    n_deficient: int
+    n_shared: int
+    example: tuple[Float, Float] | None
+
+
+def check_decoder(
+    network: PiecewiseNetwork,
+    latents: ArrayLike | None = None,
+    *,
+    n_points: int = 256,
+    seed: int = 0,
+) -> tuple[Assumption, ...]:
+    """Assumption F1 to F4 and continuity on a network.
+
+    F1 and continuity hold by construction. Injectivity is decided from the weights where they can
+    decide; a latent of one coordinate is decided exactly, piece by piece. Elsewhere second
+    preimages are searched for: one that is found refutes, none found proves nothing.
+
+    Parameters
+    ----------
+    network
+        The decoder.
+    latents
+        Points at which to look, one a row, drawn from a law with a density such as the fitted
+        mixture: what is then found at one of them holds on a set of positive measure. By default
+        `n_points` standard normal ones.
+    n_points
+        How many to draw.
+    seed
+        Seed of the draw.
+
+    Returns
+    -------
+    The checks of F1, F2, F3, F4 and continuity.
+    """
+    kind = "leaky ReLUs" if network.leak else "ReLUs"
+    always = f"affine layers and {kind}, by construction"
+    injective, reason = certify_injective(network)
+    if injective:
+        weak, observable, full = (
+            Assumption(name=name, holds=True, evidence=reason) for name in ("F2", "F3", "F4")
+        )
+    elif injective is False:
+        # Every piece forgets a direction, so no image point of a piece has one preimage.
+        evidence = f"{reason}, so preimages are infinite"
+        weak, observable, full = (
+            Assumption(name=name, holds=False, evidence=evidence) for name in ("F2", "F3", "F4")
+        )
+    elif network.n_inputs == 1:
+        weak, observable, full = _scalar_checks(network)
+    else:
+        if latents is None:
+            latents = random_stream(seed, "latents").normal(size=(n_points, network.n_inputs))
+        weak, observable, full = _searched_checks(find_preimages(network, latents), reason)
+    return (
+        Assumption(name="F1", holds=True, evidence=always),
+        weak,
+        observable,
+        full,
+        Assumption(name="continuous", holds=True, evidence=always),
+    )
+
+
+def find_preimages(network: PiecewiseNetwork, latents: ArrayLike) -> Preimages:
+    """Search every piece that some latent lies in for further preimages of every f(z).
+
+    A piece with matrix A and offset a has the one candidate A⁺(f(z) - a); it is a preimage if the
+    network maps it to f(z). Where f is constant along a direction, a step along it is one.
+
+    Parameters
+    ----------
+    network
+        The decoder.
+    latents
+        Points at which to look, one a row.
+    """
+    points = np.asarray(latents, dtype=np.float64)
+    width = network.n_inputs
+    if points.ndim != 2 or points.shape[1] != width or not len(points):
+        message = f"latents of shape {points.shape} do not fit {width} inputs: give n×{width}."
+        raise InputError(message)
+    images = network(points)
+    size = float(np.abs(images).max()) or 1.0
+    patterns, owner = np.unique(network.pattern(points), axis=0, return_inverse=True)
+    owner = owner.ravel()
+    deficient = np.zeros(len(points), dtype=bool)
+    shared = np.zeros(len(points), dtype=bool)
+    furthest, example = 0.0, None
+    for number, pattern in enumerate(patterns):
+        linear, offset = network.piece(pattern)
+        if column_rank(linear) < width:
+            deficient |= owner == number
+            sources = np.flatnonzero(owner == number)
+            candidates = _step_unseen(network, linear, points[sources])
+        else:
+            sources = np.flatnonzero(owner != number)
+            candidates = (images[sources] - offset) @ np.linalg.pinv(linear).T
+        same = np.abs(network(candidates) - images[sources]).max(axis=1) <= _SAME * size
+        away = np.linalg.norm(candidates - points[sources], axis=1)
+        apart = away > _APART * (1.0 + np.linalg.norm(points[sources], axis=1))
+        hits = np.flatnonzero(same & apart)
+        shared[sources[hits]] = True
+        if len(hits) and away[hits].max() > furthest:
+            best = hits[np.argmax(away[hits])]
+            furthest = float(away[best])
+            example = points[sources[best]], candidates[best]
+    return Preimages(
+        n_points=len(points),
+        n_pieces=len(patterns),
+        n_deficient=int(deficient.sum()),
+        n_shared=int(np.sum(shared & ~deficient)),
+        example=example,
+    )
+
+
+def _step_unseen(network: PiecewiseNetwork, linear: Float, points: Float) -> Float:
+    """Move points along a direction their piece forgets, as far as they stay in it."""
+    direction = np.linalg.svd(linear)[2][-1]
+    here = network.pattern(points)
+    moved = points.copy()
+    waiting = np.ones(len(points), dtype=bool)
+    for halving in range(_HALVINGS):
+        candidates = points + direction * 2.0**-halving
+        arrived = waiting & (network.pattern(candidates) == here).all(axis=1)
+        moved[arrived] = candidates[arrived]
+        waiting &= ~arrived
+    return moved
+
+
+def _searched_checks(found: Preimages, reason: str) -> tuple[Assumption, Assumption, Assumption]:
+    total, pieces = found.n_points, found.n_pieces
+    single = total - found.n_deficient - found.n_shared
+    searched = f"{pieces} affine pieces seen from {total} latents"
+    weak = (
+        f"evidence only: {single} of {total} images have no second preimage in {searched}, and f "
+        f"forgets a direction at {found.n_deficient}"
+    )
+    observable = f"evidence only: no overlap of images found in {searched}"
+    if found.n_shared:
+        observable = f"{found.n_shared} of {total} images have a second preimage in {searched}"
+    full = f"evidence only: no second preimage found in {searched}; {reason}"
+    if found.example is not None:
+        first, second = (np.array2string(each[:4], precision=4) for each in found.example)
+        more = " (first 4 coordinates)" if len(found.example[0]) > 4 else ""
+        full = f"latents {first} and {second}{more} have one image"
+    elif found.n_deficient:
+        full = f"f forgets a direction at {found.n_deficient} of {total} latents"
+    refuted = found.example is not None or found.n_deficient > 0
+    return (
+        Assumption(name="F2", holds=None, evidence=weak),
+        Assumption(name="F3", holds=False if found.n_shared else None, evidence=observable),
+        Assumption(name="F4", holds=False if refuted else None, evidence=full),
+    )
+
+
+def _scalar_checks(network: PiecewiseNetwork) -> tuple[Assumption, Assumption, Assumption]:
+    found = scalar_preimages(network)
+    pieces = f"decided on all {found.n_pieces} pieces of a scalar latent"
+    weak = f"{pieces}: with a stretch of single preimages {found.n_single}"
+    observable = f"{pieces}: pairs that overlap {found.n_overlapping}, flat pieces {found.n_flat}"
+    full = f"{observable}, pairs that meet in a point {found.n_crossing}"
+    injective = found.n_overlapping == found.n_crossing == found.n_flat == 0
+    return (
+        Assumption(name="F2", holds=found.n_single > 0, evidence=weak),
+        Assumption(
+            name="F3",
+            holds=found.n_overlapping == 0 and found.n_flat < found.n_pieces,
+            evidence=observable,
+        ),
+        Assumption(name="F4", holds=injective, evidence=full),
+    )

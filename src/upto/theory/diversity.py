@@ -1,0 +1,304 @@
+"""Whether a head has difference vectors enough to identify the representation below it.
+
+A softmax over classes y with log-odds ``(g(a) - g(b)) · f(x)`` sees f only through differences of
+the class vectors g. If M of them are linearly independent, where M is the width of f, two models
+with the same probabilities have representations that differ by one invertible matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from upto.core import InputError, finite_or_none
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+Float = NDArray[np.float64]
+
+ILL_CONDITIONED = 1e8
+"""Condition numbers above this leave less than half of the digits of double precision."""
+
+_BLOCK = 64
+_SHORTLIST = 4 * _BLOCK
+_ROWS = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeadDiversity:
+    """What the class vectors of a head span.
+
+    Parameters
+    ----------
+    n_classes, width
+        Number of classes that occur, K, and of coordinates, M.
+    rank
+        Rank of the centred class vectors: how many independent differences there are.
+    singular_values
+        The M singular values of the centred class vectors, the largest first; zero beyond K - 1.
+    condition
+        The largest over the smallest; None where the rank is below M.
+    smallest_variance
+        The largest c with Cov[g(y)] ≥ c I for y drawn by the frequencies.
+    rounding
+        What rounding to the number type of the head can do to a singular value.
+    base, chosen
+        A class y0 and M others such that the differences ``g(y) - g(y0)`` are independent and
+        about as well conditioned as those of any choice; `chosen` is empty where there are none.
+    differences_condition
+        Condition number κ of the matrix L of those differences; None where there is none.
+    """
+
+    n_classes: int
+    width: int
+    rank: int
+    singular_values: Float
+    condition: float | None
+    smallest_variance: float
+    rounding: float
+    base: int
+    chosen: NDArray[np.intp]
+    differences_condition: float | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether M independent differences exist."""
+        return self.rank == self.width
+
+    @property
+    def is_ill_conditioned(self) -> bool:
+        """Whether they exist by a margin so small that noise, or rounding, may have made it."""
+        if not self.holds:
+            return False
+        worst = max(self.condition or 0.0, self.differences_condition or 0.0)
+        smallest = float(self.singular_values[-1])
+        return worst > ILL_CONDITIONED or smallest <= self.rounding
+
+
+def head_diversity(head: ArrayLike, *, frequencies: ArrayLike | None = None) -> HeadDiversity:
+    """Check the diversity condition of linear identifiability on the class vectors of a head.
+
+    Parameters
+    ----------
+    head
+        K×M class, token or context vectors g(y), one row a class. A bias is not part of it.
+    frequencies
+        How often each class occurs; equal by default. Classes that never occur are left out,
+        since no data tell their vectors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> head = np.random.default_rng(0).normal(size=(10, 4))
+    >>> head_diversity(head).holds
+    True
+    >>> head_diversity(head[:4]).holds
+    False
+    """
+    vectors = as_head(head)
+    shares = as_frequencies(frequencies, len(vectors))
+    occurring = np.flatnonzero(shares)
+    kept = vectors if len(occurring) == len(vectors) else vectors[occurring]
+    n_classes, width = kept.shape
+    values, rank = _centred_values(kept)
+    if frequencies is None:
+        variance = values[-1] ** 2 / n_classes
+    else:
+        weighted = scipy.linalg.svdvals(centred_triangle([kept], shares[occurring]))
+        variance = weighted[-1] ** 2 if rank == width else 0.0
+    base, chosen = 0, np.empty(0, dtype=np.intp)
+    between = None
+    if rank == width:
+        base, chosen = independent_differences(kept)
+        between = _condition(scipy.linalg.svdvals(_as_float(kept[chosen]) - _as_float(kept[base])))
+    return HeadDiversity(
+        n_classes=n_classes,
+        width=width,
+        rank=rank,
+        singular_values=values,
+        condition=_condition(values) if rank == width else None,
+        smallest_variance=float(variance),
+        rounding=_rounding(kept),
+        base=int(occurring[base]),
+        chosen=occurring[chosen],
+        differences_condition=between,
+    )
+
+
+def centred_rank(rows: ArrayLike) -> int:
+    """Return how many directions rows vary in.
+
+    For representations f(x), one a row, this is the second and weaker condition: with M directions
+    the class vectors are determined as well, up to the inverse of the map and one constant vector.
+
+    Parameters
+    ----------
+    rows
+        One row a class or a sample.
+    """
+    return _centred_values(as_head(rows, "the run"))[1]
+
+
+def independent_differences(head: Any) -> tuple[int, NDArray[np.intp]]:
+    """Choose a class y0 and M others whose differences from it are well conditioned.
+
+    y0 is the class nearest to the mean, so that differences from it are nearly the centred class
+    vectors themselves. The others are found by pivoted QR in blocks, so that the work over all K
+    classes is M/64 matrix products and no difference but the shortlisted ones is formed: each
+    class taken is at least half as far from the span of those before it as any other class is.
+
+    Parameters
+    ----------
+    head
+        K×M class vectors whose centred rank is M.
+    """
+    vectors = as_head(head)
+    n_classes, width = vectors.shape
+    away = np.subtract(vectors, _mean(vectors), dtype=np.float64)
+    base = int(np.argmin(_squared_norms(away)))
+    away -= away[base].copy()
+    left = _squared_norms(away)
+    left[base] = -1.0
+    basis = np.empty((width, width))
+    chosen: list[int] = []
+    while len(chosen) < width:
+        found = len(chosen)
+        size = min(_SHORTLIST, n_classes - 1 - found)
+        shortlist = np.argpartition(left, n_classes - size)[n_classes - size :]
+        outside = np.delete(left, shortlist).max(initial=0.0)
+        spanned = basis[:, :found]
+        listed = away[shortlist].T
+        listed -= spanned @ (spanned.T @ listed)
+        directions, triangle, order = scipy.linalg.qr(
+            listed, mode="economic", pivoting=True, check_finite=False
+        )
+        far = np.diag(triangle) ** 2 >= 0.25 * outside
+        count = min(_BLOCK, width - found, max(1, int(np.argmin(np.append(far, False)))))
+        fresh = directions[:, :count]
+        fresh = np.linalg.qr(fresh - spanned @ (spanned.T @ fresh))[0]
+        basis[:, found : found + count] = fresh
+        chosen += [int(each) for each in shortlist[order[:count]]]
+        left = np.maximum(left - _squared_norms(away @ fresh), 0.0)
+        left[[base, *chosen]] = -1.0
+    return base, np.array(chosen, dtype=np.intp)
+
+
+def centred_triangle(columns: Sequence[Any], shares: Float | None = None) -> Float:
+    """Return R of the QR factorisation of centred rows, block by block.
+
+    Its singular values are those of the centred rows. Forming their covariance instead would
+    square the condition number.
+
+    Parameters
+    ----------
+    columns
+        Matrices with one row a class, set side by side.
+    shares
+        A weight for each row, summing to one: rows are centred at the weighted mean and scaled by
+        the roots of their weights.
+    """
+    n_rows, width = len(columns[0]), sum(each.shape[1] for each in columns)
+    means = [_mean(each, shares) for each in columns]
+    triangle = np.empty((0, width))
+    length = max(4 * width, _ROWS)
+    for start in range(0, n_rows, length):
+        part = slice(start, start + length)
+        block = np.hstack(
+            [_as_float(each[part]) - mean for each, mean in zip(columns, means, strict=True)]
+        )
+        if shares is not None:
+            block *= np.sqrt(shares[part])[:, None]
+        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, block]), mode="r"))
+    return triangle
+
+
+def as_head(head: ArrayLike, name: str = "the head") -> NDArray[Any]:
+    """Return class vectors as a matrix of finite real numbers in the type they have."""
+    vectors = np.asarray(head)
+    if vectors.ndim != 2 or 0 in vectors.shape or vectors.dtype.kind not in "fiub":
+        message = (
+            f"{name} has shape {vectors.shape} and type {vectors.dtype}: give K×M real numbers, "
+            "one row for each class."
+        )
+        raise InputError(message)
+    if not np.isfinite(vectors).all():
+        message = f"{name} has values that are not finite: give numbers."
+        raise InputError(message)
+    return vectors
+
+
+def as_frequencies(frequencies: ArrayLike | None, n_classes: int) -> Float:
+    """Return the share of each class, equal ones where nothing is known."""
+    if frequencies is None:
+        return np.full(n_classes, 1.0 / n_classes)
+    counts = np.asarray(frequencies, dtype=np.float64)
+    if counts.shape != (n_classes,):
+        message = (
+            f"frequencies of shape {counts.shape} do not fit {n_classes} classes: give one number "
+            "for each class."
+        )
+        raise InputError(message)
+    if not np.isfinite(counts).all() or counts.min() < 0 or np.sum(counts > 0) < 2:
+        message = (
+            f"{int(np.sum(counts > 0))} of {n_classes} frequencies are positive and the smallest "
+            f"is {counts.min():g}: give counts of which two are positive and none is negative."
+        )
+        raise InputError(message)
+    shares: Float = counts / counts.sum()
+    return shares
+
+
+def _centred_values(rows: NDArray[Any]) -> tuple[Float, int]:
+    n_rows, width = rows.shape
+    values = np.zeros(width)
+    found = scipy.linalg.svdvals(centred_triangle([rows]))
+    # Centring leaves one direction less than there are rows; what is beyond is rounding.
+    kept = min(n_rows - 1, width)
+    values[:kept] = found[:kept]
+    tolerance = values[0] * max(n_rows, width) * np.finfo(np.float64).eps
+    return values, int(np.sum(values > tolerance))
+
+
+def _as_float(values: Any) -> Float:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _mean(vectors: Any, shares: Float | None = None) -> Float:
+    if shares is None:
+        return np.asarray(np.mean(vectors, axis=0, dtype=np.float64), dtype=np.float64)
+    weights = np.split(shares, range(_ROWS, len(shares), _ROWS))
+    return np.asarray(
+        sum(
+            weight @ _as_float(part) for weight, part in zip(weights, _blocks(vectors), strict=True)
+        )
+    )
+
+
+def _squared_norms(rows: Float) -> Float:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def _blocks(vectors: Any) -> list[Any]:
+    return [vectors[start : start + _ROWS] for start in range(0, len(vectors), _ROWS)]
+
+
+def _condition(values: Float) -> float | None:
+    if values[-1] == 0:
+        return None
+    return finite_or_none(float(values[0] / values[-1]))
+
+
+def _rounding(vectors: NDArray[Any]) -> float:
+    if vectors.dtype.kind != "f":
+        return 0.0
+    # Singular values move by at most the norm of a perturbation.
+    squares = sum(float(np.sum(_as_float(part) ** 2)) for part in _blocks(vectors))
+    return 0.5 * float(np.finfo(vectors.dtype).eps) * math.sqrt(squares)

@@ -1,0 +1,256 @@
+"""The map between two representations that their heads alone determine.
+
+Two models of the same classes have ``C f + β = log p`` up to a constant in y, where the rows of C
+are centred class vectors and β are centred biases. If their log-probabilities differ by δ, then
+
+    C' f' + β' = C* f* + β* + δ
+
+and, as soon as C' has full rank M, ``f' = A f* + b + C'⁺ δ`` with A = C'⁺ C* and b = C'⁺ (β* - β').
+Nothing else is assumed: equal probabilities (δ = 0) make the representations equal up to A and b,
+and log-probabilities within η leave them within ‖C'⁺‖ ‖δ‖. Without biases b = 0 and the map is
+linear; with them it is affine, and K ≥ M + 1 classes still suffice: the bias need not be treated as
+a further coordinate, which would ask for one class more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from upto.core import Constant, Group, InputError, Promise, finite_or_none
+from upto.theory.diversity import (
+    as_frequencies,
+    as_head,
+    centred_rank,
+    centred_triangle,
+    independent_differences,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+Float = NDArray[np.float64]
+
+Method = Literal["least-squares", "pairs"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeadMap:
+    """The map ``f' = A f* + b`` from a first to a second representation.
+
+    Parameters
+    ----------
+    matrix, shift
+        A (M×M) and b (M); b is zero for heads without biases.
+    method
+        Whether all classes were used, or M differences as in the proof of the theorem.
+    condition
+        Condition number of A; None where A is not invertible, as when the first head lacks
+        diversity.
+    spread
+        Smallest singular value of what was inverted: of the root of the covariance of the second
+        head's class vectors, or of L'.
+    amplification
+        How much larger the error of the representation can be than that of the log-probabilities.
+    head_error
+        How far the second head is from ``A⁻ᵀ g* + const``: the norm of the difference after A,
+        over that of the first head; zero for models with the same probabilities.
+    bias_error
+        Root mean square of what the biases differ by after the same map.
+    """
+
+    matrix: Float
+    shift: Float
+    method: Method
+    condition: float | None
+    spread: float
+    amplification: float
+    head_error: float
+    bias_error: float
+
+    def apply(self, features: ArrayLike) -> Float:
+        """Map representations of the first model, one a row, to the second's."""
+        rows = np.asarray(features, dtype=np.float64)
+        return np.asarray(rows @ self.matrix.T + self.shift, dtype=np.float64)
+
+    def apply_to_head(self, head: ArrayLike) -> Float:
+        """Map class vectors of the first model to the second's, up to one constant vector.
+
+        Raises
+        ------
+        InputError
+            If A is not invertible.
+        """
+        if self.condition is None:
+            message = (
+                f"the {len(self.matrix)}×{len(self.matrix)} map is not invertible, so class "
+                "vectors cannot follow it: the first head lacks diversity."
+            )
+            raise InputError(message)
+        vectors = np.asarray(head, dtype=np.float64)
+        return np.asarray(np.linalg.solve(self.matrix.T, vectors.T).T, dtype=np.float64)
+
+    def promise(self, log_error: float, *, reach: float | None = None) -> Promise:
+        """Bound how far the second representation is from the mapped first one.
+
+        Parameters
+        ----------
+        log_error
+            The largest |log p'(y|x) - log p*(y|x)| over classes, η.
+        reach
+            The largest norm of f' about its mean, if known: what holds without the theorem.
+
+        Raises
+        ------
+        InputError
+            If the error is not a number of at least zero.
+        """
+        if not log_error >= 0:
+            message = f"an error of {log_error:g} in log-probabilities: give zero or more."
+            raise InputError(message)
+        width = len(self.matrix)
+        pairs = self.method == "pairs"
+        meaning = (
+            "smallest singular value of the differences L'"
+            if pairs
+            else "root of the smallest eigenvalue of the covariance of g'(y)"
+        )
+        constants = [
+            Constant(
+                symbol="η",
+                value=finite_or_none(log_error),
+                meaning="largest error of a log-probability",
+            ),
+            Constant(symbol="σ", value=self.spread, meaning=meaning),
+            Constant(symbol="M", value=float(width), meaning="width of the representations"),
+        ]
+        return Promise(
+            statement="Linear identifiability with noise (ours, after Roeder et al. 2021)",
+            claim=(
+                f"‖f'(x) − A f*(x) − b‖ ≤ {'2 η √M / σ' if pairs else 'η / σ'} wherever "
+                "log-probabilities differ by at most η"
+            ),
+            up_to=Group.AFFINE,
+            value=finite_or_none(self.amplification * log_error),
+            ceiling=reach,
+            constants=tuple(constants),
+            condition=f"the second head has {width} independent differences: σ = {self.spread:.3g}",
+            holds=True,
+        )
+
+
+def linear_map_between(
+    first_head: ArrayLike,
+    second_head: ArrayLike,
+    *,
+    first_bias: ArrayLike | None = None,
+    second_bias: ArrayLike | None = None,
+    frequencies: ArrayLike | None = None,
+    method: Method = "least-squares",
+) -> HeadMap:
+    """Return the map ``f' = A f* + b`` between the representations below two heads.
+
+    Parameters
+    ----------
+    first_head, second_head
+        K×M class vectors g* and g', one row a class, the classes in one order.
+    first_bias, second_bias
+        One number a class; heads without one have none.
+    frequencies
+        A weight for each class in the least squares; equal by default.
+    method
+        ``"least-squares"`` uses all classes; ``"pairs"`` is A = (L* L'⁻¹)ᵀ of the proof, with M
+        differences chosen from the second head. They agree where the probabilities do; with noise
+        the first is the better one.
+
+    Raises
+    ------
+    InputError
+        If the heads do not fit each other or the second one lacks diversity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> head, turn = rng.normal(size=(10, 3)), rng.normal(size=(3, 3))
+    >>> found = linear_map_between(head, head @ np.linalg.inv(turn))
+    >>> bool(np.allclose(found.matrix, turn))
+    True
+    """
+    first, second = as_head(first_head, "the first head"), as_head(second_head, "the second head")
+    if first.shape != second.shape:
+        message = (
+            f"heads of shape {first.shape} and {second.shape} have no map between them: give the "
+            "same classes and the same width."
+        )
+        raise InputError(message)
+    if method not in ("least-squares", "pairs"):
+        message = f"{method!r} is neither 'least-squares' nor 'pairs'."
+        raise InputError(message)
+    n_classes, width = first.shape
+    shares = as_frequencies(frequencies, n_classes)
+    occurring = np.flatnonzero(shares)
+    # The first head's biases less the second's: what the shift makes up for.
+    biases = _bias(first_bias, n_classes) - _bias(second_bias, n_classes)
+    first, second, biases = first[occurring], second[occurring], biases[occurring]
+    rank = centred_rank(second)
+    if rank < width:
+        message = (
+            f"the second head has {rank} independent differences among {len(second)} classes and "
+            f"needs {width}: its representation is not determined by its probabilities."
+        )
+        raise InputError(message)
+    # One factorisation of [C' C* β* - β'] solves the least squares and holds its residual.
+    triangle = centred_triangle([second, first, biases[:, None]], shares[occurring])
+    if method == "pairs":
+        matrix, shift, spread = _from_pairs(first, second, biases)
+        amplification = 2 * np.sqrt(width) / spread
+    else:
+        square = triangle[:width, :width]
+        solved = scipy.linalg.solve_triangular(square, triangle[:width, width:])
+        matrix, shift = solved[:, :width], solved[:, width]
+        spread = float(scipy.linalg.svdvals(square)[-1])
+        amplification = 1 / spread
+    # R [A; -1] has the norm of C' A - C*, whichever way A was found.
+    left = triangle[:, :width] @ matrix - triangle[:, width : 2 * width]
+    left_bias = triangle[:, :width] @ shift - triangle[:, 2 * width]
+    scale = float(np.linalg.norm(triangle[:, width : 2 * width]))
+    values = scipy.linalg.svdvals(matrix)
+    singular = values[-1] <= values[0] * width * np.finfo(np.float64).eps
+    return HeadMap(
+        matrix=matrix,
+        shift=shift,
+        method=method,
+        condition=None if singular else float(values[0] / values[-1]),
+        spread=spread,
+        amplification=float(amplification),
+        head_error=float(np.linalg.norm(left)) / scale if scale else 0.0,
+        bias_error=float(np.linalg.norm(left_bias)),
+    )
+
+
+def _from_pairs(first: Any, second: Any, biases: Float) -> tuple[Float, Float, float]:
+    base, chosen = independent_differences(second)
+    # One row a pair: these are L'ᵀ and L*ᵀ of the paper.
+    ours = np.asarray(second[chosen], dtype=np.float64) - second[base]
+    theirs = np.asarray(first[chosen], dtype=np.float64) - first[base]
+    matrix = np.linalg.solve(ours, theirs)
+    shift = np.linalg.solve(ours, biases[chosen] - biases[base])
+    return matrix, shift, float(scipy.linalg.svdvals(ours)[-1])
+
+
+def _bias(bias: ArrayLike | None, n_classes: int) -> Float:
+    if bias is None:
+        return np.zeros(n_classes)
+    values = np.asarray(bias, dtype=np.float64)
+    if values.shape != (n_classes,) or not np.isfinite(values).all():
+        message = (
+            f"a bias of shape {values.shape} does not fit {n_classes} classes: give one finite "
+            "number for each."
+        )
+        raise InputError(message)
+    return values

@@ -1,0 +1,114 @@
+"""Appendix A.4: from singular values of the Jacobian to a bi-Lipschitz constant."""
+
+from __future__ import annotations
+
+import math
+
+from upto.core import Constant, InputError, Promise, finite_or_none
+from upto.theory.checks import check_size
+
+
+def lipschitz_from_singular_values(smallest: float, largest: float) -> Promise:
+    """Return the local bi-Lipschitz constant Λ that extreme singular values give.
+
+    Its constants hold L = Λ - 1, which `rigid_promise` asks for, and Λ up to one global scale of
+    the output.
+
+    Parameters
+    ----------
+    smallest, largest
+        Extreme singular values of the Jacobian over all points.
+
+    Examples
+    --------
+    >>> float(lipschitz_from_singular_values(0.5, 1.25))
+    2.0
+    """
+    low = check_size(smallest, "the smallest singular value")
+    high = check_size(largest, "the largest singular value")
+    if low > high:
+        message = (
+            f"the smallest singular value, {low:g}, exceeds the largest, {high:g}: exchange them."
+        )
+        raise InputError(message)
+    return Promise(
+        statement="Appendix A.4",
+        claim=LOCAL_CLAIM,
+        value=finite_or_none(stretch := max(high, 1.0 / low if low > 0.0 else math.inf)),
+        constants=(
+            *stretch_constants(stretch, scaled_stretch(low, high)),
+            Constant(symbol="σ₋", value=finite_or_none(low), meaning="smallest singular value"),
+            Constant(symbol="σ₊", value=finite_or_none(high), meaning="largest singular value"),
+        ),
+        condition=f"all singular values of the Jacobian are between {low:.4g} and {high:.4g} at "
+        "every point, the smaller of which must be more than 0",
+        holds=low > 0.0,
+    )
+
+
+def lipschitz_from_isometry(deviation: float) -> Promise:
+    """Return the local bi-Lipschitz constant of dynamical isometry.
+
+    Parameters
+    ----------
+    deviation
+        δ: all singular values of the Jacobian are between 1 - δ and 1 + δ.
+
+    Examples
+    --------
+    >>> promise = lipschitz_from_isometry(0.1)
+    >>> round(float(promise), 6), round(promise.constant("Λ of the paper"), 6)
+    (1.111111, 1.222222)
+    """
+    delta = check_size(deviation, "the deviation δ")
+    sharp = 1.0 / (1.0 - delta) if delta < 1.0 else math.inf
+    paper = (1.0 + delta) / (1.0 - delta) if delta < 1.0 else math.inf
+    return Promise(
+        statement="Appendix A.4",
+        claim=LOCAL_CLAIM,
+        value=finite_or_none(sharp),
+        constants=(
+            *stretch_constants(sharp, math.sqrt(paper)),
+            Constant(
+                symbol="Λ of the paper",
+                value=finite_or_none(paper),
+                meaning="(1 + δ)/(1 - δ), a bound on the condition number",
+            ),
+            Constant(
+                symbol="δ",
+                value=finite_or_none(delta),
+                meaning="largest deviation of a singular value from one",
+            ),
+        ),
+        condition=f"all singular values are within {delta:.4g} of one, which must be less than 1",
+        holds=delta < 1.0,
+    )
+
+
+LOCAL_CLAIM = "Near every point, distances are neither stretched nor shrunk by more than this"
+
+
+def scaled_stretch(smallest: float, largest: float) -> float:
+    """Return the smallest Λ that one global scale of the output can reach."""
+    if smallest <= 0.0 or math.isinf(largest):
+        return math.inf
+    return math.sqrt(largest / smallest)
+
+
+def stretch_constants(stretch: float, scaled: float) -> tuple[Constant, ...]:
+    """List a bi-Lipschitz constant, its excess and what a global scale would make of it."""
+    return (
+        Constant(
+            symbol="Λ",
+            value=finite_or_none(stretch),
+            meaning="local bi-Lipschitz constant, one for an isometry",
+        ),
+        Constant(
+            symbol="L", value=finite_or_none(stretch - 1.0), meaning="its excess over one, Λ - 1"
+        ),
+        Constant(
+            symbol="Λ scaled",
+            value=finite_or_none(scaled),
+            meaning="the same after the best global scale of the output, √(σ₊/σ₋)",
+        ),
+    )

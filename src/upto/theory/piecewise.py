@@ -1,0 +1,206 @@
+"""Networks of affine layers and (leaky) ReLUs: their pieces, and what makes them injective.
+
+Two facts decide. A leaky ReLU is a bijection, so a leaky network whose weights all have full column
+rank is injective. And ``x ↦ ReLU(W x + b)`` is injective if and only if, at every u, the rows w_i
+with w_i·u + b_i ≥ 0 span the input space. If they do and two points x, y have one image, every row
+that is active at u = (x + y)/2 is either active at one of them, hence equal at both, or zero at
+both; so it annihilates x - y, which therefore is zero. If at some u they do not, a small step
+across all of them changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.core import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import ArrayLike
+
+Float = NDArray[np.float64]
+
+_PARALLEL = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PiecewiseNetwork:
+    """A decoder made of affine layers with a ReLU or leaky ReLU between them.
+
+    Parameters
+    ----------
+    weights
+        One matrix a layer, outputs × inputs.
+    biases
+        One vector a layer; none by default.
+    leak
+        Slope of the activation below zero: zero for a ReLU, one for the identity.
+    activated_output
+        Whether the last layer is followed by the activation too.
+
+    Examples
+    --------
+    >>> absolute = PiecewiseNetwork(weights=[[[1.0], [-1.0]], [[1.0, 1.0]]])
+    >>> absolute([[-2.0], [3.0]]).ravel().tolist()
+    [2.0, 3.0]
+    """
+
+    weights: tuple[Float, ...]
+    biases: tuple[Float, ...] = ()
+    leak: float = 0.0
+    activated_output: bool = False
+
+    def __post_init__(self) -> None:
+        weights = tuple(np.asarray(each, dtype=np.float64) for each in self.weights)
+        biases = tuple(np.asarray(each, dtype=np.float64) for each in self.biases)
+        if not biases:
+            biases = tuple(np.zeros(each.shape[:1]) for each in weights)
+        _refuse_misfits(weights, biases, self.leak)
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "biases", biases)
+
+    @property
+    def layers(self) -> tuple[tuple[Float, Float], ...]:
+        """Matrix and offset of each layer."""
+        return tuple(zip(self.weights, self.biases, strict=True))
+
+    @property
+    def n_inputs(self) -> int:
+        """Number m of latent coordinates."""
+        return int(self.layers[0][0].shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        """Number n of outputs."""
+        return len(self.layers[-1][0])
+
+    @property
+    def narrowest(self) -> int:
+        """Width of the narrowest layer."""
+        return min(len(matrix) for matrix, _ in self.layers)
+
+    def is_activated(self, layer: int) -> bool:
+        """Say whether the activation follows a layer."""
+        return layer < len(self.layers) - 1 or self.activated_output
+
+    def __call__(self, latents: ArrayLike) -> Float:
+        """Map latents, one a row."""
+        rows = np.asarray(latents, dtype=np.float64)
+        for number, (matrix, offset) in enumerate(self.layers):
+            rows = rows @ matrix.T + offset
+            if self.is_activated(number):
+                rows = np.where(rows > 0, rows, self.leak * rows)
+        return rows
+
+    def pattern(self, latents: ArrayLike) -> NDArray[np.bool_]:
+        """Say which units are active at each latent; equal patterns lie in one piece."""
+        rows = np.asarray(latents, dtype=np.float64)
+        found = [np.empty((len(rows), 0), dtype=bool)]
+        for number, (matrix, offset) in enumerate(self.layers):
+            rows = rows @ matrix.T + offset
+            if self.is_activated(number):
+                found.append(rows > 0)
+                rows = np.where(rows > 0, rows, self.leak * rows)
+        return np.hstack(found)
+
+    def piece(self, pattern: NDArray[np.bool_]) -> tuple[Float, Float]:
+        """Return the matrix and offset of the affine map that f is where a pattern is active."""
+        linear, shift = np.eye(self.n_inputs), np.zeros(self.n_inputs)
+        start = 0
+        for number, (matrix, offset) in enumerate(self.layers):
+            linear, shift = matrix @ linear, matrix @ shift + offset
+            if self.is_activated(number):
+                active = pattern[start : start + len(matrix)]
+                slope = np.where(active, 1.0, self.leak)
+                linear, shift = slope[:, None] * linear, slope * shift
+                start += len(matrix)
+        return linear, shift
+
+
+def certify_injective(network: PiecewiseNetwork) -> tuple[bool | None, str]:
+    """Decide from the weights alone, where they can, whether a network is injective.
+
+    Parameters
+    ----------
+    network
+        The network.
+
+    Returns
+    -------
+    True, False, or None where the weights do not decide; and why.
+    """
+    width = network.n_inputs
+    if network.narrowest < width:
+        return (
+            False,
+            f"a layer of {network.narrowest} units cannot carry {width} latent coordinates",
+        )
+    rank = column_rank(network.layers[0][0])
+    if rank < width:
+        return False, f"the first layer has rank {rank} and forgets {width - rank} directions"
+    for number, reason in _doubts(network):
+        return None, f"layer {number + 1} {reason}, which does not decide"
+    kind = "leaky ReLU" if network.leak else "ReLU"
+    return True, f"each layer of this {kind} network is injective; it has {len(network.layers)}"
+
+
+def column_rank(matrix: Float) -> int:
+    """Return the rank of a matrix at the rounding of its entries."""
+    return int(np.linalg.matrix_rank(matrix))
+
+
+def always_active_span(matrix: Float, offset: Float) -> int:
+    """Count the directions a ReLU layer sees at every point, whatever the point.
+
+    A row w with bias b and a row -c w with bias b', c > 0, are never both inactive if and only if
+    b + b'/c ≥ 0. The rank of all such rows is a lower bound of the rank of the active rows at any
+    point: if it is the number of inputs, the layer is injective.
+    """
+    norms = np.linalg.norm(matrix, axis=1)
+    alive = np.flatnonzero(norms > 0)
+    if not len(alive):
+        return 0
+    units = matrix[alive] / norms[alive, None]
+    levels = offset[alive] / norms[alive]
+    opposite = units @ units.T < -1.0 + _PARALLEL
+    covered = opposite & (levels[:, None] + levels[None] >= 0)
+    kept = covered.any(axis=1)
+    return column_rank(units[kept]) if kept.any() else 0
+
+
+def _doubts(network: PiecewiseNetwork) -> Iterator[tuple[int, str]]:
+    """Name the layers that are not known to be injective on all of their inputs."""
+    for number, (matrix, offset) in enumerate(network.layers):
+        inputs = matrix.shape[1]
+        if network.is_activated(number) and network.leak == 0:
+            span = always_active_span(matrix, offset)
+            if span < inputs:
+                yield number, f"surely sees {span} of {inputs} directions at every point"
+        else:
+            rank = column_rank(matrix)
+            if rank < inputs:
+                yield number, f"has rank {rank} for {inputs} inputs"
+
+
+def _refuse_misfits(weights: tuple[Float, ...], biases: tuple[Float, ...], leak: float) -> None:
+    if not 0.0 <= leak <= 1.0:
+        message = f"a leak of {leak:g} is not between zero and one."
+        raise InputError(message)
+    shapes = ", ".join(str(each.shape) for each in (*weights, *biases))
+    fits = bool(weights) and all(each.ndim == 2 and each.size for each in weights)
+    fits = fits and [each.shape for each in biases] == [(len(each),) for each in weights]
+    if not fits or any(len(one) != two.shape[1] for one, two in pairwise(weights)):
+        message = (
+            f"weights and biases of shapes {shapes} do not follow each other: give outputs × "
+            "inputs and one bias for each output."
+        )
+        raise InputError(message)
+    if not all(np.isfinite(each).all() for each in (*weights, *biases)):
+        message = "the network has weights that are not finite: give numbers."
+        raise InputError(message)

@@ -1,0 +1,289 @@
+"""Theorem 1: decoders that hardly stretch leave a rigid motion and a small error.
+
+Written with L, the excess of the bi-Lipschitz constant Λ = 1 + L: an isometry has L = 0. Two
+decoders of equal outputs are stitched into a map from one latent space to the other that stretches
+by at most 1 + e = (1 + L₁)(1 + L₂), so no distance within a diameter Δ changes by more than eΔ.
+Such a map is near a rigid motion. The constant of the literature for that step is not printed where
+we could read it; `isometry_constant` is our own, proved for every e.
+"""
+
+from __future__ import annotations
+
+import math
+
+from upto.core import Constant, Group, Promise, finite_or_none
+from upto.theory.checks import check_count, check_finite, check_size
+
+
+def isometry_constant(n_dimensions: int, defect: float, *, n_flat: int | None = None) -> float:
+    """Return our constant c of isometric approximation: a worst error of at most c √e Δ.
+
+    It is √(1 + e/2) · (1 + √(n′ + 1) · (1 + (2n)^¼)) and is valid for every e.
+
+    Parameters
+    ----------
+    n_dimensions
+        The dimension n of the space.
+    defect
+        The relative defect e: the largest change of a distance, as a fraction of the diameter.
+    n_flat
+        The dimension n′ of a flat that contains the set; n where it is not known to be less.
+
+    Examples
+    --------
+    >>> round(isometry_constant(8, 0.0), 3)
+    10.0
+    """
+    n = check_count(n_dimensions, "n_dimensions")
+    flat = n if n_flat is None else min(n, check_count(n_flat, "n_flat", least=0))
+    e = check_size(defect, "the relative defect")
+    return math.sqrt(1.0 + e / 2.0) * (
+        1.0 + math.sqrt(flat + 1.0) * (1.0 + math.pow(2.0 * n, 0.25))
+    )
+
+
+def relative_defect(lipschitz: float, second: float | None = None) -> float:
+    """Return e = (1 + L₁)(1 + L₂) - 1, what stitching two decoders does to distances.
+
+    Parameters
+    ----------
+    lipschitz
+        L, the excess over one of the bi-Lipschitz constant of a decoder.
+    second
+        That of the other decoder; the same where it is not given.
+
+    Examples
+    --------
+    >>> round(relative_defect(0.1), 2)
+    0.21
+    """
+    one = check_size(lipschitz, "L")
+    other = one if second is None else check_size(second, "the second L")
+    if math.isinf(one) or math.isinf(other):
+        return math.inf
+    return one + other + one * other
+
+
+def rigid_promise(
+    lipschitz: float,
+    *,
+    n_dimensions: int,
+    diameter: float,
+    second_lipschitz: float | None = None,
+    n_flat: int | None = None,
+) -> Promise:
+    """Return what Theorem 1 promises for the worst error after the best rigid motion.
+
+    Parameters
+    ----------
+    lipschitz
+        L, the excess over one of the local bi-Lipschitz constant of the decoders: zero for an
+        isometry, and 0.05 where no distance changes by more than 5 %.
+    n_dimensions, diameter
+        Dimension and diameter Δ of the latent space.
+    second_lipschitz
+        L of the second decoder, where the two are known apart.
+    n_flat
+        Dimension of a flat that contains the representations, where it is less.
+
+    Examples
+    --------
+    >>> round(float(rigid_promise(0.01, n_dimensions=8, diameter=1.0)), 5)
+    1.42485
+    """
+    e = relative_defect(lipschitz, second_lipschitz)
+    return _promise(
+        _change(e, diameter),
+        statement="Theorem 1",
+        claim=_WORST,
+        mean=False,
+        n_dimensions=n_dimensions,
+        diameter=diameter,
+        n_flat=n_flat,
+        given=_excesses(lipschitz, second_lipschitz),
+        condition=_stitched(e, diameter),
+        holds=None,
+    )
+
+
+def rigid_mean_promise(
+    lipschitz: float,
+    *,
+    n_dimensions: int,
+    diameter: float,
+    second_lipschitz: float | None = None,
+) -> Promise:
+    """Return what Theorem 1 promises for the root mean square error; it is several times smaller.
+
+    Parameters
+    ----------
+    lipschitz, n_dimensions, diameter, second_lipschitz
+        As for `rigid_promise`.
+    """
+    e = relative_defect(lipschitz, second_lipschitz)
+    return _promise(
+        _change(e, diameter),
+        statement="Theorem 1, mean square",
+        claim=_MEAN,
+        mean=True,
+        n_dimensions=n_dimensions,
+        diameter=diameter,
+        n_flat=None,
+        given=_excesses(lipschitz, second_lipschitz),
+        condition=_stitched(e, diameter),
+        holds=None,
+    )
+
+
+def rigid_promise_from_defect(
+    defect: float, *, n_dimensions: int, diameter: float, n_flat: int | None = None
+) -> Promise:
+    """Return the bound on the worst error that a measured near-isometry defect gives.
+
+    It needs neither decoders nor convexity: only that no distance between two rows changes by more
+    than the defect from one run to the other.
+
+    Parameters
+    ----------
+    defect
+        δ, the largest change of a distance between two rows.
+    n_dimensions, diameter, n_flat
+        As for `rigid_promise`, of the run the distances are changed from.
+    """
+    return _promise(
+        check_size(defect, "the defect"),
+        statement="Lemma A.4 with our constant",
+        claim=_WORST,
+        mean=False,
+        n_dimensions=n_dimensions,
+        diameter=diameter,
+        n_flat=n_flat,
+        given=(_defect_constant(defect),),
+        condition=_unchanged(defect, diameter),
+        holds=True,
+    )
+
+
+def rigid_mean_promise_from_defect(defect: float, *, n_dimensions: int, diameter: float) -> Promise:
+    """Return the bound on the root mean square error that a measured defect gives.
+
+    Parameters
+    ----------
+    defect, n_dimensions, diameter
+        As for `rigid_promise_from_defect`.
+    """
+    return _promise(
+        check_size(defect, "the defect"),
+        statement="Lemma A.4 in mean square",
+        claim=_MEAN,
+        mean=True,
+        n_dimensions=n_dimensions,
+        diameter=diameter,
+        n_flat=None,
+        given=(_defect_constant(defect),),
+        condition=_unchanged(defect, diameter),
+        holds=True,
+    )
+
+
+_WORST = "A rigid motion takes every row of one run to within this distance of its row in the other"
+_MEAN = "The best rigid motion takes one run to the other with this root mean square error"
+
+
+def _promise(
+    change: float,
+    *,
+    statement: str,
+    claim: str,
+    mean: bool,
+    n_dimensions: int,
+    diameter: float,
+    n_flat: int | None,
+    given: tuple[Constant, ...],
+    condition: str,
+    holds: bool | None,
+) -> Promise:
+    n = check_count(n_dimensions, "n_dimensions")
+    width = check_finite(diameter, "the diameter")
+    e = math.inf if width == 0.0 < change else (change / width if width > 0.0 else 0.0)
+    spread = math.sqrt(change * (width + change / 2.0))
+    if mean:
+        factor = math.pow(2.0 * n, 0.25)
+        value = factor * spread
+        # Each run has a variance of at most half its squared diameter, and some rotation makes
+        # their covariance positive.
+        ceiling = math.hypot(width, width + change) / math.sqrt(2.0)
+        named = Constant(symbol="c", value=factor, meaning="(2n)^¼, our constant for mean squares")
+    else:
+        value = isometry_constant(n, 0.0, n_flat=n_flat) * spread
+        # Jung: each run lies in a ball of radius its diameter over √2; match the centres.
+        ceiling = (2.0 * width + change) / math.sqrt(2.0)
+        named = Constant(
+            symbol="c",
+            value=finite_or_none(isometry_constant(n, e, n_flat=n_flat)),
+            meaning="our constant of isometric approximation, valid for every e",
+        )
+    return Promise(
+        statement=statement,
+        claim=claim,
+        up_to=Group.RIGID,
+        value=finite_or_none(value),
+        ceiling=finite_or_none(ceiling),
+        constants=(
+            *given,
+            Constant(
+                symbol="e",
+                value=finite_or_none(e),
+                meaning="largest change of a distance, as a fraction of the diameter",
+            ),
+            named,
+            Constant(symbol="n", value=float(n), meaning="dimension of the latent space"),
+            Constant(symbol="Δ", value=width, meaning="diameter of the latent space"),
+        ),
+        condition=condition,
+        holds=holds,
+    )
+
+
+def _excesses(lipschitz: float, second: float | None) -> tuple[Constant, ...]:
+    meaning = "excess over one of the bi-Lipschitz constant of "
+    if second is None:
+        return (
+            Constant(symbol="L", value=finite_or_none(lipschitz), meaning=meaning + "the decoders"),
+        )
+    return (
+        Constant(
+            symbol="L₁", value=finite_or_none(lipschitz), meaning=meaning + "the first decoder"
+        ),
+        Constant(symbol="L₂", value=finite_or_none(second), meaning=meaning + "the second decoder"),
+    )
+
+
+def _stitched(e: float, diameter: float) -> str:
+    return (
+        "both decoders are injective, smooth and nowhere stretch or shrink more than given, the "
+        "two models have equal outputs, and both latent supports are convex with diameters of at "
+        f"most {diameter:.4g}: no number given here shows that. The lemma as cited asks for e ≤ 1 "
+        f"(here {e:.4g}); our constant does not"
+    )
+
+
+def _unchanged(defect: float, diameter: float) -> str:
+    return (
+        f"no distance between two rows changes by more than {defect:.4g}, and none is larger than "
+        f"{diameter:.4g} in the first run; nothing else"
+    )
+
+
+def _change(e: float, diameter: float) -> float:
+    """Return eΔ; a single point has no distances, whatever e."""
+    width = check_finite(diameter, "the diameter")
+    return 0.0 if width == 0.0 else e * width
+
+
+def _defect_constant(defect: float) -> Constant:
+    return Constant(
+        symbol="δ",
+        value=finite_or_none(defect),
+        meaning="near-isometry defect: largest change of a distance between two rows",
+    )

@@ -1,0 +1,30 @@
+"""Cases made to break the bounds: many of them, some found by climbing, each able to fail."""
+
+from upto.theory.trials.case import ROUNDING, Case
+from upto.theory.trials.components import perturbed_cases, structure_cases, unmixed_cases
+from upto.theory.trials.rigid import near_isometry_cases, stitched_cases
+from upto.theory.trials.stretch import (
+    isometry_cases,
+    network_cases,
+    shared_structure_cases,
+    sprite_cases,
+)
+from upto.theory.trials.summary import Looseness, summarise
+from upto.theory.trials.white import whitened_cases
+
+__all__ = [
+    "ROUNDING",
+    "Case",
+    "Looseness",
+    "isometry_cases",
+    "near_isometry_cases",
+    "network_cases",
+    "perturbed_cases",
+    "shared_structure_cases",
+    "sprite_cases",
+    "stitched_cases",
+    "structure_cases",
+    "summarise",
+    "unmixed_cases",
+    "whitened_cases",
+]

@@ -1,0 +1,354 @@
+"""Lemma A.8 and Theorem 2: near runs have near independent components.
+
+The curvature μ is that of the mean contrast of the rows over rotations: the smallest absolute
+eigenvalue of its Riemannian Hessian on skew matrices that are orthonormal in the Frobenius norm,
+whose entries are ±1/√2. That is the number `upto.unmix.smallest_curvature` and
+`upto.unmix.pair_curvature` measure and an `Unmixed` reports, so it is used as it is. They flip the
+contrast of sub-Gaussian components, which changes no bound on derivatives, and at an optimum their
+smallest eigenvalue is the smallest absolute one. A negative one means that there is no optimum.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from upto.core import Constant, Group, InputError, Promise, finite_or_none
+from upto.theory.checks import check_count, check_finite, check_size
+from upto.theory.whitening import given_constants, rotation_promise
+from upto.unmix.contrasts import Exp, LogCosh, choose_contrast
+
+if TYPE_CHECKING:
+    from upto.unmix.contrasts import Contrast
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContrastBounds:
+    """How large the derivatives of a contrast Σ G(sₖ) can be where the components are.
+
+    Parameters
+    ----------
+    name
+        What the contrast is called.
+    first
+        L₁, a bound on the norm of the gradient: √d sup|g|.
+    second
+        L₂, a bound on the norm of the Hessian: sup|g′|.
+    third
+        A bound on |g″|, which tells whether the curvature is kept; None where there is none.
+    """
+
+    name: str
+    first: float
+    second: float
+    third: float | None = None
+
+
+def contrast_bounds(
+    contrast: str | Contrast, *, n_dimensions: int, radius: float, alpha: float = 1.0
+) -> ContrastBounds:
+    """Return the bounds of a contrast of the library on rows no longer than `radius`.
+
+    Parameters
+    ----------
+    contrast
+        ``logcosh``, ``exp``, ``cube`` or one of the library's contrasts.
+    n_dimensions
+        The number d of components.
+    radius
+        The norm of the longest row; only the bounds of ``cube`` depend on it.
+    alpha
+        The parameter of ``logcosh``.
+    """
+    d = check_count(n_dimensions, "n_dimensions")
+    r = check_finite(radius, "the radius")
+    chosen = choose_contrast(contrast, alpha)
+    if isinstance(chosen, LogCosh):
+        a = chosen.alpha
+        score, slope, bend = 1.0, a, a * a * 4.0 / (3.0 * math.sqrt(3.0))
+    elif isinstance(chosen, Exp):
+        # |u³ - 3u| exp(-u²/2) is largest at u² = 3 - √6.
+        square = 3.0 - math.sqrt(6.0)
+        bend = math.sqrt(square) * (3.0 - square) * math.exp(-square / 2.0)
+        score, slope = math.exp(-0.5), 1.0
+    elif chosen.name == "cube":
+        score, slope, bend = r**3, 3.0 * r * r, 6.0 * r
+    else:
+        message = (
+            f"the bounds of the contrast {chosen.name} are not known: "
+            "give them as ContrastBounds(name=…, first=…, second=…)."
+        )
+        raise InputError(message)
+    return ContrastBounds(name=chosen.name, first=math.sqrt(d) * score, second=slope, third=bend)
+
+
+def ica_promise(
+    error: float,
+    *,
+    radius: float,
+    curvature: float,
+    n_dimensions: int,
+    contrast: str | Contrast | ContrastBounds = "logcosh",
+    alpha: float = 1.0,
+    curvature_at_optimum: float | None = None,
+) -> Promise:
+    """Return what Lemma A.8 promises: near white runs have near components.
+
+    Parameters
+    ----------
+    error
+        ε, the largest distance between a row of one white run and its row in the other.
+    radius
+        B, the norm no row of the first white run exceeds.
+    curvature
+        μ, the curvature of the contrast that is kept while one run is moved into the other;
+        infinite for a single component, which cannot turn. Zero or less promises nothing.
+    n_dimensions
+        The number of components.
+    contrast, alpha
+        The contrast, or bounds on its derivatives.
+    curvature_at_optimum
+        The curvature measured at the components of the first run. Where it is given, the promise
+        says whether it is proved that `curvature` is kept: give a half of it as `curvature`.
+
+    Examples
+    --------
+    >>> promise = ica_promise(0.001, radius=2.0, curvature=0.1, n_dimensions=2)
+    >>> round(promise.constant("K"), 2)
+    69.28
+    """
+    eps, b = check_size(error, "the error"), check_finite(radius, "the radius")
+    d = check_count(n_dimensions, "n_dimensions")
+    # Rows on the way from one run to the other are no longer than this.
+    ball = b + eps if math.isfinite(eps) else b
+    bounds = _bounds(contrast, alpha, d, ball)
+    inner = _perturbed(eps, b, ball, curvature, d, bounds, curvature_at_optimum)
+    return Promise(
+        statement="Lemma A.8",
+        claim="Some stationary point of the second run's contrast has every component row within "
+        "this distance of the first run's",
+        up_to=Group.SIGNED_PERMUTATION,
+        value=inner.value(eps),
+        ceiling=finite_or_none(2.0 * b + eps),
+        constants=(
+            Constant(
+                symbol="K",
+                value=finite_or_none(inner.linear),
+                meaning="1 + B(L₁ + L₂B)/μ, what multiplies ε",
+            ),
+            Constant(
+                symbol="K′",
+                value=finite_or_none(inner.quadratic),
+                meaning="B L₂/μ, what multiplies ε²",
+            ),
+            Constant(
+                symbol="ε", value=finite_or_none(eps), meaning="largest error between white rows"
+            ),
+            Constant(symbol="B", value=b, meaning="norm no white row exceeds"),
+            *inner.constants(),
+        ),
+        condition=f"both runs are white and no row of the first is longer than {b:.4g}; "
+        f"{inner.condition}",
+        holds=inner.holds,
+    )
+
+
+def unmixing_promise(
+    error: float,
+    *,
+    radius: float,
+    smallest_eigenvalue: float,
+    curvature: float,
+    n_dimensions: int,
+    smallest_singular: float = 1.0,
+    largest_singular: float = 1.0,
+    contrast: str | Contrast | ContrastBounds = "logcosh",
+    alpha: float = 1.0,
+    curvature_at_optimum: float | None = None,
+    translated: bool = False,
+) -> Promise:
+    """Return what Theorem 2 promises: near runs, each unmixed by itself, have near components.
+
+    Parameters
+    ----------
+    error
+        ε, the worst error of the best linear map from one run to the other.
+    radius, smallest_eigenvalue
+        Norm no row of either centred run exceeds, and below no eigenvalue of either covariance.
+    curvature, n_dimensions
+        As for `ica_promise`.
+    smallest_singular, largest_singular
+        Between these are the singular values of the linear map; both are one for a rotation.
+    contrast, alpha, curvature_at_optimum
+        As for `ica_promise`.
+    translated
+        Whether `error` is that of a map with a translation, as after Theorem 1, and not of centred
+        runs: centring moves every row by up to another ε.
+
+    Examples
+    --------
+    >>> bounds = ContrastBounds(name="any", first=1.0, second=1.0)
+    >>> promise = unmixing_promise(
+    ...     1e-4,
+    ...     radius=2.0,
+    ...     smallest_eigenvalue=0.5,
+    ...     curvature=0.1,
+    ...     n_dimensions=8,
+    ...     contrast=bounds,
+    ... )
+    >>> round(promise.constant("K"), 4)
+    1390.9617
+    """
+    eps = check_size(error, "the error")
+    d = check_count(n_dimensions, "n_dimensions")
+    white = rotation_promise(
+        2.0 * eps if translated else eps,
+        radius=radius,
+        smallest_eigenvalue=smallest_eigenvalue,
+        smallest_singular=smallest_singular,
+        largest_singular=largest_singular,
+    )
+    shift = 2.0 if translated else 1.0
+    factor = white.constant("K")
+    possible = math.isfinite(factor)
+    b = float(radius) / math.sqrt(smallest_eigenvalue) if smallest_eigenvalue > 0.0 else math.inf
+    moved = float(white)
+    inner = None
+    if possible:
+        inner = _perturbed(
+            moved, b, b, curvature, d, _bounds(contrast, alpha, d, b), curvature_at_optimum
+        )
+    linear = math.inf if inner is None else shift * factor * inner.linear
+    quadratic = math.inf if inner is None else (shift * factor) ** 2 * inner.quadratic
+    return Promise(
+        statement="Theorem 2",
+        claim="Each run whitened and unmixed by itself, a signed permutation takes every row to "
+        "within this distance of its row in the other",
+        up_to=Group.SIGNED_PERMUTATION,
+        value=None if inner is None else inner.value(moved),
+        ceiling=finite_or_none(2.0 * b),
+        constants=(
+            Constant(symbol="K", value=finite_or_none(linear), meaning="what multiplies ε"),
+            Constant(symbol="K′", value=finite_or_none(quadratic), meaning="what multiplies ε²"),
+            Constant(
+                symbol="K whitening",
+                value=finite_or_none(factor),
+                meaning="what whitening multiplies an error by, Lemma A.6",
+            ),
+            Constant(
+                symbol="shift",
+                value=shift,
+                meaning="2 where the error allows a translation that centring undoes, otherwise 1",
+            ),
+            *given_constants(eps, float(radius), float(smallest_eigenvalue)),
+            Constant(symbol="B", value=finite_or_none(b), meaning="Δ/√λ, no white row is longer"),
+            *(() if inner is None else inner.constants()),
+        ),
+        condition=white.condition if inner is None else f"{white.condition}; {inner.condition}",
+        holds=False if inner is None else inner.holds,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Perturbed:
+    """How a stationary point follows its rows: the constants that Lemma A.8 and Theorem 2 share."""
+
+    linear: float
+    quadratic: float
+    curvature: float
+    bounds: ContrastBounds
+    condition: str
+    holds: bool | None
+
+    def value(self, error: float) -> float | None:
+        """Return the bound; without curvature there is none, however small the error."""
+        if math.isinf(self.linear):
+            return None
+        return finite_or_none(self.linear * error + self.quadratic * error * error)
+
+    def constants(self) -> tuple[Constant, ...]:
+        """List the contrast's bounds and the curvature."""
+        return (
+            Constant(
+                symbol="L₁", value=self.bounds.first, meaning="bound on the contrast's gradient"
+            ),
+            Constant(
+                symbol="L₂", value=self.bounds.second, meaning="bound on the contrast's Hessian"
+            ),
+            Constant(
+                symbol="μ",
+                value=finite_or_none(self.curvature),
+                meaning="curvature of the contrast that is kept between the runs",
+            ),
+        )
+
+
+def _bounds(
+    contrast: str | Contrast | ContrastBounds, alpha: float, n_dimensions: int, ball: float
+) -> ContrastBounds:
+    if isinstance(contrast, ContrastBounds):
+        check_finite(contrast.first, "the bound on the contrast's gradient")
+        check_finite(contrast.second, "the bound on the contrast's Hessian")
+        return contrast
+    return contrast_bounds(contrast, n_dimensions=n_dimensions, radius=ball, alpha=alpha)
+
+
+def _perturbed(
+    error: float,
+    b: float,
+    ball: float,
+    curvature: float,
+    n_dimensions: int,
+    bounds: ContrastBounds,
+    at_optimum: float | None,
+) -> _Perturbed:
+    mu = float(curvature)
+    if math.isnan(mu):
+        message = "the curvature is not a number: measure it with upto.unmix.smallest_curvature."
+        raise InputError(message)
+    if n_dimensions == 1:
+        mu = math.inf
+    if mu > 0.0:
+        linear = 1.0 + b * (bounds.first + bounds.second * b) / mu
+        quadratic = b * bounds.second / mu
+    else:
+        linear = quadratic = math.inf
+    words = f"the contrast {bounds.name} keeps a curvature of {mu:.4g}, which must be more than 0"
+    if mu <= 0.0:
+        return _Perturbed(
+            linear=linear,
+            quadratic=quadratic,
+            curvature=mu,
+            bounds=bounds,
+            condition=f"{words}: at zero some components can turn into each other, below zero they "
+            "are no optimum",
+            holds=False,
+        )
+    holds: bool | None = None
+    if math.isinf(mu):
+        words, holds = "a single component cannot turn", True
+    elif at_optimum is None or bounds.third is None or not math.isfinite(error):
+        words += " while one run is moved into the other; no number given here shows that"
+    else:
+        # Both terms of the Hessian, E[g′(s)(Ωs)²] and E[g(s)ᵀΩ²s] with |Ω| = 1, for components
+        # that move by no more than the promise itself.
+        slack = (
+            bounds.third * ball * ball / 2.0 + 1.5 * bounds.second * ball + bounds.first / 2.0
+        ) * (linear * error + quadratic * error * error)
+        left = float(at_optimum) - slack
+        holds = True if left >= mu else None
+        words += (
+            f" while one run is moved into the other; from {at_optimum:.4g} at the optimum it is "
+            f"proved to stay above {left:.4g}"
+        )
+        if holds is None:
+            words += ", which does not decide it"
+    return _Perturbed(
+        linear=linear,
+        quadratic=quadratic,
+        curvature=mu,
+        bounds=bounds,
+        condition=words,
+        holds=holds,
+    )

@@ -1,0 +1,90 @@
+"""Matrices with orthonormal columns or rows: tangent directions, and the way back after a step.
+
+Matrices come as a stack, one a member. A matrix that is wider than tall has orthonormal rows and
+is treated by its transpose.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from upto.engines.device import _float32_products as float32_products
+from upto.engines.feeding import load_torch
+
+
+def orthonormal(matrices: Any) -> Any:
+    """Return an orthonormal basis of each matrix, uniform if its entries are normal."""
+    torch = load_torch()
+    if _is_wide(matrices):
+        return orthonormal(matrices.mT).mT
+    basis, triangle = torch.linalg.qr(matrices)
+    # Without the signs the basis depends on how LAPACK reflects, and is not uniform.
+    signs = torch.sign(torch.diagonal(triangle, dim1=-2, dim2=-1))
+    return basis * torch.where(signs == 0, 1.0, signs).to(basis.dtype)[..., None, :]
+
+
+def tangent_part(matrices: Any, directions: Any) -> Any:
+    """Project directions onto the tangent space at each matrix."""
+    if _is_wide(matrices):
+        return tangent_part(matrices.mT, directions.mT).mT
+    inner = matrices.mT @ directions
+    return load_torch().baddbmm(directions, matrices, inner + inner.mT, alpha=-0.5)
+
+
+def retraction_steps(length: float, dtype: Any) -> int:
+    """Return how many Newton–Schulz steps bring a tangent step of this length back to rounding.
+
+    A tangent step of norm t moves the squared singular values from 1 to at most 1 + t², and each
+    step of Newton–Schulz turns a defect δ of them into at most (3 + δ) δ² / 4.
+    """
+    close = 8 * load_torch().finfo(dtype).eps
+    steps, defect = 1, (3 + length**2) * length**4 / 4
+    while defect > close:
+        defect = (3 + defect) * defect**2 / 4
+        steps += 1
+    return steps
+
+
+LONGEST_STEP = 0.6
+"""The norm of a tangent step above which Newton–Schulz gets slow, and is no longer trusted."""
+
+
+def nearest_orthonormal(matrices: Any, steps: int) -> Any:
+    """Return the nearest matrices with orthonormal columns (rows), by Newton–Schulz steps.
+
+    The matrices must be close already: no squared singular value further than 1 from 1.
+    """
+    if _is_wide(matrices):
+        return nearest_orthonormal(matrices.mT, steps).mT
+    for _ in range(steps - 1):
+        matrices = _newton_schulz(matrices)
+    # Newton–Schulz squares an error, whatever it came from: only the last step must be exact.
+    with float32_products(allow_tf32=False):
+        return _newton_schulz(matrices)
+
+
+def polished(matrices: Any) -> Any:
+    """Return nearly orthonormal matrices as orthonormal as their own type can say it."""
+    torch = load_torch()
+    return nearest_orthonormal(matrices.to(torch.float64), 3).to(matrices.dtype)
+
+
+def orthonormality_defect(matrices: Any) -> Any:
+    """Return the Frobenius norm of WᵀW - 1 (of WWᵀ - 1 for wide ones), in float64."""
+    torch = load_torch()
+    tall = matrices.mT if _is_wide(matrices) else matrices
+    return torch.linalg.matrix_norm(_excess(tall.to(torch.float64)))
+
+
+def _newton_schulz(tall: Any) -> Any:
+    return load_torch().baddbmm(tall, tall, _excess(tall), alpha=-0.5)
+
+
+def _excess(tall: Any) -> Any:
+    excess = tall.mT @ tall
+    excess.diagonal(dim1=-2, dim2=-1).sub_(1.0)
+    return excess
+
+
+def _is_wide(matrices: Any) -> bool:
+    return bool(matrices.shape[-2] < matrices.shape[-1])

@@ -1,0 +1,314 @@
+"""What can be a decoder, what is refused, and that a module is left as it was."""
+
+import os
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from decoders import orthogonal_decoder, smooth_decoder
+from torch import nn
+
+import upto
+from upto import InputError
+from upto.load.chains import layer_chain
+from upto.load.decoders import find_decoder
+
+
+@pytest.fixture
+def latents(rng):
+    return rng.normal(size=(30, 5))
+
+
+def constants(found):
+    return [point.lipschitz for point in found.points]
+
+
+class Squares:
+    """A decoder without torch: z → (z², z), with its own derivatives."""
+
+    def __call__(self, points):
+        return np.stack([points**2, points], axis=1)
+
+    def jvp(self, points, directions):
+        return np.stack([2 * points * directions, directions], axis=1)
+
+    def vjp(self, points, cotangents):
+        return 2 * points * cotangents[:, 0] + cotangents[:, 1]
+
+
+class OnlyPushes:
+    def jvp(self, points, directions):
+        return 3.0 * directions
+
+
+def exported(decoder, latents, path, **options):
+    shapes = ({0: torch.export.Dim.DYNAMIC},)
+    example = torch.tensor(latents, dtype=torch.float32)
+    program = torch.export.export(decoder, (example,), **{"dynamic_shapes": shapes} | options)
+    torch.export.save(program, path)
+    return path
+
+
+def scripted(decoder, path):
+    with pytest.warns():
+        torch.jit.script(decoder).save(path)
+    return path
+
+
+def test_a_module_its_files_and_a_function_of_it_agree(latents, tmp_path):
+    decoder = smooth_decoder()
+    double = smooth_decoder().double()
+    expected = constants(upto.lipschitz(latents, decoder=decoder))
+    for form in (
+        exported(decoder, latents, tmp_path / "decoder.pt2"),
+        scripted(decoder, tmp_path / "decoder.pt"),
+        str(tmp_path / "decoder.pt"),
+        lambda z: double(z),
+        lambda z: (double(z), "something else"),
+    ):
+        np.testing.assert_allclose(
+            constants(upto.lipschitz(latents, decoder=form)), expected, rtol=1e-6
+        )
+
+
+@pytest.mark.parametrize("method", ["dense", "lanczos"])
+def test_an_object_with_its_own_derivatives_needs_no_torch(latents, method):
+    found = upto.lipschitz(latents, decoder=Squares(), method=method)
+    for point in found.points:
+        values = np.sqrt(4 * latents[point.row] ** 2 + 1)
+        assert point.largest == pytest.approx(values.max(), rel=1e-9)
+        assert point.smallest == pytest.approx(values.min(), rel=1e-9)
+
+
+def test_an_object_may_know_nothing_but_how_directions_are_pushed(latents):
+    found = upto.lipschitz(latents, decoder=OnlyPushes(), method="lanczos")
+    assert found.method == "dense"
+    assert found.secants is None
+    assert found.spread("lipschitz").worst == pytest.approx(3.0)
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    (tmp_path / "my_decoders.py").write_text(
+        "import torch\n"
+        "class Double(torch.nn.Module):\n"
+        "    def forward(self, z):\n        return 2 * z\n"
+        "instance = Double()\n"
+        "def make():\n    return Double()\n"
+        "def double(z):\n    return 2 * z\n"
+        "def nothing():\n    pass\n"
+        "number = 3\n"
+    )
+    (tmp_path / "broken_decoders.py").write_text("1 / 0\n")
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+    yield tmp_path
+    assert sys.path == before
+    for name in ("my_decoders", "broken_decoders"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("name", ["instance", "make", "double"])
+def test_a_name_stands_for_a_module_a_maker_or_a_function(project, latents, name):
+    found = upto.lipschitz(latents, decoder=f"my_decoders:{name}")
+    assert found.decoder == name
+    assert found.spread("lipschitz").worst == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("my_decoders:mak", "my_decoders has no 'mak'; did you mean 'make'?"),
+        ("my_decoders:zzzzzz", "has no 'zzzzzz'; check the name after the colon"),
+        ("my_decoders:nothing", "my_decoders:nothing returned nothing"),
+        ("my_decoders:number", "int is not a decoder"),
+        ("my_decoders:Double", "the class Double is not a decoder"),
+        ("no_such_module:x", "the module no_such_module cannot be imported (ModuleNotFoundError"),
+        ("broken_decoders:x", "the module broken_decoders cannot be imported (ZeroDivisionError"),
+        ("no-such-file.pt2", "there is no file no-such-file.pt2, and it is not a name"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_refused(project, latents, name, words):
+    with pytest.raises(InputError) as refused:
+        upto.lipschitz(latents, decoder=name)
+    assert words in str(refused.value)
+
+
+class Harmful:
+    def __reduce__(self):
+        return os.mkdir, ("harmed",)
+
+
+def test_pickles_are_never_loaded(latents, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    decoder = smooth_decoder()
+    torch.save(decoder, "whole.pt")
+    torch.save(decoder.state_dict(), "state.pt")
+    torch.save(Harmful(), "harmful.pt")
+    torch.save(Harmful(), "harmful.pt2")
+    torch.save(Harmful(), "legacy.pt", _use_new_zipfile_serialization=False)
+    for name in ("whole.pt", "state.pt", "harmful.pt", "harmful.pt2"):
+        with pytest.raises(
+            InputError, match=r"holds Python objects \(a pickle\), which upto never"
+        ):
+            find_decoder(name)
+    with pytest.raises(InputError, match="neither TorchScript nor an exported program"):
+        find_decoder("legacy.pt")
+    assert not (tmp_path / "harmed").exists()
+
+
+@pytest.mark.parametrize(
+    "hidden", ["data/sample_inputs/model.pt", "data/weights/model.pt", "weights", "constants"]
+)
+def test_a_pickle_inside_an_exported_program_is_never_loaded(
+    latents, tmp_path, monkeypatch, hidden
+):
+    """Torch itself unpickles these entries."""
+    monkeypatch.chdir(tmp_path)
+    exported(smooth_decoder(), latents, "good.pt2")
+    torch.save(Harmful(), "harmful.pt")
+    harmful = (tmp_path / "harmful.pt").read_bytes()
+    lists = {
+        "weights": ("data/weights/model_weights_config.json", "data/weights/weight_0"),
+        "constants": ("data/constants/model_constants_config.json", "data/constants/opaque_obj_0"),
+    }
+    listing = (
+        '{"config": {"0.weight": {"path_name": "%s", "is_param": true, "use_pickle": %s, '
+        '"tensor_meta": null}}}'
+    )
+    with zipfile.ZipFile("good.pt2") as good, zipfile.ZipFile("bad.pt2", "w") as bad:
+        replaced = {hidden: harmful}
+        if hidden in lists:
+            config, entry = lists[hidden]
+            name = entry.rpartition("/")[2]
+            flag = "true" if hidden == "weights" else "false"
+            replaced = {config: (listing % (name, flag)).encode(), entry: harmful}
+        for entry in good.namelist():
+            folder, _, rest = entry.partition("/")
+            bad.writestr(entry, replaced.pop(rest, good.read(entry)))
+        for rest, content in replaced.items():
+            bad.writestr(f"{folder}/{rest}", content)
+    assert constants(upto.lipschitz(latents, decoder="good.pt2"))
+    with pytest.raises(InputError, match="a pickle"):
+        find_decoder("bad.pt2")
+    assert not (tmp_path / "harmed").exists()
+
+
+def test_compiled_code_weights_alone_and_other_files_are_refused(latents, tmp_path):
+    exported(smooth_decoder(), latents, tmp_path / "good.pt2")
+    with zipfile.ZipFile(tmp_path / "good.pt2", "a") as archive:
+        archive.writestr("good/data/aotinductor/model/model.so", b"")
+    with pytest.raises(InputError, match="holds compiled code"):
+        find_decoder(tmp_path / "good.pt2")
+    (tmp_path / "weights.safetensors").write_bytes(b"")
+    with pytest.raises(InputError, match="holds weights only"):
+        find_decoder(tmp_path / "weights.safetensors")
+    (tmp_path / "table.pt").write_text("1,2,3")
+    with pytest.raises(InputError, match="neither TorchScript nor an exported program"):
+        find_decoder(tmp_path / "table.pt")
+
+
+def test_the_module_is_left_as_it_was(latents):
+    decoder = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.BatchNorm1d(7), nn.Dropout())
+    decoder.eval()
+    decoder[1].train()
+    decoder[0].weight.grad = torch.ones_like(decoder[0].weight)
+    before = {name: value.clone() for name, value in decoder.state_dict().items()}
+    modes = [each.training for each in decoder.modules()]
+    torch.manual_seed(3)
+    state = torch.get_rng_state()
+    upto.lipschitz(latents, decoder=decoder)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert [each.training for each in decoder.modules()] == modes
+    assert all(torch.equal(before[name], value) for name, value in decoder.state_dict().items())
+    assert {value.dtype for value in decoder.parameters()} == {torch.float32}
+    assert all(value.requires_grad for value in decoder.parameters())
+    assert torch.equal(decoder[0].weight.grad, torch.ones_like(decoder[0].weight))
+
+
+def test_a_module_that_cannot_be_copied_is_used_as_it_is(latents):
+    class Uncopied(nn.Linear):
+        def __deepcopy__(self, memo):
+            message = "no copies"
+            raise RuntimeError(message)
+
+    torch.manual_seed(0)
+    decoder = Uncopied(5, 9)
+    found = upto.lipschitz(latents, decoder=decoder)
+    values = np.linalg.svd(decoder.weight.detach().numpy().astype(float), compute_uv=False)
+    assert found.spread("lipschitz").worst == pytest.approx(
+        max(values[0], 1 / values[-1]), rel=1e-4
+    )
+    assert [each.code for each in found.findings if each.code == "UP056"] == ["UP056"]
+    assert decoder.weight.grad is None
+
+
+def test_latents_with_more_axes_reach_the_decoder_in_their_shape(rng):
+    torch.manual_seed(0)
+    decoder = nn.Conv2d(2, 3, 3, padding=1).eval()
+    points = rng.normal(size=(4, 2, 3, 3))
+    found = upto.lipschitz(points, decoder=decoder, n_points=4)
+    assert (found.n_latents, found.n_outputs) == (18, 27)
+    where = torch.tensor(points[:1], dtype=torch.float32)
+    jacobian = torch.autograd.functional.jacobian(decoder, where).numpy().reshape(27, 18)
+    values = np.linalg.svd(jacobian, compute_uv=False)
+    assert found.points[0].largest == pytest.approx(values[0], rel=1e-5)
+
+
+CHAIN = nn.Sequential(nn.Linear(4, 6), nn.LeakyReLU(0.3), nn.Dropout(), nn.Linear(6, 8), nn.ReLU())
+
+
+def test_a_chain_of_layers_is_read_from_its_graph():
+    class Written(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = CHAIN[0], CHAIN[3]
+
+        def forward(self, z):
+            return torch.relu(self.second(nn.functional.leaky_relu(self.first(z), 0.3)))
+
+    for module in (CHAIN.eval(), Written()):
+        weights, leaks = zip(*layer_chain(module), strict=True)
+        assert leaks == (0.3, 0.0)
+        assert [weight.shape for weight in weights] == [(6, 4), (8, 6)]
+        assert np.array_equal(weights[0], CHAIN[0].weight.detach().numpy())
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        nn.Sequential(nn.Linear(4, 6), nn.Tanh()),
+        nn.Sequential(nn.LeakyReLU(0.3), nn.Linear(4, 6)),
+        nn.Sequential(nn.Linear(4, 6), nn.LeakyReLU(2.0)),
+        nn.Sequential(),
+    ],
+)
+def test_other_networks_are_no_chain(module):
+    assert layer_chain(module) is None
+
+
+def test_a_branch_is_no_chain():
+    class Residual(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, z):
+            return z + self.layer(z)
+
+    class Branching(Residual):
+        def forward(self, z):
+            return self.layer(z) if z.sum() > 0 else z
+
+    assert layer_chain(Residual()) is None
+    assert layer_chain(Branching()) is None
+
+
+def test_what_the_weights_certify_is_never_exceeded(rng):
+    found = upto.lipschitz(rng.normal(size=(50, 16)), decoder=orthogonal_decoder(0.5))
+    assert found.spread("lipschitz").worst <= found.certified.value == pytest.approx(4.0, rel=1e-5)
+    relu = nn.Sequential(nn.Linear(3, 5), nn.ReLU()).eval()
+    assert upto.lipschitz(rng.normal(size=(9, 3)), decoder=relu).certified.value is None
+    assert upto.lipschitz(rng.normal(size=(9, 5)), decoder=smooth_decoder()).certified is None

@@ -1,0 +1,392 @@
+"""How bi-Lipschitz a decoder is: closed forms, laws, bad input."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from decoders import orthogonal_decoder, smooth_decoder
+from torch import nn
+
+import upto
+from upto import InputError, Lipschitz
+
+
+@pytest.fixture
+def latents(rng):
+    return rng.normal(size=(150, 5))
+
+
+def rotation(rng, size):
+    return np.linalg.qr(rng.normal(size=(size, size)))[0]
+
+
+def linear(matrix):
+    weights = torch.tensor(np.asarray(matrix, dtype=float))
+    return lambda z: z @ weights.to(z.dtype)
+
+
+def codes(found):
+    return [finding.code for finding in found.findings]
+
+
+def numbers(found, name="lipschitz"):
+    return np.array([getattr(point, name) for point in found.points])
+
+
+def test_an_orthogonal_map_into_more_dimensions_is_an_isometry(rng, latents):
+    matrix = np.linalg.qr(rng.normal(size=(12, 5)))[0].T
+    found = upto.lipschitz(latents, decoder=linear(matrix))
+    np.testing.assert_allclose(numbers(found), 1.0, rtol=1e-12)
+    assert found.scaled == pytest.approx(1.0)
+    assert found.share_near == 1.0
+    assert found.deviation < 1e-12
+    assert "is an isometry at all 150 points" in found.verdict
+    assert float(found.promises[0]) < 1e-4
+    assert (found.secants.largest, found.secants.smallest) == pytest.approx((1.0, 1.0))
+    assert found.missed_by_directions is None
+
+
+def test_a_diagonal_map_is_as_far_from_an_isometry_as_its_most_extreme_entry(latents):
+    found = upto.lipschitz(latents, decoder=linear(np.diag([0.25, 1.0, 1.0, 1.0, 2.0])))
+    np.testing.assert_allclose(numbers(found), 4.0)
+    np.testing.assert_allclose(numbers(found, "scaled"), math.sqrt(8.0))
+    assert (found.scale, found.scaled) == pytest.approx((math.sqrt(2), math.sqrt(8)))
+    assert found.share_near == pytest.approx(0.6)
+    assert found.deviation == pytest.approx(1.0)
+    assert found.coordinates == pytest.approx((0.25, 1, 1, 1, 2))
+    assert (found.worst.side, found.worst.factor) == ("shrink", pytest.approx(0.25))
+    assert found.worst.direction == pytest.approx((1, 0, 0, 0, 0))
+
+
+def test_the_direction_that_is_stretched_most_is_named(rng, latents):
+    turned = rotation(rng, 5)
+    found = upto.lipschitz(latents, decoder=linear(turned @ np.diag([5.0, 1, 1, 1, 1])))
+    assert found.worst.side == "stretch"
+    assert abs(np.dot(found.worst.direction, turned[:, 0])) == pytest.approx(1.0)
+
+
+def test_ten_directions_never_see_more_than_there_is(latents):
+    for seed in range(3):
+        found = upto.lipschitz(latents, decoder=smooth_decoder(seed=seed))
+        assert (numbers(found, "by_directions") <= numbers(found) * (1 + 1e-12)).all()
+        assert 0.0 < found.missed_by_directions < 1.0
+        more = upto.lipschitz(latents, decoder=smooth_decoder(seed=seed), directions=300)
+        assert more.missed_by_directions < found.missed_by_directions
+
+
+def test_turning_latents_and_outputs_changes_nothing(rng, latents):
+    decoder = smooth_decoder().double()
+    before, after = torch.tensor(rotation(rng, 5)), torch.tensor(rotation(rng, 12))
+    plain = upto.lipschitz(latents, decoder=decoder)
+    turned = upto.lipschitz(
+        latents @ before.numpy().T, decoder=lambda z: decoder(z @ before) @ after + 3.0
+    )
+    # Rows are chosen by their content, so they come in another order.
+    order = [np.argsort([point.row for point in found.points]) for found in (plain, turned)]
+    np.testing.assert_allclose(numbers(plain)[order[0]], numbers(turned)[order[1]], rtol=1e-9)
+    assert plain.scaled == pytest.approx(turned.scaled)
+    assert plain.secants.largest == pytest.approx(turned.secants.largest)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 0.5, 7.0, 1e9])
+def test_a_scale_of_the_outputs_moves_the_constant_and_not_the_scaled_one(latents, factor):
+    decoder = smooth_decoder().double()
+    plain = upto.lipschitz(latents, decoder=decoder)
+    scaled = upto.lipschitz(latents, decoder=lambda z: factor * decoder(z))
+    np.testing.assert_allclose(numbers(scaled, "largest"), factor * numbers(plain, "largest"))
+    np.testing.assert_allclose(numbers(scaled, "scaled"), numbers(plain, "scaled"))
+    assert scaled.scaled == pytest.approx(plain.scaled)
+    assert scaled.scale == pytest.approx(plain.scale / factor)
+
+
+def test_constants_of_composed_maps_multiply_at_most(latents):
+    first, second = smooth_decoder(5, 12).double(), smooth_decoder(12, 30, seed=1).double()
+    one = upto.lipschitz(latents, decoder=first)
+    with torch.no_grad():
+        middle = first(torch.tensor(latents)).numpy()
+    two = {p.row: p for p in upto.lipschitz(middle, decoder=second).points}
+    both = upto.lipschitz(latents, decoder=lambda z: second(first(z)))
+    for point, inner in zip(both.points, one.points, strict=True):
+        assert point.row == inner.row
+        assert point.lipschitz <= inner.lipschitz * two[point.row].lipschitz * (1 + 1e-9)
+
+
+def test_the_order_of_rows_and_the_seed_of_others_change_nothing(rng, latents):
+    order = rng.permutation(len(latents))
+    plain = upto.lipschitz(latents, decoder=smooth_decoder(), n_points=40)
+    moved = upto.lipschitz(latents[order], decoder=smooth_decoder(), n_points=40)
+    assert [order[point.row] for point in moved.points] == [point.row for point in plain.points]
+    np.testing.assert_allclose(numbers(plain), numbers(moved), rtol=1e-12)
+    assert "UP024" in codes(plain)
+    other = upto.lipschitz(latents, decoder=smooth_decoder(), n_points=40, seed=1)
+    assert {p.row for p in other.points} != {p.row for p in plain.points}
+
+
+def test_lanczos_with_few_steps_bounds_the_constant_from_below_and_says_so(rng):
+    points = rng.normal(size=(20, 40))
+    decoder = smooth_decoder(40, 90, hidden=60)
+    exact = upto.lipschitz(points, decoder=decoder)
+    few = upto.lipschitz(points, decoder=decoder, method="lanczos", steps=12)
+    assert (numbers(few) <= numbers(exact) * (1 + 1e-9)).all()
+    assert (numbers(few, "by_directions") <= numbers(few) * (1 + 1e-9)).all()
+    assert "UP052" in codes(few)
+    assert "UP052" not in codes(exact)
+    assert "at least a factor" in few.verdict
+    assert (few.share_near, few.coordinates, few.worst.direction) == (None, (), ())
+
+
+def test_fewer_outputs_than_latents_are_a_result_with_a_finding(latents):
+    for method in ("dense", "lanczos"):
+        found = upto.lipschitz(latents, decoder=linear(np.ones((5, 3))), method=method)
+        assert numbers(found, "smallest").tolist() == [0.0] * 150
+        assert found.spread("lipschitz").worst is None
+        assert found.spread("lipschitz").mean is None
+        assert found.scaled is None
+        assert "3 outputs cannot tell 5 latents apart" in str(found.findings)
+        assert {"UP012", "UP050"} <= set(codes(found))
+        assert "not injective" in found.verdict
+        assert Lipschitz.from_json(found.to_json()) == found
+        assert "inf" in str(found)
+        assert found.panels()
+
+
+def test_latents_the_decoder_ignores_are_named(latents):
+    matrix = np.eye(5)
+    matrix[[1, 3]] = 0.0
+    found = upto.lipschitz(latents, decoder=linear(matrix @ np.ones((5, 9)) + matrix.sum()))
+    assert "UP050" in codes(found)
+    matrix = np.diag([1.0, 0, 1, 0, 1])
+    found = upto.lipschitz(latents, decoder=linear(matrix))
+    assert "2 of 5 latents are ignored (1, 3)" in str(found.findings)
+
+
+def test_rank_deficiency_within_rounding_is_called_zero(rng, latents):
+    matrix = rng.normal(size=(5, 20))
+    matrix[4] = matrix[0] + matrix[1]
+    for method in ("dense", "lanczos"):
+        found = upto.lipschitz(latents, decoder=linear(matrix), method=method)
+        assert found.spread("lipschitz").median is None
+
+
+def test_a_small_but_real_direction_is_not(latents):
+    matrix = np.diag([1e-9, 1, 1, 1, 1])
+    found = upto.lipschitz(latents, decoder=linear(matrix))
+    assert found.spread("lipschitz").worst == pytest.approx(1e9, rel=1e-6)
+
+
+def test_the_mean_has_an_interval_that_covers_it(rng):
+    """The mean over all points of a warp along one axis is known."""
+    points = rng.uniform(0, 1, size=(4000, 1))
+    found = upto.lipschitz(points, decoder=lambda z: z + z**2 / 2, n_points=500)
+    mean = found.spread("lipschitz").mean
+    assert mean.low < 1.5 < mean.high
+    assert mean.value == pytest.approx(1.5, abs=0.05)
+    assert found.spread("lipschitz").worst <= 2.0
+    assert found.spread("lipschitz").worst == max(numbers(found))
+
+
+def test_outputs_alone_bound_the_constant_from_below(latents):
+    decoder = smooth_decoder().double()
+    with torch.no_grad():
+        outputs = decoder(torch.tensor(latents)).numpy()
+    exact = upto.lipschitz(latents, decoder=decoder)
+    found = upto.lipschitz(latents, outputs)
+    assert found.method == "neighbours"
+    assert found.secants == exact.secants
+    assert max(numbers(found, "largest")) <= max(numbers(exact, "largest")) * 1.001
+    assert found.spread("lipschitz").worst > 1.0
+    assert "at least a factor" in found.verdict
+    with pytest.raises(KeyError, match="only lipschitz, scaled"):
+        found.spread("directions")
+
+
+def test_outputs_of_a_scaled_rotation_give_it_exactly(rng, latents):
+    found = upto.lipschitz(latents, 3.0 * latents @ rotation(rng, 5))
+    np.testing.assert_allclose(numbers(found), 3.0)
+    assert found.scaled == pytest.approx(1.0)
+    assert (found.secants.lipschitz, found.secants.scaled) == pytest.approx((3.0, 1.0))
+    assert "UP054" in codes(found)
+
+
+def test_near_neighbours_approach_the_local_constant(rng):
+    points = rng.uniform(-1, 1, size=(20_000, 2))
+    matrix = np.array([[1.0, 1.0], [0.0, 1.0]])
+    values = np.linalg.svd(matrix, compute_uv=False)
+    found = upto.lipschitz(points, points @ matrix, n_points=200, directions=30)
+    assert np.median(numbers(found, "largest")) == pytest.approx(values[0], rel=0.02)
+    assert (numbers(found) <= values[0] * (1 + 1e-9)).all()
+
+
+def test_rows_are_matched_by_ids(rng, latents):
+    order = rng.permutation(150)
+    first = upto.Embeddings(rows=latents, name="z", ids=np.arange(150))
+    second = upto.Embeddings(rows=2 * latents[order], name="x", ids=np.arange(150)[order])
+    np.testing.assert_allclose(numbers(upto.lipschitz(first, second)), 2.0)
+
+
+def test_equal_latents_with_other_outputs_are_remarked_on(latents):
+    twice = np.concatenate([latents, latents[:20]])
+    outputs = twice.copy()
+    outputs[-20:] += 1.0
+    found = upto.lipschitz(twice, outputs)
+    assert "20 rows have the latents of another and different outputs" in str(found.findings)
+    assert "UP055" not in codes(upto.lipschitz(twice, 2 * twice))
+
+
+def test_what_theory_promises_follows_from_the_constant(rng, latents):
+    found = upto.lipschitz(latents, decoder=linear(1.0001 * np.eye(5)))
+    from upto.theory import rigid_promise
+
+    excess = found.spread("lipschitz").worst - 1
+    expected = rigid_promise(excess, n_dimensions=5, diameter=found.diameter.upper)
+    assert float(found.promises[0]) == pytest.approx(float(expected))
+    assert not found.promises[0].is_vacuous
+    assert "UP012" not in codes(found)
+    assert "two such runs agree up to a rigid motion" in found.verdict
+
+
+def test_the_findings_say_what_to_know(latents):
+    found = upto.lipschitz(latents[:30], decoder=linear(3.0 * np.eye(5)))
+    assert codes(found) == ["UP012", "UP051", "UP053", "UP054"]
+    assert "up to 0.095 of all latents may be worse" in str(found.findings)
+    dead = latents.copy()
+    dead[:, 2] = 1.0
+    assert "UP013" in codes(upto.lipschitz(dead, decoder=linear(np.eye(5))))
+
+
+def test_one_latent_and_one_coordinate_are_enough():
+    found = upto.lipschitz([[0.5]], decoder=lambda z: z**3)
+    assert found.spread("lipschitz").worst == pytest.approx(1 / 0.75)
+    assert (found.n_points, found.secants) == (1, None)
+    assert Lipschitz.from_json(found.to_json()) == found
+
+
+def test_no_directions_may_be_tried(latents):
+    found = upto.lipschitz(latents, decoder=smooth_decoder(), directions=0)
+    assert [spread.name for spread in found.spreads] == ["lipschitz", "scaled"]
+    assert all(point.by_directions is None for point in found.points)
+    assert len(found.panels()[0].marks) == 1
+
+
+def test_the_result_survives_json_and_renders(latents):
+    found = upto.lipschitz(latents, decoder=orthogonal_decoder(0.5, (5, 8, 12)))
+    assert Lipschitz.from_json(found.to_json()) == found
+    assert len(found.data_table().rows) == 150
+    assert [table.title for table in found.tables()][:2] == [
+        "Sequential: 5 latents, 12 outputs",
+        "The map in all",
+    ]
+    assert "Certified network" in str(found)
+    for panel in found.panels():
+        for marks in panel.marks:
+            assert len(marks.x) == len(marks.y) > 0
+            assert np.isfinite([*marks.x, *marks.y]).all()
+
+
+class Straight(torch.autograd.Function):
+    """A rounding whose gradient pretends that it is none."""
+
+    @staticmethod
+    def forward(ctx, z):
+        return torch.round(z)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+def hidden_division(z):
+    return torch.where(z > -10, z, 1 / (z - z))
+
+
+BAD = {
+    "dropout": (
+        nn.Sequential(nn.Linear(5, 6), nn.Dropout(), nn.Dropout(), nn.BatchNorm1d(6)),
+        "Sequential is in train mode, and 3 of its layers then depend on chance or on other rows "
+        r"\(1 BatchNorm1d, 2 Dropout\): call its eval\(\) first",
+    ),
+    "noise": (
+        lambda z: z + torch.randn_like(z),
+        "gives other outputs for the same latents each time",
+    ),
+    "mixing": (lambda z: z - z.mean(0), "depend on the others of its batch"),
+    "argmax": (
+        lambda z: z.argmax(1, keepdim=True),
+        "are int64, not real floating-point numbers",
+    ),
+    "one-hot": (
+        lambda z: nn.functional.one_hot(z.argmax(1)).double(),
+        "has no derivative with respect to its latents",
+    ),
+    "detached": (lambda z: z.detach() * 2, "has no derivative with respect to its latents"),
+    "straight": (Straight.apply, "are not those of its outputs: they differ from differences"),
+    "complex": (lambda z: torch.fft.fft(z), "are complex128, not real floating-point numbers"),
+    "NaN": (lambda z: torch.log(z), "NaN or infinite at"),
+    "NaN derivative": (
+        lambda z: torch.sqrt(torch.relu(z) + 0 * z),
+        "the derivatives of <lambda> are NaN or infinite at",
+    ),
+    "width": (
+        nn.Linear(7, 6),
+        "the latents have 5 coordinates, but the first layer of Linear takes 7",
+    ),
+    "function of another width": (
+        lambda z: z @ torch.ones(7, 2, dtype=z.dtype),
+        r"cannot take a batch of latents of shape \(5,\)",
+    ),
+    "rows": (lambda z: z[:-1], "have the shape"),
+    "NumPy": (lambda z: np.zeros((len(z), 2)), "returns ndarray, not a tensor"),
+    "no decoder": (3, "int is not a decoder"),
+}
+
+
+@pytest.mark.parametrize(("decoder", "words"), BAD.values(), ids=BAD)
+def test_a_decoder_that_cannot_be_used_is_refused_in_one_sentence(latents, decoder, words):
+    with pytest.raises(InputError, match=words) as refused:
+        upto.lipschitz(latents, decoder=decoder)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_are_counted(latents, bad):
+    def decoder(z):
+        return torch.where(z[:, :1] > 1.5, torch.full_like(z, bad), z)
+
+    count = int((latents[:, 0] > 1.5).sum())
+    with pytest.raises(InputError, match=rf"NaN or infinite at \d+ of"):
+        upto.lipschitz(latents, decoder=decoder)
+    assert count > 0
+    with pytest.raises(InputError, match="latents has 1 values that are NaN or infinite"):
+        upto.lipschitz(np.where(np.arange(750).reshape(150, 5) == 7, bad, latents), 2 * latents)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "neither a decoder nor its outputs were given"),
+        ({"decoder": len, "outputs": np.ones((150, 2))}, "both were given"),
+        ({"outputs": np.ones((149, 2))}, "149"),
+        ({"outputs": np.ones((150, 2)), "directions": 0}, "at least one nearest row is needed"),
+        ({"outputs": np.ones((150, 2), dtype=complex)}, "complex128 values, not real numbers"),
+        ({"decoder": len, "n_points": 0}, "n_points is 0, but it must be a whole number from 1 on"),
+        ({"decoder": len, "directions": -1}, "directions is -1"),
+        ({"decoder": len, "steps": 0}, "steps is 0"),
+        ({"decoder": len, "n_points": 1.5}, "n_points is 1.5"),
+        ({"decoder": len, "method": "magic"}, "there is no method 'magic'"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(latents, options, words):
+    with pytest.raises(InputError, match=words):
+        upto.lipschitz(latents, **options)
+
+
+def test_equal_latents_have_no_ratios():
+    with pytest.raises(InputError, match="all 9 latents are equal"):
+        upto.lipschitz(np.ones((9, 2)), np.ones((9, 2)))
+
+
+def test_outputs_that_are_all_equal_lose_everything(latents):
+    found = upto.lipschitz(latents, np.ones((150, 3)))
+    assert found.spread("lipschitz").worst is None
+    assert "UP050" in codes(found)

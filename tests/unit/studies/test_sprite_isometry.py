@@ -1,0 +1,73 @@
+"""The study of sprites finds what is known, and notices what is not so."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from upto.core import InputError, SilentProgress
+from upto.studies import sprite_isometry
+from upto.studies.outcome import Work
+from upto.studies.running import run_study
+from upto.studies.sprite_isometry import Settings, run
+
+SETTINGS = Settings(
+    half_sides=[0.15, 0.3],
+    sigmas=[0.01, 0.005],
+    n_pixels=128,
+    pixel_sigma=0.06,
+    n_positions=60,
+    smallest=[0.2, 0.24],
+    largest=[0.3, 0.26],
+    n_sprites=40,
+    n_repeats=3,
+    n_images=200,
+    n_neighbours=12,
+    image_sigma=0.08,
+    image_smallest=0.25,
+    image_largest=0.5,
+)
+
+
+@pytest.fixture
+def work(tmp_path):
+    return Work(
+        seed=1, device="cpu", folder=tmp_path, resume=False, data=None, progress=SilentProgress()
+    )
+
+
+@pytest.mark.slow
+def test_every_claim_holds_at_the_tiny_size():
+    result = run_study("sprite-isometry", size="tiny")
+    assert [claim.quantity for claim in result.claims if not claim.holds] == []
+    assert len(result.claims) == 21
+
+
+def test_a_speed_of_twice_the_half_side_would_be_noticed(work, monkeypatch):
+    def summary(half_sides, *, sigma):
+        return 2 * np.column_stack([half_sides, half_sides])
+
+    assert run(SETTINGS, work).measured["speed-exponent"].value == pytest.approx(0.5, abs=0.02)
+    monkeypatch.setattr(sprite_isometry, "image_stretches", summary)
+    assert run(SETTINGS, work).measured["speed-exponent"].value == pytest.approx(1.0)
+
+
+def test_a_wrong_metric_would_be_noticed(work, monkeypatch):
+    true = sprite_isometry.image_metric
+    monkeypatch.setattr(
+        sprite_isometry, "image_metric", lambda r, sigma: 1.1 * true(r, sigma=sigma)
+    )
+    measured = run(SETTINGS, work).measured
+    assert measured["pixels"].value > 0.05
+    assert measured["position-rate"].value < 0.5
+
+
+def test_the_same_seed_gives_the_same_numbers(work):
+    assert run(SETTINGS, work).measured == run(SETTINGS, work).measured
+
+
+def test_ranges_without_an_end_are_refused(work):
+    with pytest.raises(InputError, match="1 smallest and 2 largest"):
+        run(dataclasses.replace(SETTINGS, smallest=[0.2]), work)

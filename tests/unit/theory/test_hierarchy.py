@@ -1,0 +1,135 @@
+"""From assumptions to what is identified: Table 1 of Kivva et al. and what lies between."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from upto.core import Group, InputError
+from upto.theory import (
+    Assumption,
+    PiecewiseNetwork,
+    check_decoder,
+    check_prior,
+    stated,
+    what_is_identified,
+)
+
+WEAK = ("P1", "F1", "F2")
+STRONG = ("P1", "F1", "F4", "continuous")
+
+
+@pytest.mark.parametrize(
+    ("assumptions", "prior", "decoder", "hidden"),
+    [
+        ((), None, None, False),
+        (("P1", "F1"), None, None, False),
+        (("P1", "F2"), None, None, False),
+        (("F1", "F2"), None, None, False),
+        (WEAK, Group.AFFINE, None, False),
+        (("P1", "F1", "F3"), Group.AFFINE, None, False),
+        ((*WEAK, "P2"), Group.SCALED_PERMUTATION, None, False),
+        ((*WEAK, "P3"), Group.AFFINE, None, False),
+        ((*WEAK, "P2", "P3"), Group.SCALED_PERMUTATION, None, True),
+        (STRONG, Group.AFFINE, Group.AFFINE, False),
+        (STRONG[:3], Group.AFFINE, None, False),
+        ((*WEAK, "continuous"), Group.AFFINE, None, False),
+        ((*STRONG, "P2"), Group.SCALED_PERMUTATION, Group.SCALED_PERMUTATION, False),
+        ((*STRONG, "P2", "P3"), Group.SCALED_PERMUTATION, Group.SCALED_PERMUTATION, True),
+    ],
+)
+def test_each_set_of_assumptions_gives_its_row(assumptions, prior, decoder, hidden):
+    found = what_is_identified(stated(*assumptions))
+    assert (found.prior, found.decoder, found.hidden) == (prior, decoder, hidden)
+
+
+def test_one_hidden_variable_needs_no_third_assumption_on_the_prior():
+    assert what_is_identified(stated(*WEAK), hidden_variables=1).hidden
+    assert not what_is_identified(stated(*WEAK), hidden_variables=2).hidden
+    assert not what_is_identified(stated("P1", "F1"), hidden_variables=1).hidden
+
+
+def test_what_is_missing_for_the_next_level_is_named():
+    found = what_is_identified(stated("P1", "F1", "F2", "continuous"))
+    lacks = {each.level.what: [a.name for a in each.lacks] for each in found.guarantees}
+    assert lacks["P(Z) up to an affine map"] == []
+    assert lacks["f up to the same affine map"] == ["F4"]
+    assert lacks["P(Z) up to a permutation, scaling and translation of its coordinates"] == ["P2"]
+    lines = [str(each) for each in found.guarantees]
+    assert lines[0] == "P(Z) up to an affine map: by Theorem 3.10(a) from P1, F1, F2"
+    assert lines[1] == "f up to the same affine map: lacks F4 (neither stated nor checked)"
+
+
+def test_injective_implies_the_weaker_kinds_and_their_failure_goes_up():
+    found = {a.name: a for a in what_is_identified(stated("F4")).assumptions}
+    assert found["F2"].holds
+    assert found["F3"].holds
+    assert found["F2"].evidence == "follows from F3"
+    failed = Assumption(name="F2", holds=False, evidence="folds everywhere")
+    found = {a.name: a for a in what_is_identified([failed, *stated("F4")]).assumptions}
+    assert found["F3"].holds is False
+    assert found["F4"].holds is False
+
+
+def test_a_failure_counts_most_and_an_undecided_check_least():
+    open_, failed = (Assumption(name="P2", holds=holds, evidence="seen") for holds in (None, False))
+    for checks, holds in [
+        ([open_, *stated("P2")], True),
+        ([*stated("P2"), open_], True),
+        ([*stated("P2"), failed], False),
+        ([failed, *stated("P2")], False),
+        ([open_], None),
+    ]:
+        assert what_is_identified(checks).assumptions[0].holds is holds
+    assert what_is_identified([*stated(*WEAK), open_]).prior is Group.AFFINE
+
+
+def test_an_observably_injective_decoder_is_identified_part_by_part():
+    found = what_is_identified(stated("P1", "F1", "F3", "continuous"))
+    assert "each connected part" in found.remark
+    assert what_is_identified(stated(*WEAK)).remark == ""
+    assert what_is_identified(stated(*STRONG)).remark == ""
+
+
+def test_tables_show_every_level_and_assumption():
+    found = what_is_identified([*stated(*WEAK), Assumption(name="P2", holds=None, evidence="?")])
+    levels, assumptions = found.tables()
+    assert [row[1] for row in levels.texts()] == ["yes", "no", "no", "no", "no", "no"]
+    assert levels.texts()[2][3] == "P2"
+    assert ["P2", "not known", "?"] in assumptions.texts()
+
+
+def test_an_unknown_assumption_is_refused():
+    with pytest.raises(InputError, match="'F9' is none of P1"):
+        what_is_identified(stated("F9"))
+
+
+def folded_density(points, means, deviation):
+    """Density of |z| for a mixture of thirds."""
+    return sum(norm.pdf(s * points, m, deviation) for m in means for s in (-1, 1)) / 3
+
+
+def test_without_weak_injectivity_two_unlike_mixtures_have_one_image():
+    """Remark 3.12: the assumption that fails is the one the library says fails."""
+    first, second, deviation = (-2.0, -1.0, 3.0), (-2.0, 1.0, 3.0), 0.4
+    points = np.linspace(0, 8, 400)
+    np.testing.assert_allclose(
+        folded_density(points, first, deviation),
+        folded_density(points, second, deviation),
+        rtol=0,
+        atol=1e-15,
+    )
+    # The skewness of a scalar law is the same under every affine map but for its sign.
+    skewness = [
+        abs(np.mean((np.array(m) - np.mean(m)) ** 3)) / (np.var(m) + deviation**2) ** 1.5
+        for m in (first, second)
+    ]
+    assert abs(skewness[0] - skewness[1]) > 0.1
+    absolute = PiecewiseNetwork(weights=[[[1.0], [-1.0]], [[1.0, 1.0]]])
+    prior = check_prior((np.full(3, 1 / 3), np.array(first)[:, None], np.full((3, 1), deviation)))
+    found = what_is_identified([*prior, *check_decoder(absolute)], hidden_variables=1)
+    assert (found.prior, found.decoder, found.hidden) == (None, None, False)
+    assert [a.name for a in found.guarantees[0].lacks] == ["F2"]
+    unfolded = PiecewiseNetwork(weights=[[[1.0], [-1.0]], [[1.0, -1.0]]])
+    found = what_is_identified([*prior, *check_decoder(unfolded)], hidden_variables=1)
+    assert found.decoder is Group.SCALED_PERMUTATION
+    assert found.hidden

@@ -1,0 +1,148 @@
+"""Checks of the assumptions on a Gaussian mixture prior."""
+
+import numpy as np
+import pytest
+from sklearn.mixture import GaussianMixture
+
+from upto.core import InputError
+from upto.measure import Mixture
+from upto.theory import check_prior, distinct_ratios
+
+
+def mixture_of(variances, means=None):
+    variances = np.asarray(variances, dtype=float)
+    count, width = variances.shape
+    if means is None:
+        means = np.arange(count * width, dtype=float).reshape(count, width)
+    return np.full(count, 1 / count), np.asarray(means, dtype=float), variances
+
+
+def holds(mixture, **options):
+    return [each.holds for each in check_prior(mixture, **options)]
+
+
+def test_unequal_ratios_hold_and_equal_ones_fail():
+    assert holds(mixture_of([[1, 1, 1], [1, 2, 3]]))[1]
+    assert holds(mixture_of([[1, 1, 1], [1, 2, 2]]))[1] is False
+    assert holds(mixture_of([[1, 2, 3], [2, 4, 6]]))[1] is False
+
+
+def test_one_pair_of_states_is_enough_but_it_must_be_one_pair():
+    assert holds(mixture_of([[1, 1, 1], [1, 2, 2], [1, 2, 4]]))[1]
+    # Each two coordinates are told apart by some pair of states, all three by none.
+    assert holds(mixture_of([[1, 1, 1], [1, 1, 2], [1, 1, 4]]))[1] is False
+
+
+def test_the_best_pair_and_its_gap_are_reported():
+    pair, gap = distinct_ratios([[1.0, 1.0], [1.0, 1.1], [1.0, 8.0], [2.0, 2.0]])
+    assert pair == (0, 2)
+    np.testing.assert_allclose(gap, np.log(8))
+    evidence = check_prior(mixture_of([[1, 1], [1, 1.1], [1, 8]]))[1].evidence
+    assert "components 1 and 3" in evidence
+    assert "2.08 apart" in evidence
+
+
+def test_a_gap_below_the_tolerance_is_none():
+    mixture = mixture_of([[1, 1], [1, 1.05]])
+    assert holds(mixture)[1]
+    assert holds(mixture, gap=0.1)[1] is False
+
+
+def test_one_state_fails_and_one_coordinate_needs_two():
+    assert holds(mixture_of([[1, 2]]))[:2] == [True, False]
+    assert holds(mixture_of([[1.0], [2.0]]))[1]
+    assert holds(mixture_of([[1.0]]))[1] is False
+
+
+def test_states_with_a_constant_coordinate_have_no_ratio():
+    assert distinct_ratios([[0.0, 1.0], [1.0, 2.0]]) == (None, 0.0)
+    assert holds(mixture_of([[0, 1], [1, 2]]))[1] is False
+    assert "1 are degenerate" in check_prior(mixture_of([[0, 1], [1, 2]]))[0].evidence
+
+
+def test_correlated_coordinates_fail_with_their_correlation():
+    weights, means, variances = mixture_of([[1, 4], [1, 2]])
+    covariances = np.stack([np.diag(each) for each in variances])
+    covariances[0, 0, 1] = covariances[0, 1, 0] = 0.6
+    check = check_prior((weights, means, covariances))[1]
+    assert check.holds is False
+    assert "correlated by 0.3 within component 1" in check.evidence
+    assert holds((weights, means, covariances), correlation=0.31)[1]
+
+
+def test_equal_components_are_counted():
+    mixture = mixture_of([[1, 2], [1, 2], [3, 1]], means=[[0, 0], [0, 0], [1, 1]])
+    check = check_prior(mixture)[0]
+    assert check.holds
+    assert "1 pairs of them are equal" in check.evidence
+
+
+GRID = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+
+
+def test_two_hidden_variables_with_coordinates_of_their_own_hold():
+    means = np.column_stack([GRID[:, 0], GRID[:, 1], GRID[:, 0] + 2 * GRID[:, 1]])
+    check = check_prior(mixture_of(np.ones((4, 3)), means), states=GRID)[2]
+    assert check.holds
+    assert "4 states are a product of 2 sizes at most" in check.evidence
+
+
+def test_a_hidden_variable_seen_only_where_another_is_fails():
+    means = np.column_stack([GRID[:, 0] + 2 * GRID[:, 1], GRID[:, 1]])
+    check = check_prior(mixture_of(np.ones((4, 2)), means), states=GRID)[2]
+    assert check.holds is False
+    assert "(c) fails: all 1 coordinates that depend on hidden variable 1" in check.evidence
+
+
+def test_states_that_a_coordinate_confuses_fail():
+    # The second coordinate depends on both variables but is the same for (0, 1) and (1, 0).
+    means = np.column_stack([GRID[:, 0], GRID[:, 1], GRID.sum(axis=1)])
+    check = check_prior(mixture_of(np.ones((4, 3)), means), states=GRID)[2]
+    assert check.holds is False
+    assert "(a) fails: coordinate 3 has the same law in components 2 and 3" in check.evidence
+
+
+def test_variances_tell_states_apart_as_well_as_means():
+    variances = np.column_stack([1 + GRID[:, 0], 1 + GRID[:, 1]])
+    check = check_prior(mixture_of(variances, np.zeros((4, 2))), states=GRID)[2]
+    assert check.holds
+
+
+def test_one_hidden_variable_with_four_states_could_be_two():
+    means = np.arange(8.0).reshape(4, 2)
+    assert holds(mixture_of(np.ones((4, 2)), means))[2] is None
+    assert holds(mixture_of(np.ones((3, 2)), means[:3]))[2] is True
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_a_fitted_mixture_of_scikit_learn_is_read(rng, kind):
+    rows = np.vstack([rng.normal(size=(300, 2)) * [1, 3], rng.normal(size=(300, 2)) + 9])
+    fitted = GaussianMixture(2, covariance_type=kind, random_state=0).fit(rows)
+    checks = check_prior(fitted, correlation=0.3, gap=0.1)
+    assert "2 Gaussian components in 2 dimensions" in checks[0].evidence
+    assert checks[1].holds is (kind in ("full", "diag"))
+
+
+def test_the_mixture_of_the_measures_is_read():
+    mixture = Mixture(
+        weights=[0.5, 0.5], means=[[0, 0], [1, 1]], covariances=[np.eye(2), np.diag([1.0, 2.0])]
+    )
+    assert holds(mixture) == [True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("mixture", "options", "message"),
+    [
+        ("mixture", {}, "a str is not a mixture"),
+        (([0.5, 0.5], [[0.0]], [[1.0]]), {}, "not a mixture"),
+        (([0.5, 0.6], [[0.0], [1.0]], [[1.0], [1.0]]), {}, "sum to 1.1"),
+        (([1.0], [[np.nan]], [[1.0]]), {}, "not all finite"),
+        (([1.0], [[0.0]], [[-1.0]]), {}, "none below zero"),
+        (mixture_of(np.ones((4, 2))), {"states": [[0], [1]]}, "one row for each"),
+        (mixture_of(np.ones((4, 2))), {"states": [[0, 0], [0, 1], [1, 0], [1, 0]]}, "2×2 values"),
+        (mixture_of(np.ones((2, 2))), {"states": [[0, 0], [1, 0]]}, "2×1 values"),
+    ],
+)
+def test_what_is_no_mixture_is_refused(mixture, options, message):
+    with pytest.raises(InputError, match=message):
+        check_prior(mixture, **options)

