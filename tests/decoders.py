@@ -1,5 +1,7 @@
 """Decoders that tests share."""
 
+from itertools import pairwise
+
 import torch
 from torch import nn
 
@@ -8,7 +10,7 @@ def orthogonal_decoder(leak, widths=(16, 64, 256, 784), seed=0):
     """Orthogonal layers, wider and wider, with leaky rectifiers between them."""
     torch.manual_seed(seed)
     layers = []
-    for before, after in zip(widths, widths[1:], strict=False):
+    for before, after in pairwise(widths):
         layer = nn.Linear(before, after, bias=False)
         nn.init.orthogonal_(layer.weight)
         layers += [layer, nn.LeakyReLU(leak)]

@@ -57,6 +57,10 @@ rows = np.random.default_rng(0).laplace(size=(5000, 3))
 rows[0] += 1000
 result = upto.inspect_run(rows, ica=False)
 """,
+    "UP012": """\
+latents = np.random.default_rng(0).normal(size=(300, 4))
+result = upto.lipschitz(latents, 3 * latents)
+""",
     "UP013": """\
 rows = np.random.default_rng(0).laplace(size=(300, 3))
 rows[:, 1] = 7
@@ -159,6 +163,35 @@ result = upto.compare_layers(first, second)
     "UP028": """\
 first, second = np.random.default_rng(0).laplace(size=(2, 4, 2))
 result = upto.similarity(first, second, measures="linear-cka")
+""",
+    "UP050": """\
+latents = np.random.default_rng(0).normal(size=(300, 4))
+result = upto.lipschitz(latents, decoder=lambda z: z[:, [0, 1, 1, 0, 3]])
+""",
+    "UP051": """\
+latents = np.random.default_rng(0).normal(size=(300, 4))
+result = upto.lipschitz(latents, decoder=lambda z: z**3 / 3)
+""",
+    "UP052": """\
+latents = np.random.default_rng(0).normal(size=(100, 40))
+result = upto.lipschitz(latents, decoder=lambda z: z.exp(), method="lanczos", steps=8)
+""",
+    "UP053": """\
+latents = np.random.default_rng(0).normal(size=(20, 4))
+result = upto.lipschitz(latents, decoder=lambda z: z.sin())
+""",
+    "UP054": """\
+latents = np.random.default_rng(0).normal(size=(300, 4))
+result = upto.lipschitz(latents, decoder=lambda z: 5 * z)
+""",
+    "UP055": """\
+rng = np.random.default_rng(0)
+latents = np.tile(rng.normal(size=(100, 2)), (2, 1))
+result = upto.lipschitz(latents, latents + 0.1 * rng.normal(size=(200, 2)))
+""",
+    "UP056": """\
+latents = np.random.default_rng(0).normal(size=(300, 4))
+result = upto.lipschitz(latents, decoder=lambda z: z.float().tanh())
 """,
 }
 """For each code, the shortest code that raises it."""

@@ -325,3 +325,28 @@ def test_a_page_that_is_not_html_is_refused(upto, pair):
     result = upto("compare", *pair, "--report", "page.pdf")
     assert result.exit_code == 3
     assert "page.pdf does not end in .html, and the page is HTML: rename it." in result.stderr
+
+
+def test_what_the_theorems_promise_stands_beside_what_was_measured(upto, pair):
+    result = upto("compare", *pair, *FAST, "--lipschitz", "0.01", "--lipschitz", "0")
+    assert result.exit_code == 0
+    assert "Promised beside measured" in result.stdout
+    assert "Theorem 1, mean square" in result.stdout
+    unasked = upto("compare", *pair, *FAST)
+    assert "Promised" not in unasked.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (("--lipschitz", "small"), 3, "neither a number nor a file"),
+        (("--lipschitz", "-1"), 3, "L is -1.0, but it is the excess"),
+        (("--decoder", "no.such:thing"), 3, "decoders has 1 entries for 2 runs"),
+        (("--lipschitz", "1", "--layers"), 2, "--lipschitz is for comparing whole runs"),
+        (("--decoder", "a:b", "--consensus", "c.npy"), 2, "--decoder is for comparing pairs"),
+    ],
+)
+def test_what_is_no_lipschitz_constant_or_decoder_is_refused(upto, pair, options, code, message):
+    result = upto("compare", *pair, *options)
+    assert result.exit_code == code
+    assert message in result.stderr

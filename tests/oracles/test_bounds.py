@@ -74,6 +74,7 @@ def test_bounds_below_what_is_reached_are_noticed(name, made):
         ("whitened", "lemma-a5", 0.3),
         ("whitened", "lemma-a6", 0.2),
         ("perturbed", "lemma-a8", 0.02),
+        ("perturbed", "curvature", 1e-4),
         ("maps", "appendix-a4", 0.999),
         ("shared", "appendix-a5", 0.999),
         ("networks", "network", 0.999),

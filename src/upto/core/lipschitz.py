@@ -10,7 +10,7 @@ from upto.core.comparison import Diameter
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.panel import Marks, Panel
-from upto.core.promise import Promise, promise_table
+from upto.core.promise import Promise, conditions_table, constants_table, promise_table
 from upto.core.result import Provenance, Result
 from upto.core.table import Cell, Column, Table
 
@@ -170,12 +170,15 @@ class Lipschitz(Result):
         return sum(shares) / len(shares) if shares else None
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the constants, what else is known of the map, promises and coordinates."""
-        tables = [self._constants(), self._facts()]
-        if self.promises:
-            promised = (*self.promises, *((self.certified,) if self.certified else ()))
-            tables.append(promise_table(promised))
-        return tuple(tables)
+        """Return the constants, what else is known of the map, and what theory promises."""
+        promised = (*self.promises, *((self.certified,) if self.certified else ()))
+        return (
+            self._constants(),
+            self._facts(),
+            promise_table(promised),
+            constants_table(self.promises[0]),
+            conditions_table(promised),
+        )
 
     def data_table(self) -> Table:
         """Return one row for every point."""
@@ -225,7 +228,7 @@ class Lipschitz(Result):
         return Table(
             title=f"{subject}: {self.n_latents} latents, {self.n_outputs} outputs",
             columns=(
-                Column(name="constant (1 is an isometry)"),
+                Column(name="constant Λ"),
                 Column(name="mean", spec=".4g"),
                 Column(name="median", spec=".4g"),
                 Column(name="95 %", spec=".4g"),
@@ -233,28 +236,28 @@ class Lipschitz(Result):
                 Column(name="at row"),
             ),
             rows=tuple(rows),
-            caption=f"{self.n_points} of {self.n_samples} latents; {how}",
+            caption=f"{self.n_points} of {self.n_samples} latents; {how}; 1 is an isometry",
         )
 
     def _facts(self) -> Table:
         rows: list[tuple[Cell, ...]] = [
-            ("largest stretch of a direction", max(p.largest for p in self.points)),
-            ("smallest stretch of a direction", min(p.smallest for p in self.points)),
-            ("one scale of the outputs that suits best", self.scale),
-            ("worst constant after that scale", _finite(self.scaled)),
+            ("largest stretch", max(p.largest for p in self.points)),
+            ("smallest stretch", min(p.smallest for p in self.points)),
             ("all stretches are within 1 ±", self.deviation),
+            ("best scale of the outputs", self.scale),
+            ("worst Λ after that scale", _finite(self.scaled)),
         ]
         if self.share_near is not None:
-            rows.append((f"share of singular values within 1 ± {self.near:g}", self.share_near))
+            rows.append((f"share of stretches in 1 ± {self.near:g}", self.share_near))
         if self.missed_by_directions is not None and self.method != "neighbours":
-            words = f"share of the excess over 1 that {self.n_directions} directions miss"
+            words = f"share of Λ - 1 missed by {self.n_directions} directions"
             rows.append((words, self.missed_by_directions))
         if self.secants is not None:
             seen = self.secants
             rows += [
-                (f"largest ratio of distances over {seen.n_pairs} pairs", seen.largest),
-                (f"smallest ratio of distances over {seen.n_pairs} pairs", seen.smallest),
-                ("constant of those pairs: the global one is at least", _finite(seen.lipschitz)),
+                (f"largest ratio over {seen.n_pairs} pairs", seen.largest),
+                (f"smallest ratio over {seen.n_pairs} pairs", seen.smallest),
+                ("global Λ is at least", _finite(seen.lipschitz)),
             ]
         rows.append(("diameter of the latents", self.diameter.upper))
         return Table(
@@ -303,16 +306,15 @@ class Lipschitz(Result):
         )
 
     def _coordinates(self) -> Panel:
-        ordered = sorted(self.coordinates, reverse=True)
         return Panel(
             title="How far each latent coordinate moves the outputs",
-            x="latent coordinates, from the strongest",
+            x="latent coordinate, from 0",
             y="root mean square stretch",
             marks=(
                 Marks(
                     name="stretch",
-                    x=tuple(float(place + 1) for place in range(len(ordered))),
-                    y=tuple(ordered),
+                    x=tuple(float(place) for place in range(len(self.coordinates))),
+                    y=self.coordinates,
                 ),
             ),
             caption="A coordinate near zero is ignored by the decoder: nothing can identify it.",
@@ -320,9 +322,9 @@ class Lipschitz(Result):
 
 
 _SAYS = {
-    "lipschitz": "Λ at a point",
-    "scaled": "Λ after the best scale at the point",
-    "directions": "Λ as {n} random directions see it",
+    "lipschitz": "at a point",
+    "scaled": "after its best scale",
+    "directions": "by {n} random directions",
 }
 _MARKS = {
     "dense": "exact",

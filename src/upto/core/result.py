@@ -87,7 +87,9 @@ class Result(ABC):
         """Write the result as JSON; `from_json` reads it back."""
         record = {"kind": self.kind, "schema": self.schema}
         record |= {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return msgspec.json.format(msgspec.json.encode(record), indent=1).decode()
+        return msgspec.json.format(
+            msgspec.json.encode(record, enc_hook=_plain_number), indent=1
+        ).decode()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -141,6 +143,14 @@ class Result(ABC):
         with console.capture() as capture:
             console.print(self)
         return capture.get()
+
+
+def _plain_number(value: Any) -> Any:
+    """Write a number of NumPy as the number it is."""
+    if not hasattr(value, "item"):
+        message = f"a result cannot hold {type(value).__name__}."
+        raise TypeError(message)
+    return value.item()
 
 
 def result_from_json(text: str | bytes, kinds: Mapping[str, type[Result]]) -> Any:

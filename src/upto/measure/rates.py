@@ -52,5 +52,5 @@ def power_rate(sizes: ArrayLike, values: ArrayLike) -> Estimate:
         return Estimate(value=slope)
     # To first order a repeat moves the slope by its values over their means, times the weights.
     moves = (y / y.mean(axis=0)) @ weights
-    half = stdtrit(n_repeats - 1, 0.975) * float(moves.std(ddof=1)) / math.sqrt(n_repeats)
+    half = float(stdtrit(n_repeats - 1, 0.975) * moves.std(ddof=1)) / math.sqrt(n_repeats)
     return Estimate(value=slope, low=slope - half, high=slope + half)

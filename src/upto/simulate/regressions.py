@@ -51,8 +51,8 @@ CURVES: dict[str, Curve] = {
     curve.name: curve
     for curve in (
         Curve(name="line", function=lambda z: z, slope=1.0, low=0.0, high=0.0),
-        Curve(name="cubic", function=lambda z: z**3, slope=0.6, low=-0.4, high=0.4),
-        Curve(name="parabola", function=lambda z: z + z**2, slope=1.0, low=0.0, high=1.0),
+        Curve(name="cubic", function=lambda z: z * z * z, slope=0.6, low=-0.4, high=0.4),
+        Curve(name="parabola", function=lambda z: z + z * z, slope=1.0, low=0.0, high=1.0),
         Curve(name="absolute", function=np.abs, slope=0.0, low=0.0, high=1.0),
         Curve(
             name="exponential",
@@ -210,8 +210,8 @@ def fit_linear(x: Float, y: Float, *, start: Float | None = None) -> Float:
     Where the coefficients are unique, the start does not matter.
     """
     start = np.zeros(x.shape[1]) if start is None else start
-    step, *_ = np.linalg.lstsq(x, y - x @ start, rcond=None)
-    return np.asarray(start + step)
+    inverse = np.linalg.pinv(x.T @ x, rcond=1e-10, hermitian=True)
+    return np.asarray(start + inverse @ (x.T @ (y - x @ start)))
 
 
 def _quadrature() -> tuple[Float, Float]:

@@ -28,6 +28,7 @@ NAMES = {
     "lemma-a6": "Lemma A.6, rotation",
     "lemma-a8": "Lemma A.8, components",
     "lemma-a8-proved": "Lemma A.8, curvature proved to be kept",
+    "curvature": "Lemma A.8, curvature lost between the runs",
     "theorem-2": "Theorem 2",
     "theorem-3-rigid": "Theorem 3, rigid",
     "theorem-3": "Theorem 3, components",

@@ -151,17 +151,28 @@ def independent_differences(head: Any) -> tuple[int, NDArray[np.intp]]:
     """Choose a class y0 and M others whose differences from it are well conditioned.
 
     y0 is the class nearest to the mean, so that differences from it are nearly the centred class
-    vectors themselves. The others are found by pivoted QR in blocks, so that the work over all K
-    classes is M/64 matrix products and no difference but the shortlisted ones is formed: each
-    class taken is at least half as far from the span of those before it as any other class is.
+    vectors themselves. The others are found by pivoted QR on shortlists of the furthest classes, so
+    that all K classes are looked at in about M/64 matrix products. Each class taken is at least
+    half as far from the span of those before it as any other class is.
 
     Parameters
     ----------
     head
         K×M class vectors whose centred rank is M.
+
+    Raises
+    ------
+    InputError
+        If there are no more classes than coordinates.
     """
     vectors = as_head(head)
     n_classes, width = vectors.shape
+    if n_classes <= width:
+        message = (
+            f"{n_classes} classes have fewer than {width} independent differences: give at least "
+            f"{width + 1}."
+        )
+        raise InputError(message)
     away = np.subtract(vectors, _mean(vectors), dtype=np.float64)
     base = int(np.argmin(_squared_norms(away)))
     away -= away[base].copy()

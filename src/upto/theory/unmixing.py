@@ -260,6 +260,7 @@ class _Perturbed:
     bounds: ContrastBounds
     condition: str
     holds: bool | None
+    lost: float | None = None
 
     def value(self, error: float) -> float | None:
         """Return the bound; without curvature there is none, however small the error."""
@@ -269,6 +270,11 @@ class _Perturbed:
 
     def constants(self) -> tuple[Constant, ...]:
         """List the contrast's bounds and the curvature."""
+        lost = Constant(
+            symbol="μ lost",
+            value=self.lost,
+            meaning="how much of the curvature can be lost between the runs",
+        )
         return (
             Constant(
                 symbol="L₁", value=self.bounds.first, meaning="bound on the contrast's gradient"
@@ -281,6 +287,7 @@ class _Perturbed:
                 value=finite_or_none(self.curvature),
                 meaning="curvature of the contrast that is kept between the runs",
             ),
+            *(() if self.lost is None else (lost,)),
         )
 
 
@@ -326,6 +333,7 @@ def _perturbed(
             holds=False,
         )
     holds: bool | None = None
+    lost = None
     if math.isinf(mu):
         words, holds = "a single component cannot turn", True
     elif at_optimum is None or bounds.third is None or not math.isfinite(error):
@@ -333,10 +341,10 @@ def _perturbed(
     else:
         # Both terms of the Hessian, E[g′(s)(Ωs)²] and E[g(s)ᵀΩ²s] with |Ω| = 1, for components
         # that move by no more than the promise itself.
-        slack = (
+        lost = (
             bounds.third * ball * ball / 2.0 + 1.5 * bounds.second * ball + bounds.first / 2.0
         ) * (linear * error + quadratic * error * error)
-        left = float(at_optimum) - slack
+        left = float(at_optimum) - lost
         holds = True if left >= mu else None
         words += (
             f" while one run is moved into the other; from {at_optimum:.4g} at the optimum it is "
@@ -351,4 +359,5 @@ def _perturbed(
         bounds=bounds,
         condition=words,
         holds=holds,
+        lost=lost,
     )

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from upto.core import InputError, SilentProgress
+from upto.core import InputError, SilentProgress, StudyResult
 from upto.simulate import regressions
 from upto.studies.misspecified_regression import Settings, run
 from upto.studies.outcome import Work
@@ -32,6 +32,7 @@ def work(tmp_path):
 def test_every_claim_holds_at_the_tiny_size():
     result = run_study("misspecified-regression", size="tiny")
     assert [claim.quantity for claim in result.claims if not claim.holds] == []
+    assert StudyResult.from_json(result.to_json()) == result
     assert len(result.claims) == 9
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from upto.core import InputError, SilentProgress
+from upto.core import InputError, SilentProgress, StudyResult
 from upto.studies import sprite_isometry
 from upto.studies.outcome import Work
 from upto.studies.running import run_study
@@ -42,6 +42,7 @@ def work(tmp_path):
 def test_every_claim_holds_at_the_tiny_size():
     result = run_study("sprite-isometry", size="tiny")
     assert [claim.quantity for claim in result.claims if not claim.holds] == []
+    assert StudyResult.from_json(result.to_json()) == result
     assert len(result.claims) == 21
 
 

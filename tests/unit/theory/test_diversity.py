@@ -127,6 +127,11 @@ def test_the_choice_is_about_as_good_as_pivoting_over_all_differences(rng):
     assert found < min(random)
 
 
+def test_too_few_classes_have_no_choice():
+    with pytest.raises(InputError, match="give at least 4"):
+        independent_differences(np.eye(3))
+
+
 def test_a_head_that_only_rounding_made_diverse_is_flagged(rng):
     flat = rng.normal(size=(500, 4))
     flat[:, 3] = flat[:, :3] @ [0.3, 0.7, -1.1]

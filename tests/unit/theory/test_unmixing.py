@@ -11,7 +11,7 @@ import scipy.linalg
 from upto.core import Group, InputError
 from upto.engines import choose_engine
 from upto.theory import ContrastBounds, contrast_bounds, ica_promise, unmixing_promise
-from upto.theory.trials.following import contrast_signs, follow, skew_basis
+from upto.theory.trials.following import contrast_signs, derivatives, follow, skew_basis
 from upto.theory.trials.white import centred, whitening_map
 from upto.unmix import find_components, smallest_curvature
 from upto.unmix.contrasts import Cube, Custom, Exp, LogCosh
@@ -117,6 +117,31 @@ def test_that_curvature_is_kept_is_proved_for_small_errors_only():
     undecided = ica_promise(1e-2, **given)
     assert undecided.holds is None
     assert "does not decide" in undecided.condition
+
+
+@pytest.mark.parametrize("contrast", [LogCosh(), LogCosh(2.0), Exp(), Cube()])
+@pytest.mark.parametrize("n_rows", [1, 2, 30])
+def test_curvature_is_lost_no_faster_than_the_proof_allows(contrast, n_rows, rng):
+    moved, radius, d = 0.05, 1.5, 3
+    promise = ica_promise(
+        moved,
+        radius=radius,
+        curvature=0.1,
+        curvature_at_optimum=0.2,
+        n_dimensions=d,
+        contrast=contrast,
+    )
+    rate = promise.constant("μ lost") / float(promise)
+    rows, shift = rng.normal(size=(2, 2000, n_rows, d))
+    rows *= radius / np.linalg.norm(rows, axis=2, keepdims=True)
+    shift *= moved / np.linalg.norm(shift, axis=2, keepdims=True)
+    signs = np.ones((len(rows), d))
+    _, before = derivatives(contrast, signs, rows, skew_basis(d))
+    _, after = derivatives(contrast, signs, rows + shift, skew_basis(d))
+    change = np.linalg.norm(after - before, ord=2, axis=(1, 2)).max()
+    assert change <= rate * moved
+    # The rate is not idle: a single row comes within a factor of ten.
+    assert n_rows > 1 or change > 0.1 * rate * moved
 
 
 def test_a_curvature_that_is_not_a_number_is_refused():

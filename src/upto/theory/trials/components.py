@@ -29,8 +29,8 @@ def perturbed_cases(
 ) -> tuple[list[Case], int]:
     """Move white rows and follow their components: Lemma A.8.
 
-    Where the curvature at the optimum alone proves that enough of it is kept, there is a second
-    case, for which nothing on the way was looked at.
+    Where the curvature at the optimum alone proves that enough of it is kept, there is another
+    case, for which nothing on the way was looked at; and one for how much of it is lost.
 
     Parameters
     ----------
@@ -70,20 +70,32 @@ def perturbed_cases(
                 contrast=contrast,
             )
             at_optimum = float(optimum.curvature[number])
-            promises = {"lemma-a8": promise_for(curvature=float(path.curvature[number]))}
+            kept = float(path.curvature[number])
+            kind = f"{contrast.name}, {'pushed' if pushed[number] else 'shaken'}"
+            promise = promise_for(curvature=kept, curvature_at_optimum=at_optimum)
+            promises = {"lemma-a8": promise}
             proved = promise_for(curvature=at_optimum / 2.0, curvature_at_optimum=at_optimum)
             if proved.holds:
                 promises["lemma-a8-proved"] = proved
             cases += [
                 Case(
                     statement=statement,
-                    kind=f"{contrast.name}, {'pushed' if pushed[number] else 'shaken'}",
+                    kind=kind,
                     n_dimensions=d,
                     measured=float(measured[number]),
-                    bound=float(promise),
+                    bound=float(bound),
                 )
-                for statement, promise in promises.items()
+                for statement, bound in promises.items()
             ]
+            cases.append(
+                Case(
+                    statement="curvature",
+                    kind=kind,
+                    n_dimensions=d,
+                    measured=max(0.0, at_optimum - kept),
+                    bound=promise.constant("μ lost"),
+                )
+            )
     return cases, lost
 
 

@@ -71,11 +71,11 @@ def follow(
         rows = start + time * (end - start)
         before = rotations
         for _ in range(_NEWTON_STEPS):
-            gradient, hessian = _derivatives(contrast, signs, rows @ _t(rotations), turns)
+            gradient, hessian = derivatives(contrast, signs, rows @ _t(rotations), turns)
             step = _solved(hessian, -gradient)
             step /= np.maximum(np.linalg.norm(step, axis=1, keepdims=True) / 0.5, 1.0)
             rotations = _turned(np.einsum("ck,kij->cij", step, turns)) @ rotations
-        gradient, hessian = _derivatives(contrast, signs, rows @ _t(rotations), turns)
+        gradient, hessian = derivatives(contrast, signs, rows @ _t(rotations), turns)
         values, vectors = np.linalg.eigh(hessian)
         least = np.minimum(least, np.abs(values).min(axis=1))
         moved = np.linalg.norm(rotations - before, axis=(1, 2))
@@ -134,10 +134,20 @@ def skew_basis(d: int) -> Float:
     return turns
 
 
-def _derivatives(
+def derivatives(
     contrast: Contrast, signs: Float, components: Float, turns: Float
 ) -> tuple[Float, Float]:
-    """Return the Riemannian gradient and Hessian over turns."""
+    """Return the Riemannian gradient and Hessian of the mean contrast, over turns.
+
+    Parameters
+    ----------
+    contrast, signs
+        As for `follow`.
+    components
+        A stack of runs of components.
+    turns
+        Skew matrices that are orthonormal in the Frobenius norm.
+    """
     size = components.shape[1]
     score, slope = contrast.derivatives(np, components)
     cross = (signs[:, None] * score).swapaxes(1, 2) @ components / size

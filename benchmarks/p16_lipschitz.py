@@ -1,0 +1,151 @@
+"""P16: the bi-Lipschitz constant of a decoder at many points."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+
+from benchmarks.measure import all_cores, interleaved, measured, product_rate, publish
+from upto import lipschitz
+from upto.load.decoders import find_decoder
+from upto.measure.distortion import bi_lipschitz
+from upto.measure.jacobians import (
+    batch_of_points,
+    dense_extremes,
+    form_jacobians,
+    lanczos_extremes,
+)
+
+WIDTHS = (64, 256, 512, 784)
+SIZES = {"quick": 50, "full": 1000}
+LARGE = {"quick": ((256, 512, 1024), 2, 64), "full": ((4096, 4096, 12288), 8, 512)}
+"""Widths, points and steps of Lanczos of a Jacobian that is not formed."""
+ONE_BY_ONE = 10
+"""Points that are differentiated one by one; all would take as many times as long."""
+
+
+def decoder_of(widths, seed=0):
+    torch.manual_seed(seed)
+    layers = []
+    for before, after in zip(widths, widths[1:], strict=False):
+        layers += [nn.Linear(before, after), nn.LeakyReLU(0.2)]
+    return nn.Sequential(*layers[:-1]).double().eval()
+
+
+def ours(decoder, points):
+    """Form Jacobians by products and take all their singular values: what `lipschitz` does."""
+    block = batch_of_points(points.shape[1], WIDTHS[-1])
+    found = find_decoder(decoder)
+    parts = [
+        dense_extremes(form_jacobians(found.linearise(points[start : start + block])))
+        for start in range(0, len(points), block)
+    ]
+    largest, smallest = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("largest", "smallest")
+    )
+    return bi_lipschitz(largest, smallest)
+
+
+def constant_of(jacobians):
+    values = torch.linalg.svdvals(jacobians)
+    return torch.maximum(values[:, 0], 1 / values[:, -1]).detach().numpy()
+
+
+def by_rows_of_a_batch(decoder, points):
+    """One backward pass for each output, over all points."""
+    leaf = torch.tensor(points, requires_grad=True)
+    outputs = decoder(leaf)
+    rows = [
+        torch.autograd.grad(outputs[:, place].sum(), leaf, retain_graph=True)[0]
+        for place in range(outputs.shape[1])
+    ]
+    return constant_of(torch.stack(rows, dim=1))
+
+
+def by_rows_of_each(decoder, points):
+    """One backward pass for each output of each point, as `torch.autograd.functional` does."""
+    each = [torch.autograd.functional.jacobian(decoder, point) for point in torch.tensor(points)]
+    return constant_of(torch.stack(each))
+
+
+def by_vmap(mode):
+    """Whole Jacobians by `torch.func`, in chunks that suit the cache."""
+
+    def run(decoder, points):
+        formed = torch.func.vmap(mode(decoder), chunk_size=50)(torch.tensor(points))
+        return constant_of(formed)
+
+    return run
+
+
+PEERS = {
+    "autograd rows, all points at once, and SVD": by_rows_of_a_batch,
+    "vmap(jacrev) and SVD": by_vmap(torch.func.jacrev),
+    "vmap(jacfwd) and SVD": by_vmap(torch.func.jacfwd),
+}
+
+
+def small(size):
+    decoder = decoder_of(WIDTHS)
+    points = np.random.default_rng(0).normal(size=(SIZES[size], WIDTHS[0]))
+    exact = ours(decoder, points)
+    few = points[:ONE_BY_ONE]
+    peers = {name: (lambda work=work: work(decoder, points)) for name, work in PEERS.items()}
+    worst = {name: np.abs(work() / exact - 1).max() for name, work in peers.items()}
+    alone = f"autograd rows, {ONE_BY_ONE} points one by one, and SVD"
+    seconds = interleaved(
+        {
+            "upto": lambda: ours(decoder, points),
+            "upto.lipschitz, all it tells": lambda: lipschitz(points, decoder=decoder),
+            **peers,
+            alone: lambda: by_rows_of_each(decoder, few),
+        }
+    )
+    operations = (
+        2.0 * len(points) * WIDTHS[0] * sum(a * b for a, b in zip(WIDTHS, WIDTHS[1:], strict=False))
+    )
+    floor = operations / product_rate(WIDTHS[2], n_rows=1024)
+    per_point = {
+        name: value / (len(few) if name == alone else len(points))
+        for name, value in seconds.items()
+    }
+    return [
+        {
+            "who": name,
+            "Jacobians": f"{WIDTHS[-1]}×{WIDTHS[0]}",
+            "points": len(few) if name == alone else len(points),
+            "seconds": seconds[name],
+            "this / ours, a point": value / per_point["upto"],
+            "over floor": seconds[name] / floor if name.startswith("upto") else None,
+            "largest difference": worst.get(name),
+        }
+        for name, value in per_point.items()
+    ]
+
+
+def large(size):
+    widths, n_points, steps = LARGE[size]
+    decoder = decoder_of(widths)
+    points = np.random.default_rng(0).normal(size=(n_points, widths[0]))
+    linear = find_decoder(decoder).linearise(points)
+    found, seconds, extra = measured(
+        lambda: lanczos_extremes(linear, steps=steps, rng=np.random.default_rng(0))
+    )
+    one_jacobian = 8 * widths[0] * widths[-1]
+    return [
+        {
+            "who": f"upto, Lanczos, at most {steps} steps",
+            "Jacobians": f"{widths[-1]}×{widths[0]}",
+            "points": n_points,
+            "seconds": seconds,
+            "extra memory over all Jacobians": extra / (one_jacobian * n_points),
+            "points settled": int(found.settled.sum()),
+        }
+    ]
+
+
+def run(size):
+    with all_cores():
+        rows = small(size) + large(size)
+    publish("p16", "bi-Lipschitz constant of a decoder, float64", rows, seed=0)

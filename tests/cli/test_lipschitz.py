@@ -1,0 +1,155 @@
+import csv
+import io
+import sys
+
+import numpy as np
+import pytest
+import torch
+from decoders import smooth_decoder
+
+from upto import Lipschitz
+
+MODULE = """\
+import torch
+
+def double(z):
+    return 2 * z
+
+def warped(z):
+    return torch.cat([z, z**2], dim=1)
+"""
+
+
+@pytest.fixture
+def files(tmp_path, rng):
+    """Write latents, outputs, a module and an exported decoder."""
+    latents = rng.normal(size=(120, 4))
+    np.save(tmp_path / "latents.npy", latents)
+    np.save(tmp_path / "outputs.npy", 2 * latents)
+    (tmp_path / "written.py").write_text(MODULE)
+    example = torch.tensor(latents, dtype=torch.float32)
+    shapes = ({0: torch.export.Dim.DYNAMIC},)
+    decoder = smooth_decoder(4, 9)
+    program = torch.export.export(decoder, (example,), dynamic_shapes=shapes)
+    torch.export.save(program, tmp_path / "decoder.pt2")
+    yield tmp_path
+    sys.modules.pop("written", None)
+
+
+QUIET = ("--no-progress",)
+
+
+def test_a_named_function_is_measured(upto, files):
+    result = upto("lipschitz", "latents.npy", "--decoder", "written:double", *QUIET)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("double changes lengths by a factor of 2 at the worst of 120")
+    assert "120 of 120 latents; exact singular values" in result.stdout
+    assert "UP054 near an isometry up to a scale" in result.stderr
+
+
+def test_an_exported_decoder_is_measured(upto, files):
+    result = upto(
+        "lipschitz", "latents.npy", "--decoder", "decoder.pt2", "--format", "json", *QUIET
+    )
+    found = Lipschitz.from_json(result.stdout)
+    assert (found.decoder, found.n_latents, found.n_outputs) == ("decoder", 4, 9)
+
+
+def test_outputs_alone_are_measured(upto, files):
+    result = upto("lipschitz", "latents.npy", "outputs.npy", *QUIET)
+    assert result.exit_code == 0, result.stderr
+    assert "the map from latents to outputs changes lengths by at least a factor of 2" in (
+        " ".join(result.stdout.split())
+    )
+    assert "distances to 10 nearest rows" in result.stdout
+
+
+@pytest.mark.parametrize("suffix", [".json", ".csv", ".md", ".txt"])
+def test_the_suffix_of_the_output_chooses_the_format(upto, files, suffix):
+    result = upto(
+        "lipschitz", "latents.npy", "--decoder", "written:warped", "-o", f"out{suffix}", *QUIET
+    )
+    assert (result.exit_code, result.stdout) == (0, "")
+    text = (files / f"out{suffix}").read_text()
+    if suffix == ".json":
+        assert Lipschitz.from_json(text).decoder == "warped"
+    elif suffix == ".csv":
+        rows = list(csv.DictReader(io.StringIO(text)))
+        assert len(rows) == 120
+        assert {"row", "largest", "smallest", "lipschitz", "by directions"} <= set(rows[0])
+    else:
+        assert "warped changes lengths" in text
+
+
+def test_the_options_reach_the_question(upto, files):
+    result = upto(
+        "lipschitz", "latents.npy", "--decoder", "written:warped", "--n-points", "50",
+        "--directions", "3", "--method", "lanczos", "--steps", "2", "--seed", "4",
+        "--format", "json", *QUIET,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    found = Lipschitz.from_json(result.stdout)
+    assert (found.n_points, found.n_directions, found.method) == (50, 3, "lanczos")
+    assert found.provenance.seed == 4
+    assert "UP052" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--fail-above", "1.9"), 1),
+        (("--fail-above", "1.9", "--at", "q95"), 1),
+        (("--fail-above", "1.9", "--at", "mean"), 1),
+        (("--fail-above", "2.1"), 0),
+        (("--fail-above", "2.1", "--at", "median"), 0),
+        (("--strict",), 1),
+    ],
+)
+def test_limits_become_exit_codes(upto, files, arguments, code):
+    result = upto("lipschitz", "latents.npy", "--decoder", "written:double", *arguments, *QUIET)
+    assert result.exit_code == code, result.stderr
+    if "--fail-above" in arguments and code:
+        assert "the bi-Lipschitz constant is 2 " in result.stderr
+        assert "above --fail-above 1.9" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("latents.npy",), 2, "Give OUTPUTS or --decoder, and not both"),
+        (("latents.npy", "outputs.npy", "--decoder", "written:double"), 2, "and not both"),
+        (("latents.npy", "--decoder", "written:doubled"), 3, "did you mean 'double'?"),
+        (("latents.npy", "--decoder", "absent:double"), 3, "cannot be imported"),
+        (("latents.npy", "--decoder", "absent.pt2"), 3, "there is no file absent.pt2"),
+        (("latents.npy", "--decoder", "outputs.npy"), 3, "neither TorchScript nor an exported"),
+        (("absent.npy", "outputs.npy"), 3, "absent.npy"),
+        (("latents.npy", "outputs.npy", "--n-points", "0"), 2, "--n-points"),
+        (("latents.npy", "outputs.npy", "--fail-above", "0.5"), 2, "--fail-above"),
+        (("latents.npy", "outputs.npy", "--fail-above", "nan"), 2, "nan is not a number"),
+        (("latents.npy", "outputs.npy", "--report", "no/r.html"), 3, "make it first"),
+        (
+            ("latents.npy", "--decoder", "decoder.pt2", "-o", "decoder.pt2", "--format", "json"),
+            3,
+            "is an input: writing the result there would destroy it",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_its_exit_code(upto, files, arguments, code, words):
+    result = upto("lipschitz", *arguments)
+    assert result.exit_code == code, result.stderr
+    assert words in result.stderr
+
+
+def test_the_page_is_written_and_again_from_the_result(upto, files):
+    result = upto(
+        "lipschitz", "latents.npy", "--decoder", "written:warped", "--report", "page.html",
+        "-o", "result.json", *QUIET,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert upto("report", "result.json", "-o", "again.html").exit_code == 0
+    for name in ("page.html", "again.html"):
+        page = (files / name).read_text()
+        assert "warped changes lengths by a factor of" in page
+        assert "How bi-Lipschitz is it, and where is it not?" in page
+        assert "Stretch and shrink at each point" in page
+        assert "What the theorems promise" in page

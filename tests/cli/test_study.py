@@ -1,0 +1,86 @@
+import json
+
+import pytest
+
+from upto import StudyResult
+from upto.studies import STUDIES
+
+TINY = ("--size", "tiny", "--no-progress")
+
+
+def test_every_study_is_listed_with_its_claim(upto):
+    result = upto("study", "list")
+    assert result.exit_code == 0
+    assert all(name in result.stdout for name in STUDIES)
+
+
+def test_a_study_is_shown_with_what_its_recorded_run_found(upto):
+    result = upto("study", "show", "misspecified-regression")
+    assert result.exit_code == 0
+    assert "upto study run misspecified-regression" in result.stdout
+    assert "claims hold" in result.stdout
+    recorded = upto("study", "show", "misspecified-regression", "--format", "json")
+    assert StudyResult.from_json(recorded.stdout).size == "full"
+
+
+def test_a_run_leaves_result_figure_and_page_and_no_checkpoints(upto, tmp_path):
+    result = upto("study", "run", "misspecified-regression", *TINY)
+    assert result.exit_code == 0
+    folder = tmp_path / "misspecified-regression-tiny"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "figure.svg",
+        "report.html",
+        "result.json",
+    ]
+    found = StudyResult.from_json((folder / "result.json").read_bytes())
+    assert found.verdict.split(":")[0] in result.stdout
+    assert upto("report", folder / "result.json", "-o", "again.html").exit_code == 0
+
+
+def test_settings_are_changed_and_wrong_ones_refused(upto, tmp_path):
+    wrong = upto("study", "run", "misspecified-regression", *TINY, "--set", "n_rowz=3")
+    assert wrong.exit_code == 3
+    assert "has no setting 'n_rowz'" in wrong.stderr
+    assert not list(tmp_path.glob("misspecified*"))
+    assert upto("study", "run", "nothing").exit_code == 3
+    assert upto("study", "run", "misspecified-regression", "--set", "n_rows").exit_code == 2
+
+
+def test_a_claim_that_fails_fails_with_strict_only(upto, tmp_path, monkeypatch):
+    from upto.studies import running
+
+    real = running._claims
+
+    def impossible(name, size, outcome):
+        (first, *others) = real(name, size, outcome)
+        return (type(first)(quantity="never", says="Never", measured=None), *others)
+
+    monkeypatch.setattr(running, "_claims", impossible)
+    assert upto("study", "run", "misspecified-regression", *TINY).exit_code == 0
+    strict = upto("study", "run", "misspecified-regression", *TINY, "--strict")
+    assert strict.exit_code == 1
+    assert "claims do not hold: never." in strict.stderr
+
+
+def test_an_interrupt_says_how_to_go_on(upto, tmp_path, monkeypatch):
+    from upto.studies import misspecified_regression
+
+    def interrupted(settings, work):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(misspecified_regression, "run", interrupted)
+    result = upto("study", "run", "misspecified-regression", *TINY)
+    assert result.exit_code == 130
+    assert "--resume" in result.stderr
+    plan = tmp_path / "misspecified-regression-tiny" / "checkpoints" / "plan.json"
+    assert json.loads(plan.read_text())["study"] == "misspecified-regression"
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert upto("study", "run", "misspecified-regression", *TINY, "--resume").exit_code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_runs_in_its_smallest_size_and_its_claims_hold(upto, name):
+    result = upto("study", "run", name, *TINY, "--strict")
+    assert result.exit_code == 0, result.stderr
