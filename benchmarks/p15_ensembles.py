@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.measure import all_cores, interleaved, publish
 from upto.train import Network, Training
-from upto.train.training import _Run
+from upto.train.training import TrainingRun
 
 SMALL, PUBLISHED = (64, 48, 32, 8), (784, 256, 64, 16)
 SIZES = {
@@ -25,7 +25,7 @@ PARAMETRISED = "torch parametrizations.orthogonal and Adam, one after another"
 
 def prepared(widths, rows, seeds, batch_rows, device):
     """Return a training of these seeds, ready to run epochs without an end."""
-    return _Run(
+    return TrainingRun(
         Network.autoencoder(widths, orthogonal=True, bias=False),
         rows,
         None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import torch
 from torch import nn
@@ -21,14 +23,14 @@ WIDTHS = (64, 256, 512, 784)
 SIZES = {"quick": 50, "full": 1000}
 LARGE = {"quick": ((256, 512, 1024), 2, 64), "full": ((4096, 4096, 12288), 8, 512)}
 """Widths, points and steps of Lanczos of a Jacobian that is not formed."""
-ONE_BY_ONE = 10
+ONE_BY_ONE = 5
 """Points that are differentiated one by one; all would take as many times as long."""
 
 
 def decoder_of(widths, seed=0):
     torch.manual_seed(seed)
     layers = []
-    for before, after in zip(widths, widths[1:], strict=False):
+    for before, after in pairwise(widths):
         layers += [nn.Linear(before, after), nn.LeakyReLU(0.2)]
     return nn.Sequential(*layers[:-1]).double().eval()
 
@@ -102,9 +104,7 @@ def small(size):
             alone: lambda: by_rows_of_each(decoder, few),
         }
     )
-    operations = (
-        2.0 * len(points) * WIDTHS[0] * sum(a * b for a, b in zip(WIDTHS, WIDTHS[1:], strict=False))
-    )
+    operations = 2.0 * len(points) * WIDTHS[0] * sum(a * b for a, b in pairwise(WIDTHS))
     floor = operations / product_rate(WIDTHS[2], n_rows=1024)
     per_point = {
         name: value / (len(few) if name == alone else len(points))

@@ -29,7 +29,9 @@ def test_the_command_line_page_is_up_to_date():
 
 def test_the_page_of_studies_is_up_to_date():
     tool = load_tool("studies")
-    assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), "run `python docs/_tools/studies.py`"
+    assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), (
+        "run `python docs/_tools/studies.py`"
+    )
 
 
 def test_the_index_of_findings_is_up_to_date():

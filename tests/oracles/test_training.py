@@ -74,7 +74,9 @@ def test_free_layers_are_trained_as_by_torchs_own_adam(rng):
         order = orders.epoch(epoch)[0]
         for start in range(0, 40, 16):
             batch = order[start : start + 16]
-            made = network.run(parameters, 0.1, torch.as_tensor(rows)[batch][None])
+            made = network.run(
+                parameters, torch.tensor([0.1]).double(), torch.as_tensor(rows)[batch][None]
+            )
             loss = (made[0] - torch.as_tensor(targets)[batch]).square().sum(1).mean()
             optimiser.zero_grad()
             loss.backward()

@@ -134,7 +134,7 @@ def run_one(
     \b
     upto study run misspecified-regression
     upto study run leaky-autoencoders --size full --device cuda --data mnist
-    upto study run bounds-hold --size tiny --set n_cases=200 --strict
+    upto study run bounds-hold --size tiny --set pairs=100 --strict
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     output.check()
     settings = dict(_setting(change) for change in changes)

@@ -24,7 +24,7 @@ from upto.core.diversity import Diversity
 from upto.core.embeddings import Embeddings, GatheringRows, Rows, SelectedRows
 from upto.core.errors import InputError, MissingExtraError, UptoError
 from upto.core.estimate import Estimate
-from upto.core.finding import RULES, Finding, Rule, unique_findings
+from upto.core.finding import RULES, Finding, unique_findings
 from upto.core.group import Group
 from upto.core.inspection import Inspection
 from upto.core.layers import (
@@ -50,6 +50,7 @@ from upto.core.promise import (
     promised_table,
 )
 from upto.core.result import Provenance, Result, library_versions, result_from_json
+from upto.core.rule import Rule
 from upto.core.seeds import random_stream
 from upto.core.similarity import MeasuredRun, MeasureSummary, Similarities, Similarity
 from upto.core.study import Claim, SettingValue, StudyResult

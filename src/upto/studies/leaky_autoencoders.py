@@ -85,21 +85,29 @@ def run(settings: Settings, work: Work) -> Outcome:
     images = _images(settings, work)
     together = _together(settings, work, images)
     by_digit = _by_digit(settings, work, images) if settings.digit_n_seeds else None
-    measured = _measured(settings, together)
+    measured = _measured(settings, work, together)
     if by_digit is not None:
-        measured |= {f"digits {key}": each for key, each in _measured(settings, by_digit).items()}
-    relation = measured["correlation"]
+        measured |= {
+            f"digits {key}": each for key, each in _measured(settings, work, by_digit).items()
+        }
     return Outcome(
         measured=measured,
-        says=(
-            f"error and √(2L+L²) correlate at {relation:.2f} over {len(together.kept)} pairs of "
-            f"autoencoders of {images.name}, and at leak 1 two trainings differ by "
-            f"{measured['error at leak 1'].value:.1g} of the diameter"
-        ),
+        says=_says(measured, together, images),
         tables=tables(settings, together, by_digit),
         panels=figures(settings, together, by_digit),
         device=_device(work.device),
     )
+
+
+def _says(measured: dict[str, Estimate], together: Trained, images: Images) -> str:
+    said = f"{len(together.kept)} of {len(together.pairs)} pairs of autoencoders of {images.name} "
+    said += "converged"
+    if "correlation" in measured:
+        said += f", their errors correlate with √(2L+L²) at {measured['correlation']:.2f}"
+    if "error at leak 1" in measured:
+        floor = measured["error at leak 1"].value
+        said += f", and at leak 1 two trainings differ by {floor:.1g} of the diameter"
+    return said
 
 
 def _images(settings: Settings, work: Work) -> Images:
@@ -217,31 +225,31 @@ def _summarised(
         epochs=ensemble.epochs.reshape(-1, 2).max(axis=1).tolist(),
         worst_defect=float(max(ensemble.worst_defect.max(), ensemble.orthogonality().max())),
         curves={
-            name: [fit_curve(form, excess, error, **again) for form in FORMS]
+            name: [
+                curve
+                for form in FORMS
+                if (curve := fit_curve(form, excess, error, **again)) is not None
+            ]
             for name, excess in excesses.items()
         },
         correlations={
-            name: correlation(
-                predicted_shape(excess), error, n_resamples=settings.n_resamples, seed=work.seed
-            )
+            name: found
             for name, excess in excesses.items()
+            if (found := _correlation(settings, work, predicted_shape(excess), error)) is not None
         },
     )
 
 
-def _measured(settings: Settings, trained: Trained) -> dict[str, Estimate]:
-    again = {"n_resamples": settings.n_resamples, "seed": 0}
+def _correlation(
+    settings: Settings, work: Work, first: Float, second: Float, *, ranks: bool = False
+) -> Estimate | None:
+    return correlation(first, second, n_resamples=settings.n_resamples, seed=work.seed, ranks=ranks)
+
+
+def _measured(settings: Settings, work: Work, trained: Trained) -> dict[str, Estimate]:
+    again = {"n_resamples": settings.n_resamples, "seed": work.seed}
     pairs, kept = trained.pairs, trained.kept
-    relation = trained.correlations["mean L, exact"]
-    error = np.array([pair.errors.relative for pair in kept])
-    leaks = np.array([pair.leak for pair in kept])
     measured = {
-        "correlation": relation,
-        "correlation of the paper's estimate": trained.correlations["mean L, ten directions"],
-        "R² of the curve": trained.curves["mean L, exact"][0].r_squared,
-        "order of the leaks": correlation(
-            leaks, error, ranks=True, n_resamples=settings.n_resamples, seed=0
-        ),
         "removed pairs": Estimate(value=float(len(pairs) - len(kept))),
         "orthogonality": Estimate(value=trained.worst_defect),
         # At leak 1 it promises zero to two optima: what is left there is how well they were found.
@@ -252,8 +260,23 @@ def _measured(settings: Settings, trained: Trained) -> dict[str, Estimate]:
             np.array([each.errors.held_relative / each.errors.relative for each in pairs]), **again
         ),
     }
-    if relation.low is not None:
+    for quantity, name in (
+        ("correlation", "mean L, exact"),
+        ("correlation of the paper's estimate", "mean L, ten directions"),
+    ):
+        if name in trained.correlations:
+            measured[quantity] = trained.correlations[name]
+    relation = trained.correlations.get("mean L, exact")
+    if relation is not None and relation.low is not None:
         measured["lower end of the correlation"] = Estimate(value=relation.low)
+    curves = trained.curves["mean L, exact"]
+    if curves:
+        measured["R² of the curve"] = curves[0].r_squared
+    error = np.array([pair.errors.relative for pair in kept])
+    leaks = np.array([pair.leak for pair in kept])
+    order = _correlation(settings, work, leaks, error, ranks=True)
+    if order is not None:
+        measured["order of the leaks"] = order
     nonlinear = [each for each in pairs if each.leak < 1]
     if nonlinear:
         shares = [

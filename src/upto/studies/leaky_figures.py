@@ -11,6 +11,7 @@ from upto.studies.leaky_tables import QUANTILES, constants_at
 from upto.train.pairs import EXCESSES
 
 if TYPE_CHECKING:
+    from upto.core import Estimate
     from upto.studies.leaky_autoencoders import Settings, Trained
 
 _LINE_POINTS = 60
@@ -51,9 +52,13 @@ def _relation(settings: Settings, trained: Trained, name: str, title: str) -> Pa
         x=name,
         y="rigid error / diameter",
         marks=tuple(each for each in marks if each.x),
-        caption=f"One point is a pair that the filter keeps; the lines are fits. Error and "
-        f"√(2L+L²) correlate at {trained.correlations[name]:.2f}.",
+        caption=_caption(trained.correlations.get(name)),
     )
+
+
+def _caption(found: Estimate | None) -> str:
+    caption = "One point is a pair that the filter keeps; the lines are fits."
+    return caption if found is None else f"{caption} Error and √(2L+L²) correlate at {found:.2f}."
 
 
 def _constants(settings: Settings, trained: Trained) -> Panel:

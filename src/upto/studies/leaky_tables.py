@@ -108,7 +108,7 @@ def _fits(trained: Trained, title: str) -> Table:
             curve.slope,
             curve.intercept,
             curve.r_squared,
-            trained.correlations[name],
+            trained.correlations.get(name),
         )
         for name, curves in trained.curves.items()
         for curve in curves

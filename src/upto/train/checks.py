@@ -40,6 +40,9 @@ def one_for_each(what: str, values: float | Sequence[float], n_members: int) -> 
     if not np.isfinite(given).all():
         message = f"some {what} are not finite."
         raise InputError(message)
+    if given.min() < 0:
+        message = f"{what} of {given.min():g} and more are given, but none may be below zero."
+        raise InputError(message)
     return np.broadcast_to(given, (n_members,)).copy()
 
 
@@ -50,10 +53,13 @@ def checked_rows(what: str, rows: Any, width: int) -> NDArray[Any]:
         shape = " × ".join(map(str, given.shape))
         message = f"the {what} are {shape}, but the network needs rows of {width} values."
         raise InputError(message)
-    if given.dtype not in (np.float32, np.float64):
-        given = given.astype(np.float32)
-    n_bad = int(given.size - np.isfinite(given).sum())
+    if given.dtype.kind not in "fiub":
+        message = f"the {what} are of type {given.dtype}, but a network needs real numbers."
+        raise InputError(message)
+    # Torch reads neither the other byte order nor rows that run backwards.
+    values = np.ascontiguousarray(given, np.float64 if given.dtype.itemsize == 8 else np.float32)
+    n_bad = int(values.size - np.isfinite(values).sum())
     if n_bad:
         message = f"{n_bad} of {given.size} values of the {what} are not finite: remove their rows."
         raise InputError(message)
-    return given
+    return values

@@ -36,6 +36,8 @@ FORMS: dict[str, tuple[Callable[[Float], Float], bool]] = {
 and whether there is an intercept b."""
 
 _LEVEL = 0.95
+_FEWEST = 3
+"""Pairs below which there is no interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +67,20 @@ class Curve:
         return values
 
 
-def fit_curve(form: str, excess: Float, error: Float, *, n_resamples: int, seed: int) -> Curve:
-    """Fit one of the `FORMS` by least squares; intervals are from a bootstrap over pairs."""
+def fit_curve(
+    form: str, excess: Float, error: Float, *, n_resamples: int, seed: int
+) -> Curve | None:
+    """Fit one of the `FORMS` by least squares; intervals are from a bootstrap over pairs.
+
+    Returns
+    -------
+    Curve or None
+        None where there is nothing to fit: fewer than three pairs, or errors that are all equal.
+    """
     shape, with_intercept = FORMS[form]
     x = shape(excess)
+    if len(error) < _FEWEST or np.ptp(error) == 0:
+        return None
 
     def numbers(rows: NDArray[np.intp]) -> Float:
         slope, intercept = _line(x[rows], error[rows], with_intercept=with_intercept)
@@ -83,7 +95,7 @@ def fit_curve(form: str, excess: Float, error: Float, *, n_resamples: int, seed:
 
 def correlation(
     first: Float, second: Float, *, n_resamples: int, seed: int, ranks: bool = False
-) -> Estimate:
+) -> Estimate | None:
     """Return the correlation of two numbers of each pair, with a bootstrap interval.
 
     Parameters
@@ -94,7 +106,14 @@ def correlation(
         Of the bootstrap.
     ranks
         Whether to correlate ranks (Spearman) instead of the numbers (Pearson).
+
+    Returns
+    -------
+    Estimate or None
+        None where there is none: fewer than three pairs, or numbers that are all equal.
     """
+    if len(first) < _FEWEST or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None
 
     def numbers(rows: NDArray[np.intp]) -> Float:
         x, y = first[rows], second[rows]
@@ -105,7 +124,7 @@ def correlation(
 
 
 def mean_estimate(values: Float, *, n_resamples: int, seed: int) -> Estimate:
-    """Return a mean over pairs with a bootstrap interval."""
+    """Return a mean over pairs with a bootstrap interval; three pairs are the fewest with one."""
     (estimate,) = _estimates(
         lambda rows: np.array([values[rows].mean()]), len(values), n_resamples, seed
     )
@@ -116,21 +135,17 @@ def _estimates(
     numbers: Callable[[NDArray[np.intp]], Float], n_pairs: int, n_resamples: int, seed: int
 ) -> list[Estimate]:
     found = numbers(np.arange(n_pairs))
+    if n_pairs < _FEWEST:
+        return [Estimate(value=float(value)) for value in found]
     stream = random_stream(seed, "bootstrap over pairs")
     drawn = np.array([numbers(stream.integers(n_pairs, size=n_pairs)) for _ in range(n_resamples)])
     tail = 100 * (1 - _LEVEL) / 2
-    estimates = []
-    for index, value in enumerate(found):
-        finite = drawn[np.isfinite(drawn[:, index]), index] if n_resamples else np.empty(0)
-        # A record holds no NaN: a resample of one point has no slope.
-        if n_pairs < 3 or len(finite) < n_resamples / 2 or len(finite) == 0:
-            estimates.append(Estimate(value=float(np.nan_to_num(value))))
-            continue
-        low, high = np.percentile(finite, [tail, 100 - tail])
-        estimates.append(
-            Estimate(value=float(np.nan_to_num(value)), low=float(low), high=float(high))
-        )
-    return estimates
+    # A resample of equal pairs has no slope and no correlation.
+    low, high = np.nanpercentile(drawn, [tail, 100 - tail], axis=0)
+    return [
+        Estimate(value=float(value), low=float(lower), high=float(upper))
+        for value, lower, upper in zip(found, low, high, strict=True)
+    ]
 
 
 def _line(x: Float, y: Float, *, with_intercept: bool) -> tuple[float, float]:

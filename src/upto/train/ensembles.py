@@ -145,8 +145,11 @@ class Ensemble:
         return self.network.code
 
     def _placed(self, rows: Any) -> Any:
-        weight = self._weight
-        placed = load_torch().as_tensor(rows, dtype=weight.dtype, device=weight.device)
+        torch, weight = load_torch(), self._weight
+        if not torch.is_tensor(rows):
+            # A copy in this type is one torch can read, however the rows lie in memory.
+            rows = torch.tensor(np.array(rows, str(weight.dtype).removeprefix("torch."), order="C"))
+        placed = rows.to(weight)
         # Rows are either the same for all members or each member's own.
         if placed.ndim == 2:
             placed = placed[None].expand(len(self), -1, -1)

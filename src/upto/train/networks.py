@@ -118,7 +118,8 @@ class Network:
             else:
                 rows = torch.bmm(rows, weight)
             if self.is_rectified(layer):
-                rows = torch.where(rows > 0, rows, rows * leaks)
+                # Members stand where this function expects channels, each with a slope of its own.
+                rows = torch.nn.functional.prelu(rows[None], leaks.reshape(-1))[0]
         return rows
 
     def jacobians(

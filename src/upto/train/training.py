@@ -77,6 +77,9 @@ class Training:
         if not 0 <= self.decay_epochs <= self.epochs:
             message = f"{self.decay_epochs} of {self.epochs} epochs cannot be the last ones."
             raise InputError(message)
+        if self.clip_norm is not None and not self.clip_norm > 0:
+            message = f"gradients cannot be clipped to a norm of {self.clip_norm:g}: pass None."
+            raise InputError(message)
 
 
 def train_ensemble(
@@ -143,11 +146,14 @@ def train_ensemble(
     >>> ensemble.encode(rows).shape
     (3, 64, 2)
     """
-    run = _Run(network, rows, targets, seeds, training, leaks, learning_rates, subsets, device)
+    run = TrainingRun(
+        network, rows, targets, seeds, training, leaks, learning_rates, subsets, device
+    )
     kept = TrainingCheckpoint(checkpoint, run.words())
     if resume and kept.exists():
         run.load(*kept.read())
-    with (progress or SilentProgress()).task("training", training.epochs) as advance:
+    label = f"training {len(run.seeds)} members"
+    with (progress or SilentProgress()).task(label, training.epochs) as advance:
         advance(run.schedule.epoch)
         while not run.schedule.is_done:
             run.train_epoch()
@@ -158,7 +164,7 @@ def train_ensemble(
     return run.finished()
 
 
-class _Run:
+class TrainingRun:
     """A training under way; `members` are those still in the batch."""
 
     def __init__(
@@ -181,13 +187,10 @@ class _Run:
             message = "there are 0 seeds: give one for each member."
             raise InputError(message)
         self.leaks = one_for_each("leaks", leaks, n_members)
-        if self.leaks.min() < 0:
-            message = f"a leak of {self.leaks.min():g} is below zero: choose one from 0 to 1."
-            raise InputError(message)
         rates = training.learning_rate if learning_rates is None else learning_rates
         self.rates = one_for_each("learning rates", rates, n_members)
         host = checked_rows("rows", rows, network.widths[0])
-        self.rows = torch.as_tensor(host, device=self.device)
+        self.rows = torch.tensor(host, device=self.device)
         goal = host if targets is None else checked_rows("targets", targets, network.widths[-1])
         if len(goal) != len(host) or goal.shape[1] != network.widths[-1]:
             message = (
@@ -195,7 +198,9 @@ class _Run:
                 f"{goal.shape[1]}, but the network makes {network.widths[-1]} values of each row."
             )
             raise InputError(message)
-        self.targets = None if targets is None else torch.as_tensor(goal, device=self.device)
+        self.targets = None
+        if targets is not None:
+            self.targets = torch.tensor(goal, dtype=self.rows.dtype, device=self.device)
         self.data = fingerprint(host, goal, *(subsets or ()))
         self.orders = Orders(self.seeds, len(host), subsets, self.device)
         self.schedule = Schedule(

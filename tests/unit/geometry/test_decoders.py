@@ -298,11 +298,17 @@ def test_a_branch_is_no_chain():
         def forward(self, z):
             return z + self.layer(z)
 
+    class Skipping(Residual):
+        def forward(self, z):
+            self.layer(z)
+            return torch.relu(z)
+
     class Branching(Residual):
         def forward(self, z):
             return self.layer(z) if z.sum() > 0 else z
 
     assert layer_chain(Residual()) is None
+    assert layer_chain(Skipping()) is None
     assert layer_chain(Branching()) is None
 
 

@@ -284,6 +284,34 @@ def test_the_result_survives_json_and_renders(latents):
             assert np.isfinite([*marks.x, *marks.y]).all()
 
 
+ROWS = {
+    "half precision": lambda z: z.astype(np.float16),
+    "whole numbers": lambda z: np.rint(10 * z).astype(int),
+    "Fortran order": np.asfortranarray,
+    "not contiguous": lambda z: z[::2, ::-1],
+    "a list": lambda z: z.tolist(),
+    "a tensor": torch.tensor,
+    "one column": lambda z: z[:, :1],
+    "repeated rows": lambda z: np.repeat(z[:10], 5, axis=0),
+    "far from the origin": lambda z: z + 1e3,
+    "large": lambda z: 1e9 * z,
+    "small": lambda z: 1e-9 * z,
+}
+
+
+@pytest.mark.parametrize("change", ROWS.values(), ids=ROWS)
+def test_latents_of_any_kind_are_measured(latents, change):
+    given = change(latents)
+    found = upto.lipschitz(given, decoder=lambda z: torch.cat([z, torch.sin(z)], dim=1))
+    rows = np.asarray(given, dtype=float)[[point.row for point in found.points]]
+    np.testing.assert_allclose(
+        numbers(found), np.sqrt(1 + np.cos(rows) ** 2).max(axis=1), rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        numbers(upto.lipschitz(given, 2 * np.asarray(given))), 2.0, rtol=1e-6
+    )
+
+
 class Straight(torch.autograd.Function):
     """A rounding whose gradient pretends that it is none."""
 

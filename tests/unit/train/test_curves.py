@@ -66,10 +66,18 @@ def test_intervals_are_drawn_from_the_seed(rng):
     assert first.low != mean_estimate(values, n_resamples=50, seed=2).low
 
 
-@pytest.mark.parametrize("values", [[0.5], [0.5, 0.5]])
-def test_too_few_pairs_have_no_interval_and_no_numbers_that_are_none(values):
+@pytest.mark.parametrize("values", [[], [0.5], [0.5, 0.6], [0.5, 0.5, 0.5]])
+def test_too_few_or_equal_pairs_have_no_relation(values):
     values = np.array(values)
-    assert mean_estimate(values, **AGAIN).low is None
-    found = correlation(values, values, **AGAIN)
-    assert (found.value, found.low) == (0.0, None)
-    assert np.isfinite(fit_curve("a·(2L+L²)", values, values, **AGAIN).r_squared.value)
+    assert correlation(values, values, **AGAIN) is None
+    assert fit_curve("a·(2L+L²)", values, values, **AGAIN) is None
+
+
+def test_a_mean_of_two_pairs_has_no_interval():
+    found = mean_estimate(np.array([0.5, 0.7]), **AGAIN)
+    assert (found.value, found.low) == (pytest.approx(0.6), None)
+
+
+def test_resamples_of_equal_pairs_do_not_spoil_the_interval():
+    found = correlation(np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.1, 1.0]), **AGAIN)
+    assert np.isfinite([found.value, found.low, found.high]).all()

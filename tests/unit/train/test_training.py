@@ -124,7 +124,7 @@ def test_a_finished_training_is_not_repeated(rows, tmp_path, monkeypatch):
     path = tmp_path / "state.safetensors"
     given = {"seeds": [0], "training": TRAINING, "checkpoint": path}
     first = train_ensemble(ORTHOGONAL, rows, **given)
-    monkeypatch.setattr("upto.train.training._Run.train_epoch", None)
+    monkeypatch.setattr("upto.train.training.TrainingRun.train_epoch", None)
     assert_same(train_ensemble(ORTHOGONAL, rows, resume=True, **given), first)
 
 
@@ -220,7 +220,8 @@ def test_codes_and_outputs_fit_together(rows):
     [
         ({"seeds": []}, "0 seeds"),
         ({"leaks": [0.1, 0.2]}, "2 leaks for 3 members"),
-        ({"leaks": -0.5}, "below zero"),
+        ({"leaks": -0.5}, "leaks of -0.5 .* below zero"),
+        ({"learning_rates": [0.1, -1.0, 0.1]}, "below zero"),
         ({"learning_rates": [0.1]}, "1 learning rates for 3 members"),
         ({"learning_rates": [0.1, np.nan, 0.1]}, "not finite"),
         ({"device": "nowhere"}, "no device 'nowhere'"),
@@ -243,6 +244,38 @@ def test_rows_that_do_not_fit_are_refused(rows):
         train_ensemble(ORTHOGONAL, rows, **given)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows[:, ::-1][:, ::-1],
+        lambda rows: np.asfortranarray(rows),
+        lambda rows: rows.astype(">f8"),
+        lambda rows: np.broadcast_to(rows, rows.shape),
+    ],
+    ids=["backwards", "Fortran", "big-endian", "read-only"],
+)
+def test_how_rows_lie_in_memory_does_not_matter(rows, change):
+    given = {"seeds": [0], "training": Training(epochs=2)}
+    expected = train_ensemble(ORTHOGONAL, rows, **given)
+    ensemble = train_ensemble(ORTHOGONAL, change(rows), **given)
+    assert_same(ensemble, expected)
+    assert np.array_equal(ensemble.encode(change(rows)), expected.encode(rows))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float16", "bool"])
+def test_other_numbers_are_computed_in_float32(rows, dtype):
+    ensemble = train_ensemble(
+        ORTHOGONAL, rows.astype(dtype), seeds=[0], training=Training(epochs=1)
+    )
+    assert ensemble.parameters["0.weight"].dtype == torch.float32
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "object", "U5"])
+def test_what_is_no_real_number_is_refused(rows, dtype):
+    with pytest.raises(InputError, match="real numbers"):
+        train_ensemble(ORTHOGONAL, rows.astype(dtype), seeds=[0], training=Training(epochs=1))
+
+
 def test_a_member_that_diverges_is_named(rows):
     training = Training(epochs=50, clip_norm=None)
     with pytest.raises(InputError, match=r"1 of 2 members diverged in epoch \d+.*seed 4"):
@@ -258,6 +291,7 @@ def test_a_member_that_diverges_is_named(rows):
         ({"epochs": 0}, "0 epochs"),
         ({"batch_rows": 0}, "batches of 0 rows"),
         ({"decay_epochs": 9}, "9 of 5 epochs"),
+        ({"clip_norm": 0.0}, "norm of 0"),
     ],
 )
 def test_trainings_that_cannot_be_are_refused(change, words):
