@@ -21,7 +21,7 @@ from upto.measure.jacobians import (
 
 WIDTHS = (64, 256, 512, 784)
 SIZES = {"quick": 50, "full": 1000}
-LARGE = {"quick": ((256, 512, 1024), 2, 64), "full": ((4096, 4096, 12288), 8, 512)}
+LARGE = {"quick": ((256, 512, 1024), 2, 64), "full": ((4096, 4096, 12288), 8, 128)}
 """Widths, points and steps of Lanczos of a Jacobian that is not formed."""
 ONE_BY_ONE = 5
 """Points that are differentiated one by one; all would take as many times as long."""

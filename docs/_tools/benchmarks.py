@@ -343,6 +343,31 @@ def restarting(record: Record) -> list[str]:
     ]
 
 
+def stretching(record: Record) -> list[str]:
+    """Judge P16."""
+    rows = {row["who"]: row for row in record["rows"]}
+    ratios = {
+        name: row["this / ours, a point"]
+        for name, row in rows.items()
+        if not name.startswith("upto")
+    }
+    together = next(ratio for name, ratio in ratios.items() if "all points at once" in name)
+    alone = next(ratio for name, ratio in ratios.items() if "one by one" in name)
+    forward = next(ratio for name, ratio in ratios.items() if "jacfwd" in name)
+    large = next(row for name, row in rows.items() if "Lanczos" in name)
+    share = large["extra memory over all Jacobians"]
+    return [
+        aim(
+            f"Autograd rows take {number(together)} times as long as ours over all points at once, "
+            f"and {number(alone)} times one point at a time.",
+            met=together >= 10,
+            wanted="at least 10 times",
+        ),
+        f"Forward mode by vmap takes {number(forward)} times as long. For Jacobians that are not "
+        f"formed, Lanczos took {number(share)} of the memory they would need.",
+    ]
+
+
 def starting_up(record: Record) -> list[str]:
     """Judge P17."""
     ours = [row for row in record["rows"] if "upto" in row["what"]]
@@ -458,6 +483,15 @@ SECTIONS = (
         "at the loosest tolerance at which 99 % of the starts reach the gradient. The floor is the "
         "products of our passes, in double precision.",
         judged=restarting,
+    ),
+    Section(
+        name="p16",
+        heading="How bi-Lipschitz a decoder is",
+        text="The constant at many points of a decoder of 64 latents and 784 outputs: its "
+        "Jacobians and their extreme singular values, in double precision. `upto.lipschitz` also "
+        "checks the decoder, compares all pairs of points, tries directions and asks the theorems. "
+        "The floor is the products of one pass for each latent.",
+        judged=stretching,
     ),
     Section(
         name="p17",

@@ -14,7 +14,7 @@ DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "studies.md"
 
 OPENING = """\
-<!-- Written by docs/_tools/studies.py from the recorded runs; run a study instead of changing it. -->
+<!-- Written by docs/_tools/studies.py; run a study instead of changing it. -->
 
 # The papers' claims, made again
 

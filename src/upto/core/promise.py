@@ -57,7 +57,7 @@ class Promise:
 
     @property
     def is_vacuous(self) -> bool:
-        """Whether the bound says nothing: infinite, not valid, or no better than no theorem."""
+        """Whether it says nothing, being infinite, not valid or no better than no theorem."""
         if self.value is None or self.holds is False:
             return True
         return self.ceiling is not None and self.value >= self.ceiling

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError
@@ -63,9 +64,10 @@ class TorchDecoder:
         self._is_module = isinstance(given, torch.nn.Module)
         if self._is_module:
             _refuse_training(given, name)
-        parameter = next(iter(given.parameters()), None) if self._is_module else None
-        self._device = torch.device("cpu") if parameter is None else parameter.device
-        self._dtype = torch.float64 if parameter is None else parameter.dtype
+        held = chain(given.parameters(), given.buffers()) if self._is_module else iter(())
+        first = next((each for each in held if each.is_floating_point()), None)
+        self._device = torch.device("cpu") if first is None else first.device
+        self._dtype = torch.float64 if first is None else first.dtype
         self._function: Any = None
 
     @property
@@ -78,7 +80,7 @@ class TorchDecoder:
         torch = self._torch
         if self._function is None:
             self._settle(points[:1])
-        with torch.enable_grad(), _plain_attention(torch):
+        with torch.inference_mode(mode=False), torch.enable_grad(), _plain_attention(torch):
             leaf = self._tensor(points).requires_grad_()
             outputs = self._outputs(leaf)
             weights = torch.zeros_like(outputs, requires_grad=True)

@@ -17,8 +17,8 @@ def draw_mixing(
     kind: str,
     n_in: int,
     *,
-    lipschitz: float,
     n_out: int | None = None,
+    lipschitz: float,
     radius: float = 1.0,
     seed: int,
 ) -> Mixing:

@@ -96,7 +96,7 @@ def run(settings: Settings, work: Work) -> Outcome:
             "linear model."
         ),
         tables=(_table(seen, sizes, seed), _unseen_table(hidden, sizes, seed)),
-        panels=(_statistical_panel(seen, sizes, seed), _structural_panel(curved, sizes, seed)),
+        panels=(_rows_panel(seen, sizes, seed), _curves_panel(seen, sizes, seed)),
     )
 
 
@@ -204,49 +204,55 @@ def _unseen_table(hidden: list[_Fits], sizes: list[int], seed: int) -> Table:
     )
 
 
-def _statistical_panel(seen: list[_Fits], sizes: list[int], seed: int) -> Panel:
-    marks = []
-    for fits in seen:
-        marks.append(_marks(fits.name, sizes, fits.between, seed))
-        expected = [fits.regression.expected_gap(size) for size in sizes]
-        marks.append(_line(f"{fits.name}, closed form", sizes, expected))
+def _rows_panel(seen: list[_Fits], sizes: list[int], seed: int) -> Panel:
+    """Plot means over all regressions, each in units of its closed form."""
+    expected = [number**-0.5 for number in sizes]
+    curved = [fits.to_truth / fits.regression.nearest_error for fits in seen if fits.is_curved]
+    nearest = [fits.to_nearest / fits.regression.expected_error(1) for fits in seen]
+    rows = tuple(map(float, sizes))
+    marks = [_marks("of two fits", rows, [_over_expected(fits) for fits in seen], seed)]
+    marks.append(_marks("of a fit and the best linear model", rows, nearest, seed))
+    if curved:
+        marks.append(_marks("of a fit and the curve, in units of ε", rows, curved, seed))
+    marks.append(Marks(name="1/√rows", x=rows, y=tuple(expected), kind="line"))
     return Panel(
-        title="Two fits to independent rows agree",
+        title="Fits agree with each other, not with the curve",
         x="rows",
-        y="worst difference of two fits",
+        y="worst difference",
         marks=tuple(marks),
         x_log=True,
         y_log=True,
+        caption="The first two are in units of their closed form at one row.",
     )
 
 
-def _structural_panel(curved: list[_Fits], sizes: list[int], seed: int) -> Panel:
-    marks = []
-    for fits in curved:
-        marks.append(_marks(fits.name, sizes, fits.to_truth, seed))
-        marks.append(
-            _line(f"{fits.name}, closed form", sizes, [fits.regression.nearest_error] * len(sizes))
-        )
+def _curves_panel(seen: list[_Fits], sizes: list[int], seed: int) -> Panel:
+    curved = sorted(
+        (fits for fits in seen if fits.is_curved), key=lambda fits: fits.regression.nearest_error
+    )
+    closed = tuple(fits.regression.nearest_error for fits in curved)
+    found = [_mean([fits.to_truth[:, -1]], seed) for fits in curved]
     return Panel(
-        title="None of them finds the curve",
-        x="rows",
+        title="Each curve stays at its own distance",
+        x="ε in closed form",
         y="worst difference of a fit and the curve",
-        marks=tuple(marks),
-        x_log=True,
+        marks=(
+            _estimates(f"fits to {sizes[-1]} rows", closed, found),
+            Marks(name="equal", x=closed, y=closed, kind="line"),
+        ),
     )
 
 
-def _marks(name: str, sizes: list[int], values: Float, seed: int) -> Marks:
-    estimates = mean_intervals(values, seed)
-    known = all(each.low is not None for each in estimates)
+def _marks(name: str, x: tuple[float, ...], values: list[Float], seed: int) -> Marks:
+    return _estimates(name, x, mean_intervals(np.concatenate(values), seed))
+
+
+def _estimates(name: str, x: tuple[float, ...], estimates: list[Estimate]) -> Marks:
+    known = [each for each in estimates if each.low is not None and each.high is not None]
     return Marks(
         name=name,
-        x=tuple(map(float, sizes)),
+        x=x,
         y=tuple(each.value for each in estimates),
-        low=tuple(each.low for each in estimates if each.low is not None) if known else (),
-        high=tuple(each.high for each in estimates if each.high is not None) if known else (),
+        low=tuple(float(each.low or 0.0) for each in known),
+        high=tuple(float(each.high or 0.0) for each in known),
     )
-
-
-def _line(name: str, sizes: list[int], values: list[float]) -> Marks:
-    return Marks(name=name, x=tuple(map(float, sizes)), y=tuple(values), kind="line")

@@ -165,18 +165,17 @@ def _metric(settings: Settings) -> tuple[dict[str, Estimate], Table, Panel]:
         ),
         rows=tuple(rows),
     )
-    marks = [
-        Marks(
-            name=f"{name}, r = {side:g}", x=tuple(settings.sigmas), y=tuple(values[:, j].tolist())
-        )
-        for name, values in (("moving", below), ("growing", above))
-        for j, side in enumerate(settings.half_sides)
-    ]
+    relative = (sigmas[:, None] / sides).ravel()
+    order = np.argsort(relative)
+    x = tuple(relative[order].tolist())
     panel = Panel(
         title="The metric reaches its limit",
-        x="smoothing",
-        y="relative distance of the metric from its limit",
-        marks=tuple(marks),
+        x="smoothing over half side",
+        y="relative distance from the limit",
+        marks=(
+            Marks(name="moving", x=x, y=tuple(np.abs(below).ravel()[order].tolist())),
+            Marks(name="growing", x=x, y=tuple(np.abs(above).ravel()[order].tolist())),
+        ),
         x_log=True,
         y_log=True,
     )
@@ -241,7 +240,7 @@ def _moving(settings: Settings) -> tuple[dict[str, Estimate], Table, Panel]:
     panel = Panel(
         title="How fast images change",
         x="half side r",
-        y="length along the images for a unit of p",
+        y="length for a unit of p",
         marks=(
             Marks(name=f"smoothing {finest:g}", x=sides, y=tuple(map(float, speeds))),
             Marks(name="2√r", x=sides, y=tuple(limits), kind="line"),

@@ -222,7 +222,7 @@ def error_panel(ranges: list[Range], seed: int) -> Panel:
     return Panel(
         title="Nearly isometric images give nearly rigid latents",
         x="L = (r₊/r₋)^¼ - 1",
-        y="worst error after the best rigid motion, over the diameter",
+        y="worst rigid error over diameter",
         marks=(
             marks("arc coordinates", [each.arc_errors for each in ranges]),
             marks("learned", [each.learned_errors for each in ranges]),

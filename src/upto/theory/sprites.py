@@ -39,7 +39,7 @@ def conformal_factor(half_side: float) -> float:
 
 
 def position_distance(first: float, second: float, *, half_side: float) -> float:
-    """Return the distance 2√r |p₁ - p₀| along the images of a square that moves and does not grow.
+    """Return the distance along the images of a square that moves and does not grow, 2√r a unit.
 
     Parameters
     ----------

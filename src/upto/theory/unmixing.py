@@ -32,11 +32,11 @@ class ContrastBounds:
     name
         What the contrast is called.
     first
-        L₁, a bound on the norm of the gradient: √d sup|g|.
+        L₁, a bound on the norm of the gradient: √d times the largest size of g.
     second
-        L₂, a bound on the norm of the Hessian: sup|g′|.
+        L₂, a bound on the norm of the Hessian: the largest size of g′.
     third
-        A bound on |g″|, which tells whether the curvature is kept; None where there is none.
+        A bound on the size of g″, which tells whether the curvature is kept; None for none.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Matrices with orthonormal columns or rows: tangent directions, and the way back after a step.
 
-Matrices come as a stack, one a member. A matrix that is wider than tall has orthonormal rows and
-is treated by its transpose.
+Matrices come as a stack, one a member. A matrix that is wider than tall has orthonormal rows, and
+what is said of its columns holds for them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ def orthonormal(matrices: Any) -> Any:
 
 def tangent_part(matrices: Any, directions: Any) -> Any:
     """Project directions onto the tangent space at each matrix."""
-    if _is_wide(matrices):
-        return tangent_part(matrices.mT, directions.mT).mT
-    inner = matrices.mT @ directions
-    return load_torch().baddbmm(directions, matrices, inner + inner.mT, alpha=-0.5)
+    inner = _inner(matrices, directions)
+    return _less_half(directions, matrices, inner + inner.mT)
 
 
 def retraction_steps(length: float, dtype: Any) -> int:
@@ -54,8 +52,6 @@ def nearest_orthonormal(matrices: Any, steps: int) -> Any:
 
     The matrices must be close already: no squared singular value further than 1 from 1.
     """
-    if _is_wide(matrices):
-        return nearest_orthonormal(matrices.mT, steps).mT
     for _ in range(steps - 1):
         matrices = _newton_schulz(matrices)
     # Newton–Schulz squares an error, whatever it came from: only the last step must be exact.
@@ -72,18 +68,28 @@ def polished(matrices: Any) -> Any:
 def orthonormality_defect(matrices: Any) -> Any:
     """Return the Frobenius norm of WᵀW - 1 (of WWᵀ - 1 for wide ones), in float64."""
     torch = load_torch()
-    tall = matrices.mT if _is_wide(matrices) else matrices
-    return torch.linalg.matrix_norm(_excess(tall.to(torch.float64)))
+    return torch.linalg.matrix_norm(_excess(matrices.to(torch.float64)))
 
 
-def _newton_schulz(tall: Any) -> Any:
-    return load_torch().baddbmm(tall, tall, _excess(tall), alpha=-0.5)
+def _newton_schulz(matrices: Any) -> Any:
+    return _less_half(matrices, matrices, _excess(matrices))
 
 
-def _excess(tall: Any) -> Any:
-    excess = tall.mT @ tall
+def _excess(matrices: Any) -> Any:
+    excess = _inner(matrices, matrices)
     excess.diagonal(dim1=-2, dim2=-1).sub_(1.0)
     return excess
+
+
+def _inner(first: Any, second: Any) -> Any:
+    """Return the inner products of columns, of rows where the matrices are wide."""
+    return first @ second.mT if _is_wide(first) else first.mT @ second
+
+
+def _less_half(values: Any, matrices: Any, small: Any) -> Any:
+    """Subtract half the product of matrices with a small square one, on its fitting side."""
+    factors = (small, matrices) if _is_wide(matrices) else (matrices, small)
+    return load_torch().baddbmm(values, *factors, alpha=-0.5)
 
 
 def _is_wide(matrices: Any) -> bool:

@@ -245,6 +245,23 @@ def test_a_module_that_cannot_be_copied_is_used_as_it_is(latents):
     assert decoder.weight.grad is None
 
 
+def test_a_decoder_of_buffers_is_measured_where_gradients_are_off(latents):
+    class Fixed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("weight", 3.0 * torch.eye(5))
+
+        def forward(self, z):
+            return z @ self.weight
+
+    decoder = Fixed()
+    for context in (torch.no_grad, torch.inference_mode):
+        with context():
+            found = upto.lipschitz(latents, decoder=decoder)
+        assert found.spread("lipschitz").worst == pytest.approx(3.0)
+        assert "UP056" not in [finding.code for finding in found.findings]
+
+
 def test_latents_with_more_axes_reach_the_decoder_in_their_shape(rng):
     torch.manual_seed(0)
     decoder = nn.Conv2d(2, 3, 3, padding=1).eval()

@@ -158,7 +158,12 @@ def test_latents_the_decoder_ignores_are_named(latents):
     assert "UP050" in codes(found)
     matrix = np.diag([1.0, 0, 1, 0, 1])
     found = upto.lipschitz(latents, decoder=linear(matrix))
-    assert "2 of 5 latents are ignored (1, 3)" in str(found.findings)
+    assert "2 (1, 3) of 5 latents are ignored" in str(found.findings)
+
+
+def test_latents_the_decoder_hardly_uses_are_named(latents):
+    found = upto.lipschitz(latents, decoder=linear(np.diag([1.0, 0.01, 1, 1, 0.04])))
+    assert "100 at half of 150 points; 2 (1, 4) of 5 latents hardly move" in str(found.findings)
 
 
 def test_rank_deficiency_within_rounding_is_called_zero(rng, latents):

@@ -18,7 +18,9 @@ the lemma behind Theorem 1, as it is cited, then no longer applies."""
 _EXACT = 1e-6
 _ENOUGH = 100
 _IGNORED = 1e-6
-"""Share of the largest stretch below which a coordinate is ignored."""
+"""Share of the strongest coordinate's stretch below which one is ignored, within rounding."""
+_HARDLY = 0.05
+"""The same for one that the decoder hardly uses, as after a posterior collapse."""
 
 
 def verdict(result: Lipschitz) -> str:
@@ -62,8 +64,11 @@ def findings(
         yield Finding(code="UP050", message=_lost(result, lost))
     median, worst = spread.at("median"), spread.at("worst")
     if median > FAR and not lost:
-        message = f"lengths change by a factor of {median:.3g} at half of {n_points} points."
-        yield Finding(code="UP051", message=message)
+        message = f"lengths change by a factor of {median:.3g} at half of {n_points} points"
+        weak = _weak(result, _HARDLY)
+        if weak:
+            message += f"; {_listed(weak)} of {result.n_latents} latents hardly move the outputs"
+        yield Finding(code="UP051", message=f"{message}.")
     unsettled = sum(not point.settled for point in result.points)
     if unsettled:
         message = f"at {unsettled} of {n_points} points the constant is only known to be at least "
@@ -116,9 +121,18 @@ def _lost(result: Lipschitz, count: int) -> str:
         return (
             f"{message}: {result.n_outputs} outputs cannot tell {result.n_latents} latents apart."
         )
-    limit = _IGNORED * max(result.coordinates, default=0.0)
-    ignored = [place for place, each in enumerate(result.coordinates) if each <= limit]
+    ignored = _weak(result, _IGNORED)
     if ignored:
-        listed = ", ".join(map(str, ignored[:5])) + (", …" if len(ignored) > 5 else "")
-        return f"{message}: {len(ignored)} of {result.n_latents} latents are ignored ({listed})."
+        return f"{message}: {_listed(ignored)} of {result.n_latents} latents are ignored."
     return f"{message}."
+
+
+def _weak(result: Lipschitz, share: float) -> list[int]:
+    """Return the coordinates that move the outputs by a small share of what the strongest does."""
+    limit = share * max(result.coordinates, default=0.0)
+    return [place for place, each in enumerate(result.coordinates) if each <= limit]
+
+
+def _listed(places: list[int]) -> str:
+    more = ", …" if len(places) > 5 else ""
+    return f"{len(places)} ({', '.join(map(str, places[:5]))}{more})"
