@@ -14,7 +14,7 @@ SMALL, PUBLISHED = (64, 48, 32, 8), (784, 256, 64, 16)
 SIZES = {
     ("quick", "cpu"): [(12, SMALL, 2048, 256)],
     ("quick", "cuda"): [(12, SMALL, 2048, 256)],
-    ("full", "cpu"): [(120, SMALL, 1437, 64), (120, SMALL, 1437, 512), (12, PUBLISHED, 2048, 1024)],
+    ("full", "cpu"): [(60, SMALL, 1437, 64), (60, SMALL, 1437, 512), (6, PUBLISHED, 2048, 1024)],
     ("full", "cuda"): [(120, SMALL, 1437, 512), (120, PUBLISHED, 8192, 1024)],
 }
 """Members, widths of the encoder, rows and rows of a step: scikit-learn's digits and MNIST's."""

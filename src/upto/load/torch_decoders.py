@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from contextlib import contextmanager
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError
@@ -64,7 +63,9 @@ class TorchDecoder:
         self._is_module = isinstance(given, torch.nn.Module)
         if self._is_module:
             _refuse_training(given, name)
-        held = chain(given.parameters(), given.buffers()) if self._is_module else iter(())
+        held: list[Any] = []
+        if self._is_module:
+            held = [*given.parameters(), *given.buffers()]
         first = next((each for each in held if each.is_floating_point()), None)
         self._device = torch.device("cpu") if first is None else first.device
         self._dtype = torch.float64 if first is None else first.dtype
@@ -78,9 +79,9 @@ class TorchDecoder:
     def linearise(self, points: Float) -> Linearisation:
         """Run the decoder and its gradient once, and keep their graph."""
         torch = self._torch
-        if self._function is None:
-            self._settle(points[:1])
         with torch.inference_mode(mode=False), torch.enable_grad(), _plain_attention(torch):
+            if self._function is None:
+                self._settle(points[:1])
             leaf = self._tensor(points).requires_grad_()
             outputs = self._outputs(leaf)
             weights = torch.zeros_like(outputs, requires_grad=True)
@@ -119,7 +120,7 @@ class TorchDecoder:
                 self._dtype = kind
                 if is_copy:
                     self._function = self._function.to(kind)
-                with torch.no_grad(), _plain_attention(torch):
+                with torch.no_grad():
                     self._function(self._shaped(self._tensor(point)))
             except _FAILURES as error:
                 failure = error

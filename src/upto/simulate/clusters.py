@@ -1,4 +1,4 @@
-"""Sources that are independent within a class: the mixtures of Gaussians of paper 004."""
+"""Sources that are independent within a class: the mixtures of Gaussians of Kivva et al. 2022."""
 
 from __future__ import annotations
 

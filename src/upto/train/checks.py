@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,11 @@ def checked_device(device: str) -> Any:
     if chosen.type == "cuda" and not torch.cuda.is_available():
         message = "torch finds no CUDA device here: choose device cpu."
         raise InputError(message)
+    if chosen.type == "cuda":
+        # The first product of a backward pass warns that its thread has to find the device first.
+        with warnings.catch_warnings(action="ignore"):
+            one = torch.ones((1, 1, 1), device=chosen, requires_grad=True)
+            torch.bmm(one, one).backward()
     return chosen
 
 

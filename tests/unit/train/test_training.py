@@ -80,6 +80,18 @@ def test_a_training_is_repeated_exactly(rows):
     assert_same(first, second)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@networks
+def test_a_gpu_trains_what_the_cpu_trains(network, rows):
+    subsets = [np.arange(40), np.arange(30, 50)]
+    given = {"seeds": [0, 1], "leaks": 0.3, "subsets": subsets, "training": TRAINING}
+    here = train_ensemble(network, rows, **given)
+    there = train_ensemble(network, rows, device="cuda", **given)
+    for name, values in here.parameters.items():
+        assert torch.allclose(values, there.parameters[name].cpu(), atol=1e-9)
+    assert np.allclose(here.encode(rows), there.encode(rows), atol=1e-9)
+
+
 class Interrupting:
     """Progress of somebody who presses Ctrl-C after some epochs."""
 
