@@ -21,6 +21,7 @@ BENCHMARKS = {
     "p10": "p10_null",
     "p11": "p11_restarts",
     "p16": "p16_lipschitz",
+    "p15": "p15_ensembles",
     "p17": "p17_startup",
     "memory": "memory",
 }

@@ -136,7 +136,7 @@ class TorchEngine:
         length = self._length(rows, dtype, device)
         try:
             with ExitStack() as stack:
-                stack.enter_context(_float32_products(allow_tf32=self.allow_tf32))
+                stack.enter_context(float32_products(allow_tf32=self.allow_tf32))
                 if device.type == "cuda":
                     stack.enter_context(torch.cuda.device(device))
                     # What a statistic creates must meet its blocks.
@@ -214,7 +214,7 @@ def _doubled(array: Any, *, copy: bool = False) -> Any:
 
 
 @contextmanager
-def _float32_products(*, allow_tf32: bool) -> Iterator[None]:
+def float32_products(*, allow_tf32: bool) -> Iterator[None]:
     """Set how products in float32 are rounded, and put the user's setting back."""
     torch = load_torch()
     matmul = torch.backends.cuda.matmul

@@ -1,4 +1,4 @@
-"""Figure 2 of paper 000: the more isometric the decoder, the closer two trainings are."""
+"""Figure 2 of Nelson et al. 2026: the more isometric the decoder, the closer two trainings are."""
 
 from __future__ import annotations
 

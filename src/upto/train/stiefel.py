@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from upto.engines.device import _float32_products as float32_products
+from upto.engines.device import float32_products
 from upto.engines.feeding import load_torch
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError, SilentProgress
-from upto.engines.device import _float32_products as float32_products
+from upto.engines.device import float32_products
 from upto.engines.feeding import host_array, load_torch
 from upto.train.checkpoints import TrainingCheckpoint, fingerprint
 from upto.train.checks import checked_device, checked_rows, one_for_each
