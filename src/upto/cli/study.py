@@ -51,7 +51,7 @@ def list_studies() -> None:
     rows = []
     for name in STUDIES:
         plan, result = study_plan(name), recorded_result(name)
-        held = "–" if result is None else f"{result.n_held} of {len(result.claims)}"
+        held = "–" if result is None else f"{result.n_held} of {result.n_claims}"
         rows.append((name, plan.claim, plan.paper, held))
     table = Table(
         title="Studies",
@@ -160,7 +160,7 @@ def run_one(
     for path in _write(result, place):
         output.say(f"wrote {path}")
     output.show(result)
-    failed = [claim.quantity for claim in result.claims if not claim.holds]
+    failed = [claim.quantity for claim in result.claims if claim.holds is False]
     if strict and failed:
         stop(Exit.LIMIT, f"--strict was given and claims do not hold: {', '.join(failed)}.")
 

@@ -18,6 +18,8 @@ SettingValue = str | int | float | bool | list[str | int | float]
 class Claim:
     """One quantity of a study, and the range in which it bears the claim out.
 
+    A quantity without a range is reported beside the claims and is none.
+
     Parameters
     ----------
     quantity
@@ -43,8 +45,15 @@ class Claim:
     source: str = ""
 
     @property
-    def holds(self) -> bool:
-        """Whether the quantity lies in its range."""
+    def is_reported(self) -> bool:
+        """Whether the quantity has no range, so that nothing is claimed."""
+        return self.low is None and self.high is None
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the quantity lies in its range; None where nothing is claimed."""
+        if self.is_reported:
+            return None
         if self.measured is None:
             return False
         value = self.measured.value
@@ -53,13 +62,19 @@ class Claim:
     @property
     def range_text(self) -> str:
         """The range in words."""
-        if self.low is None and self.high is None:
-            return "any"
+        if self.is_reported:
+            return "reported"
         if self.low is None:
             return f"at most {self.high:.4g}"
         if self.high is None:
             return f"at least {self.low:.4g}"
         return f"{self.low:.4g} to {self.high:.4g}"
+
+
+def count_held(claims: tuple[Claim, ...]) -> tuple[int, int]:
+    """Return how many claims hold, and how many there are."""
+    found = [claim.holds for claim in claims if not claim.is_reported]
+    return sum(bool(held) for held in found), len(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +100,12 @@ class StudyResult(Result):
     @property
     def n_held(self) -> int:
         """How many claims are borne out."""
-        return sum(claim.holds for claim in self.claims)
+        return count_held(self.claims)[0]
+
+    @property
+    def n_claims(self) -> int:
+        """How many claims there are, without what is only reported."""
+        return count_held(self.claims)[1]
 
     def tables(self) -> tuple[Table, ...]:
         """Return the claims, what the study found and the settings."""
@@ -102,7 +122,7 @@ class StudyResult(Result):
                 claim.measured,
                 claim.range_text,
                 claim.paper,
-                "yes" if claim.holds else "no",
+                {True: "yes", False: "no", None: None}[claim.holds],
                 claim.source,
             )
             for claim in self.claims

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 def study_badge(result: Result) -> tuple[str, str] | None:
     """Return whether the claims hold, in two words and a colour; None for other results."""
-    if not isinstance(result, StudyResult) or not result.claims:
+    if not isinstance(result, StudyResult) or not result.n_claims:
         return None
-    if result.n_held == len(result.claims):
+    if result.n_held == result.n_claims:
         return "all claims hold", "good"
     return ("some claims hold", "fair") if result.n_held else ("no claim holds", "poor")
 
@@ -24,7 +24,7 @@ def study_facts(result: Result) -> tuple[tuple[str, str, str], ...]:
     if not isinstance(result, StudyResult):
         return ()
     return (
-        ("claims that hold", f"{result.n_held} of {len(result.claims)}", "in their expected range"),
+        ("claims that hold", f"{result.n_held} of {result.n_claims}", "in their expected range"),
         ("size", result.size, result.device),
         ("source", result.paper, ""),
     )

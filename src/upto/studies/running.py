@@ -27,6 +27,7 @@ from upto.core import (
     library_versions,
 )
 from upto.core.files import write_text_atomically
+from upto.core.study import count_held
 from upto.studies import STUDIES
 from upto.studies.outcome import Work
 
@@ -289,8 +290,8 @@ def _claims(name: str, size: str, outcome: Outcome) -> tuple[Claim, ...]:
 
 
 def _verdict(plan: Plan, claims: tuple[Claim, ...], outcome: Outcome) -> str:
-    held = sum(claim.holds for claim in claims)
-    many = f"{held} of {len(claims)} claims hold"
+    held, total = count_held(claims)
+    many = f"{held} of {total} claims hold"
     return f"{plan.title}, {plan.size} size, {many}: {outcome.says}"
 
 
