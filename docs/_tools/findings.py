@@ -193,6 +193,10 @@ result = upto.lipschitz(latents, latents + 0.1 * rng.normal(size=(200, 2)))
 latents = np.random.default_rng(0).normal(size=(300, 4))
 result = upto.lipschitz(latents, decoder=lambda z: z.float().tanh())
 """,
+    "UP057": """\
+rows = np.random.default_rng(0).uniform(size=(300, 2))
+result = upto.compare(rows, np.exp(rows), lipschitz=0.0, refits=0)
+""",
 }
 """For each code, the shortest code that raises it."""
 

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from upto import StudyResult
@@ -53,7 +51,7 @@ def test_a_claim_that_fails_fails_with_strict_only(upto, tmp_path, monkeypatch):
 
     def impossible(name, size, outcome):
         (first, *others) = real(name, size, outcome)
-        return (type(first)(quantity="never", says="Never", measured=None), *others)
+        return (type(first)(quantity="never", says="Never", measured=None, low=1.0), *others)
 
     monkeypatch.setattr(running, "_claims", impossible)
     assert upto("study", "run", "misspecified-regression", *TINY).exit_code == 0
@@ -66,17 +64,39 @@ def test_an_interrupt_says_how_to_go_on(upto, tmp_path, monkeypatch):
     from upto.studies import misspecified_regression
 
     def interrupted(settings, work):
+        if kept:
+            (work.folder / "half").write_text("done")
         raise KeyboardInterrupt
 
+    kept = False
     monkeypatch.setattr(misspecified_regression, "run", interrupted)
-    result = upto("study", "run", "misspecified-regression", *TINY)
-    assert result.exit_code == 130
-    assert "--resume" in result.stderr
-    plan = tmp_path / "misspecified-regression-tiny" / "checkpoints" / "plan.json"
-    assert json.loads(plan.read_text())["study"] == "misspecified-regression"
+    nothing = upto("study", "run", "misspecified-regression", *TINY)
+    assert nothing.exit_code == 130
+    assert "interrupted before anything was kept" in nothing.stderr
+    kept = True
+    something = upto("study", "run", "misspecified-regression", *TINY)
+    assert something.exit_code == 130
+    assert "--resume goes on" in something.stderr
+    again = upto("study", "run", "misspecified-regression", *TINY)
+    assert again.exit_code == 3
+    assert "--restart" in again.stderr
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     assert upto("study", "run", "misspecified-regression", *TINY, "--resume").exit_code == 0
+
+
+def test_the_result_of_other_settings_is_written_over_only_if_asked(upto):
+    assert upto("study", "run", "misspecified-regression", *TINY).exit_code == 0
+    other = ("study", "run", "misspecified-regression", *TINY, "--seed", "1")
+    refused = upto(*other)
+    assert refused.exit_code == 3
+    assert "holds a result with another study, seed or settings" in refused.stderr
+    assert upto(*other, "--restart").exit_code == 0
+
+
+def test_a_device_or_folder_that_cannot_be_is_refused(upto):
+    for options, code in ((("--device", "nonsense"), 2), (("--data", "nowhere"), 3)):
+        assert upto("study", "run", "misspecified-regression", *TINY, *options).exit_code == code
 
 
 @pytest.mark.slow

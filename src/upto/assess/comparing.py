@@ -11,12 +11,13 @@ import numpy as np
 
 from upto.assess.chance import chance_rows
 from upto.assess.details import compare_in_detail
+from upto.assess.geometry.distortions import find_distortions
 from upto.assess.matrix import compare_all
 from upto.assess.nulls import PAIRED_ROWS, PAIRED_ROWS_OF_MANY
 from upto.assess.options import Options
 from upto.assess.pair import Pair
 from upto.assess.prepare import QUANTILE_ROWS, place_runs, prepare_run, survey_runs
-from upto.assess.promising import find_distortions, promises
+from upto.assess.promising import promises
 from upto.assess.split import split_rows
 from upto.core import (
     Comparison,
@@ -39,12 +40,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from upto.assess.promising import Distortion
-    from upto.core import Lipschitz, Progress
+    from upto.assess.geometry.distortions import Distortion, Stretch
+    from upto.core import Progress
     from upto.engines.base import Engine
 
     Run = Embeddings | ArrayLike | str | Path
-    Stretch = float | Lipschitz
 
 
 def compare(

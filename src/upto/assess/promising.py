@@ -1,25 +1,19 @@
-"""What the theorems promise for a pair, beside what was measured between the two runs."""
+"""What the theorems promise for a pair, beside what was measured between the two runs.
+
+Every length is in diameters of the target, as the errors of a comparison are.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from upto.assess.prepare import ICA_TOLERANCE
 from upto.assess.split import take_rows
-from upto.core import (
-    Constant,
-    Finding,
-    Group,
-    InputError,
-    Lipschitz,
-    Promise,
-    Promised,
-    finite_or_none,
-)
+from upto.core import Constant, Finding, Group, Promise, Promised, finite_or_none
 from upto.theory import (
     rigid_mean_promise,
     rigid_promise,
@@ -30,108 +24,37 @@ from upto.unmix import smallest_curvature
 from upto.unmix.hessian import affordable_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
+    from upto.assess.geometry.distortions import Distortion
     from upto.assess.pair import Pair
     from upto.assess.prepare import PreparedRun
-    from upto.core import Comparison, Embeddings, Fit, Progress
+    from upto.core import Comparison, Fit
+    from upto.unmix import Unmixing
 
 Float = NDArray[np.float64]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distortion:
-    """How far a decoder is from an isometry.
-
-    `lipschitz` is L, the excess of its bi-Lipschitz constant over one; `smallest` and `largest`
-    bound its singular values, None where only L is known. `known` says where the numbers are from.
-    """
-
-    lipschitz: float
-    smallest: float | None = None
-    largest: float | None = None
-    known: str = "as given"
-
-
-def find_distortions(
-    runs: Sequence[Embeddings],
-    *,
-    lipschitz: float | Lipschitz | Sequence[float | Lipschitz] | None,
-    decoders: Sequence[Any] | None,
-    seed: int,
-    progress: Progress,
-) -> tuple[Distortion, Distortion] | None:
-    """Take what is known of the decoders of two runs, or measure them at the rows."""
-    if lipschitz is None and decoders is None:
-        return None
-    if lipschitz is not None and decoders is not None:
-        message = "lipschitz and decoders were both given: give one, for decoders are measured."
-        raise InputError(message)
-    if len(runs) != 2:
-        message = (
-            f"promises are for two runs, and there are {len(runs)}: compare them two at a time."
-        )
-        raise InputError(message)
-    given: list[Any]
-    if decoders is not None:
-        given = list(decoders)
-    else:
-        one = isinstance(lipschitz, Lipschitz) or np.isscalar(lipschitz)
-        given = [lipschitz, lipschitz] if one else list(lipschitz)  # type: ignore[arg-type]
-    if len(given) != 2:
-        what = "lipschitz" if decoders is None else "decoders"
-        message = f"{what} has {len(given)} entries for 2 runs: give one for each."
-        raise InputError(message)
-    if decoders is not None:
-        from upto.assess.geometry.stretching import lipschitz as measure_decoder
-
-        given = [
-            measure_decoder(run, decoder=decoder, seed=seed, progress=progress)
-            for decoder, run in zip(given, runs, strict=True)
-        ]
-    first, second = (_distortion(each) for each in given)
-    return first, second
-
-
-def _distortion(given: float | Lipschitz) -> Distortion:
-    if not isinstance(given, Lipschitz):
-        number = float(given)
-        if not number >= 0.0:
-            message = (
-                f"L is {given}, but it is the excess of a bi-Lipschitz constant over one: it is "
-                "at least 0, and 0 for an isometry."
-            )
-            raise InputError(message)
-        return Distortion(lipschitz=number)
-    constant = given.worst.lipschitz
-    return Distortion(
-        lipschitz=np.inf if constant is None else constant - 1.0,
-        smallest=min(point.smallest for point in given.points),
-        largest=max(point.largest for point in given.points),
-        known=f"the largest at {given.n_points:,} points and not proved elsewhere",
-    )
+_ROUNDING = 100
+"""How many units of rounding of a run's type an error of exact arithmetic may be."""
 
 
 def promises(
     pair: Pair, result: Comparison, distortions: tuple[Distortion, Distortion]
 ) -> tuple[tuple[Promised, ...], tuple[Finding, ...]]:
-    """Set every theorem that applies to a pair beside what was measured, over the diameter."""
-    found = [*_rigid(pair, result, distortions), *_similar(pair, result, distortions)]
-    found += [_unchanged(pair, result), *_unmixed(pair, result, found[0].promise)]
+    """Set every theorem that applies to a pair beside what was measured."""
+    rigid = _rigid(pair, result, distortions)
+    found = [*rigid, *_similar(pair, result, distortions), _unchanged(pair, result)]
+    found += _unmixed(pair, result, rigid[0].promise)
+    rounding = _ROUNDING * max(_precision(run) for run in (pair.source, pair.target))
+    found = [replace(each, rounding=rounding) for each in found]
     return tuple(found), tuple(_remarks(found))
 
 
 def _rigid(
     pair: Pair, result: Comparison, distortions: tuple[Distortion, Distortion]
 ) -> list[Promised]:
-    first, second = distortions
-    known = f"L is {first.known}"
-    if second.known != first.known:
-        known += f" and {second.known}"
-    worst, mean = (
-        replace(promise, condition=f"{known}; {promise.condition}")
-        for promise in _theorem_one(pair, first.lipschitz, second.lipschitz)
-    )
+    first, second = (each.lipschitz for each in distortions)
+    worst, mean = (_noted(promise, distortions) for promise in _theorem_one(pair, first, second))
     row = _row(result, "rigid")
     return [_worst(worst, row), _mean(mean, row)]
 
@@ -148,13 +71,13 @@ def _similar(
     for each in distortions:
         if not each.smallest or not each.largest:
             return []
-        scales.append(float(np.sqrt(each.smallest * each.largest)))
+        scales.append(float(np.sqrt(each.smallest) * np.sqrt(each.largest)))
         excesses.append(float(np.sqrt(each.largest / each.smallest)) - 1.0)
     scale = scales[0] / scales[1]
     named = Constant(symbol="s", value=scale, meaning="scale of the similarity, from the decoders")
     worst, mean = (
         replace(
-            promise,
+            _noted(promise, distortions),
             statement=f"{promise.statement}, rescaled",
             claim=promise.claim.replace("rigid motion", "rigid motion and one scale"),
             up_to=Group.SIMILARITY,
@@ -169,7 +92,7 @@ def _similar(
 def _theorem_one(
     pair: Pair, first: float, second: float, *, scale: float = 1.0
 ) -> tuple[Promise, Promise]:
-    """Return the bounds on the worst and on the mean square error, in diameters of the target."""
+    """Return the bounds on the worst and on the mean square error."""
     diameter = scale * pair.source.summary.diameter.upper / pair.extent
     return (
         rigid_promise(first, second_lipschitz=second, n_dimensions=pair.width, diameter=diameter),
@@ -186,7 +109,6 @@ def _unchanged(pair: Pair, result: Comparison) -> Promised:
         defect.value,
         n_dimensions=pair.width,
         diameter=pair.source.summary.diameter.upper / pair.extent,
-        n_flat=pair.source.summary.rank,
     )
     if defect.n_rows < result.n_samples:
         promise = replace(
@@ -200,49 +122,68 @@ def _unchanged(pair: Pair, result: Comparison) -> Promised:
 
 def _unmixed(pair: Pair, result: Comparison, rigid: Promise) -> list[Promised]:
     """Apply Theorem 2 to the worst error that was measured, and to the one that is promised."""
-    source, target = pair.source, pair.target
-    row = _row(result, "ica")
-    unmixing = source.unmixing_in_sample
-    if row is None or unmixing is None or source.summary.n_features != target.summary.n_features:
+    unmixing, row = pair.source.unmixing_in_sample, _row(result, "ica")
+    same = pair.source.summary.n_features == pair.target.summary.n_features
+    if row is None or unmixing is None or not same:
         return []
-    sample = take_rows(
-        pair.engine,
-        source.rows,
-        pair.split.first_rows(affordable_rows(len(unmixing.components))),
-    )
-    found_curvature = smallest_curvature(pair.engine, sample, unmixing)
-    # One component cannot turn, and theory takes its curvature as infinite.
-    curvature = np.inf if found_curvature is None else found_curvature.value
-    values = [_eigenvalues(run) for run in (source, target)]
-    # Rank-deficient runs have fewer components than coordinates, and whitening is not defined.
-    smallest = max(0.0, min(float(each[0]) for each in values))
-    back = float(np.sqrt(values[1][-1])) / pair.extent
-    measured = _row(result, "rigid")
-    errors = {"Theorems 1 and 2": float(rigid)}
-    if measured is not None and measured.supremum is not None:
-        errors = {"Theorem 2, from the measured ε": measured.supremum.high} | errors
-    found = []
-    for statement, error in errors.items():
+    curvature = _curvature(pair, unmixing)
+    values = [_eigenvalues(run) / pair.extent**2 for run in (pair.source, pair.target)]
+    radius = max(run.summary.diameter.upper for run in (pair.source, pair.target)) / pair.extent
+    mixing = float(np.sqrt(values[1][-1]))
+
+    def promised(error: float, statement: str, after: Promise | None) -> Promised:
         promise = unmixing_promise(
-            error * pair.extent,
-            radius=max(run.summary.diameter.upper for run in (source, target)),
-            smallest_eigenvalue=smallest,
+            error,
+            radius=radius,
+            # Rank-deficient runs have an eigenvalue of zero but for rounding, of either sign.
+            smallest_eigenvalue=max(0.0, min(float(each[0]) for each in values)),
             curvature=curvature / 2.0,
             curvature_at_optimum=curvature,
             n_dimensions=len(unmixing.components),
             translated=True,
         )
-        found.append(
-            Promised(
-                promise=_mixed_again(promise, statement, back, len(unmixing.components)),
-                measured=row.in_sample.worst,
-                measured_as="worst row in sample after ICA",
+        promise = _mixed_again(promise, statement, mixing, len(unmixing.components))
+        if after is not None:
+            promise = replace(
+                promise,
+                condition=f"{after.condition}; {promise.condition}",
+                holds=_weakest(after, promise),
             )
+        return Promised(
+            promise=_searched(promise, pair),
+            measured=row.in_sample.worst,
+            measured_as="worst row in sample after ICA",
         )
+
+    found = [promised(float(rigid), "Theorems 1 and 2", rigid)]
+    measured = _row(result, "rigid")
+    if measured is not None and measured.supremum is not None:
+        high = measured.supremum.high
+        found.insert(0, promised(high, "Theorem 2, from the measured ε", None))
     return found
 
 
-def _mixed_again(promise: Promise, statement: str, back: float, n_components: int) -> Promise:
+def _curvature(pair: Pair, unmixing: Unmixing) -> float:
+    n_rows = affordable_rows(len(unmixing.components))
+    rows = take_rows(pair.engine, pair.source.rows, pair.split.first_rows(n_rows))
+    found = smallest_curvature(pair.engine, rows, unmixing)
+    # One component cannot turn, and theory takes its curvature as infinite.
+    return np.inf if found is None else found.value
+
+
+def _searched(promise: Promise, pair: Pair) -> Promise:
+    """Let no promise stand on a search that did not end."""
+    searches = [(run.name, run.unmixing_in_sample) for run in (pair.source, pair.target)]
+    open_ended = [name for name, found in searches if found is None or not found.converged]
+    if not open_ended:
+        return promise
+    names = " and ".join(open_ended)
+    return replace(
+        promise, condition=f"{promise.condition}; ICA of {names} did not converge", holds=False
+    )
+
+
+def _mixed_again(promise: Promise, statement: str, mixing: float, n_components: int) -> Promise:
     """Take a bound on components of unit variance back to the coordinates of the target.
 
     The theorem is of stationary points; those found have gradients within the tolerance, and are
@@ -253,30 +194,36 @@ def _mixed_again(promise: Promise, statement: str, back: float, n_components: in
         turned = ICA_TOLERANCE * n_components / promise.constant("μ")
         slack = 2.0 * promise.constant("B") * turned
 
-    def scaled(number: float | None, more: float = 0.0) -> float | None:
-        return None if number is None else finite_or_none((number + more) * back)
+    def mixed(number: float | None, more: float = 0.0) -> float | None:
+        return None if number is None else finite_or_none((number + more) * mixing)
 
     return replace(
         promise,
         statement=statement,
-        value=scaled(promise.value, slack),
-        ceiling=scaled(promise.ceiling),
+        value=mixed(promise.value, slack),
+        ceiling=mixed(promise.ceiling),
         constants=(
             *promise.constants,
             Constant(
                 symbol="slack",
                 value=finite_or_none(slack),
-                meaning=f"how far rows may be from stationary ones at a tolerance of "
+                meaning="how far rows may be from those of stationary points at a tolerance of "
                 f"{ICA_TOLERANCE:g}, in both runs together",
             ),
             Constant(
-                symbol="√λ₁/Δ",
-                value=back,
-                meaning="largest standard deviation of the target over its diameter: what mixing "
-                "components again multiplies an error by",
+                symbol="√λ₁",
+                value=mixing,
+                meaning="largest standard deviation of the target, what mixing components again "
+                "multiplies an error by",
             ),
         ),
     )
+
+
+def _weakest(*chain: Promise) -> bool | None:
+    """Return whether a chain of promises is valid: no more surely than any of them."""
+    known = {each.holds for each in chain}
+    return False if False in known else None if None in known else True
 
 
 def _eigenvalues(run: PreparedRun) -> Float:
@@ -284,10 +231,18 @@ def _eigenvalues(run: PreparedRun) -> Float:
     return np.asarray(np.linalg.eigvalsh(covariance), dtype=np.float64)
 
 
+def _precision(run: PreparedRun) -> float:
+    kind = np.dtype(str(run.rows.dtype).removeprefix("torch."))
+    return float(np.finfo(kind if kind.kind == "f" else np.float64).eps)
+
+
 def _worst(promise: Promise, row: Fit | None) -> Promised:
-    measured = None if row is None or row.supremum is None else row.supremum.high
+    found = None if row is None else row.supremum
     return Promised(
-        promise=promise, measured=measured, measured_as="smallest worst row found, in sample"
+        promise=promise,
+        measured=None if found is None else found.high,
+        at_least=None if found is None else found.low or 0.0,
+        measured_as="smallest worst row found, in sample",
     )
 
 
@@ -299,13 +254,27 @@ def _mean(promise: Promise, row: Fit | None) -> Promised:
     )
 
 
+def _noted(promise: Promise, distortions: tuple[Distortion, Distortion]) -> Promise:
+    known = " and ".join(dict.fromkeys(each.known for each in distortions))
+    return replace(promise, condition=f"L is {known}; {promise.condition}")
+
+
 def _row(result: Comparison, name: str) -> Fit | None:
     return next((fit for fit in result.fits if fit.name == name), None)
 
 
 def _remarks(found: Iterable[Promised]) -> list[Finding]:
+    found = tuple(found)
     vacuous = [each.promise.statement for each in found if each.promise.is_vacuous]
-    if not vacuous:
-        return []
-    message = f"nothing is promised by: {'; '.join(vacuous)}."
-    return [Finding(code="UP012", message=message)]
+    findings = []
+    if vacuous:
+        message = f"nothing is promised by: {'; '.join(vacuous)}."
+        findings.append(Finding(code="UP012", message=message))
+    for each in found:
+        if each.is_kept is False:
+            message = (
+                f"{each.promise.statement} promises {float(each.promise):.4g} and "
+                f"{each.measured:.4g} was measured."
+            )
+            findings.append(Finding(code="UP057", message=message))
+    return findings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from upto.cli.output import Output
     from upto.core import StudyResult
+    from upto.studies.running import Plan
 
 SIZES = ("tiny", "small", "full")
 """The sizes of `upto.studies.running`, here again because importing it takes NumPy."""
@@ -27,6 +29,13 @@ def _complete_study(_context: object, _parameter: object, incomplete: str) -> li
     from upto.studies import STUDIES
 
     return [CompletionItem(name) for name in STUDIES if name.startswith(incomplete)]
+
+
+def _check_device(_context: object, _parameter: object, value: str) -> str:
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", value):
+        message = f"{value!r} is not a device: say cpu, cuda or cuda:0."
+        raise click.BadParameter(message)
+    return value
 
 
 @click.group("study", epilog=EPILOG)
@@ -99,7 +108,11 @@ def show_study(*, output: Output, name: str) -> None:
     help="Change a setting of the study's study.toml; may be given again.",
 )
 @click.option(
-    "--device", default="cpu", show_default=True, help="cpu or cuda, for studies that train."
+    "--device",
+    default="cpu",
+    show_default=True,
+    callback=_check_device,
+    help="cpu or cuda, for studies that train.",
 )
 @click.option(
     "--data",
@@ -113,6 +126,11 @@ def show_study(*, output: Output, name: str) -> None:
     help="Folder of the result, page, figure and checkpoints; NAME-SIZE by default.",
 )
 @click.option("--resume", is_flag=True, help="Go on from the checkpoints of an interrupted run.")
+@click.option(
+    "--restart",
+    is_flag=True,
+    help="Throw an interrupted run in the folder away, or the result of another.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 if a claim does not hold.")
 @output_options
 @with_exit_codes
@@ -138,11 +156,13 @@ def run_one(
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     output.check()
     settings = dict(_setting(change) for change in changes)
-    from upto.studies.running import run_study, study_plan
+    from upto.studies.running import has_checkpoints, run_study, study_plan
 
-    study_plan(name, size=size, settings=settings)
+    plan = study_plan(name, size=size, settings=settings)
     place = Path(f"{name}-{size}") if folder is None else folder
     output.refuse_missing_folder(place)
+    if not options["restart"]:
+        _refuse_other_result(place, plan, output.seed)
     place.mkdir(exist_ok=True)
     try:
         result = run_study(
@@ -155,14 +175,32 @@ def run_one(
             **options,
         )
     except KeyboardInterrupt:
-        again = "the same command with --resume goes on from there"
-        stop(Exit.INTERRUPTED, f"interrupted; {place} holds the checkpoints: {again}.")
+        if has_checkpoints(place / "checkpoints"):
+            again = "the same command with --resume goes on from there"
+            stop(Exit.INTERRUPTED, f"interrupted; {place} holds the checkpoints: {again}.")
+        stop(Exit.INTERRUPTED, "interrupted before anything was kept; nothing was written.")
     for path in _write(result, place):
         output.say(f"wrote {path}")
     output.show(result)
     failed = [claim.quantity for claim in result.claims if claim.holds is False]
     if strict and failed:
         stop(Exit.LIMIT, f"--strict was given and claims do not hold: {', '.join(failed)}.")
+
+
+def _refuse_other_result(folder: Path, plan: Plan, seed: int) -> None:
+    """Refuse to write over a result that other settings made."""
+    from upto.core import InputError, StudyResult
+
+    try:
+        found = StudyResult.from_json((folder / "result.json").read_bytes())
+    except (OSError, InputError):
+        return
+    if (found.name, found.settings, found.provenance.seed) != (plan.name, plan.settings, seed):
+        message = (
+            f"{folder} holds a result with another study, seed or settings: name another --folder, "
+            "or pass --restart to write over it."
+        )
+        raise InputError(message)
 
 
 def _setting(change: str) -> tuple[str, Any]:

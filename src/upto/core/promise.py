@@ -43,7 +43,10 @@ class Promise:
     condition
         When the bound is valid, in words with the numbers.
     holds
-        Whether that is so; None where the numbers at hand cannot tell.
+        True where the numbers given show the condition, False where they show it fails, None where
+        no number given can tell. A number is taken to be what its name says: that it was measured
+        at every point, or on centred rows, is not doubted here. A bound that is infinite or
+        overflows is never True.
     """
 
     statement: str
@@ -77,18 +80,42 @@ class Promise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promised:
-    """A promise beside the same quantity as it was measured; None where it was not."""
+    """A promise beside the same quantity as it was measured.
+
+    Parameters
+    ----------
+    promise
+        What is promised.
+    measured
+        The number that was reached; None where nothing was measured.
+    at_least
+        What the quantity is proved to be at least, where it could still be less than `measured`.
+    measured_as
+        How it was measured, in words.
+    rounding
+        By how much the measured number may be off because of rounding.
+    """
 
     promise: Promise
     measured: float | None
+    at_least: float | None = None
     measured_as: str
+    rounding: float = 0.0
 
     @property
     def is_kept(self) -> bool | None:
-        """Whether the measured number is within the bound; None where there is no number for it."""
-        if self.measured is None or self.promise.value is None or self.promise.holds is False:
+        """Whether the measured number is within the bound.
+
+        None where nothing was measured or promised, and where the bound lies between what is
+        proved and what was reached.
+        """
+        if self.measured is None or self.promise.value is None or self.promise.is_vacuous:
             return None
-        return self.measured <= self.promise.value
+        bound = self.promise.value + self.rounding
+        if self.measured <= bound:
+            return True
+        least = self.measured if self.at_least is None else self.at_least
+        return False if least > bound else None
 
 
 def finite_or_none(number: float) -> float | None:

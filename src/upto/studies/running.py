@@ -129,6 +129,7 @@ def run_study(
     device: str = "cpu",
     folder: str | Path | None = None,
     resume: bool = False,
+    restart: bool = False,
     data: str | Path | None = None,
     progress: Progress | None = None,
 ) -> StudyResult:
@@ -150,6 +151,8 @@ def run_study(
         Where to keep checkpoints; without one, an interrupted study starts from the beginning.
     resume
         Whether to go on from the checkpoints in `folder`.
+    restart
+        Whether to throw away the checkpoints of an interrupted run in `folder`.
     data
         A folder with datasets, for studies of data that cannot be bundled.
     progress
@@ -166,10 +169,13 @@ def run_study(
         If a setting is wrong, data are missing, or the checkpoints are of another run.
     """
     plan = study_plan(name, size=size, settings=settings)
+    if data is not None and not Path(data).is_dir():
+        message = f"{data} is not a folder: name the one with the datasets."
+        raise InputError(message)
     module = import_module(STUDIES[name])
     converted = _settings(plan, module.Settings)
     started = time.perf_counter()
-    with _checkpoints(folder, plan, seed=seed, resume=resume) as place:
+    with _checkpoints(folder, plan, seed=seed, resume=resume, restart=restart) as place:
         outcome: Outcome = module.run(
             converted,
             Work(
@@ -221,7 +227,8 @@ def _settings(plan: Plan, kind: type) -> Any:
     try:
         converted: Any = msgspec.convert(plan.settings, kind)
     except msgspec.ValidationError as error:
-        message = f"a setting of {plan.name} is of the wrong type: {error}."
+        what, _, where = str(error).partition(" - at `$.")
+        message = f"the setting {where.rstrip('`') or '?'} of {plan.name} is wrong: {what}."
         raise InputError(message) from None
     unknown = set(plan.settings) - {field.name for field in fields(kind)}
     if unknown:
@@ -232,7 +239,7 @@ def _settings(plan: Plan, kind: type) -> Any:
 
 @contextmanager
 def _checkpoints(
-    folder: str | Path | None, plan: Plan, *, seed: int, resume: bool
+    folder: str | Path | None, plan: Plan, *, seed: int, resume: bool, restart: bool
 ) -> Iterator[Path]:
     """Yield the folder of the checkpoints, which belong to one plan and seed only."""
     if folder is None:
@@ -247,12 +254,28 @@ def _checkpoints(
     now = {"study": plan.name, "seed": seed, "settings": plan.settings}
     if resume:
         _refuse_other_run(record, now)
-    elif record.is_file():
+    elif restart and record.is_file():
         shutil.rmtree(place)
+    elif record.is_file():
+        message = (
+            f"{place} holds an interrupted run: pass --resume to go on from it, or --restart to "
+            "throw it away."
+        )
+        raise InputError(message)
     place.mkdir(parents=True, exist_ok=True)
     write_text_atomically(record, json.dumps(now, indent=1) + "\n")
-    yield place
+    try:
+        yield place
+    except BaseException:
+        if not has_checkpoints(place):
+            shutil.rmtree(place)
+        raise
     shutil.rmtree(place)
+
+
+def has_checkpoints(folder: Path) -> bool:
+    """Tell whether an interrupted run left something to go on from."""
+    return any(path.name != "plan.json" for path in folder.glob("*"))
 
 
 def _refuse_other_run(record: Path, now: dict[str, Any]) -> None:

@@ -1,16 +1,40 @@
-"""Numbers a theorem can be given: each check says what was given and what is needed."""
+"""Numbers a theorem can be given, and what is said where a bound is no number."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError
+
+if TYPE_CHECKING:
+    from upto.core import Promise
+
+_LARGEST_COUNT = 2**53
+
+
+def check_number(value: Any, name: str) -> float:
+    """Return a real number, of Python or of numpy, that is not undefined."""
+    # True is a number to Python, and a word like "0.1" would become one.
+    if not isinstance(value, Real) or isinstance(value, bool):
+        message = f"{name} is {value!r}, but it must be a number."
+        raise InputError(message)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    if math.isnan(number):
+        message = f"{name} is nan, but it must be a number."
+        raise InputError(message)
+    return number
 
 
 def check_size(value: float, name: str) -> float:
     """Return a number that may be zero or infinite, but neither negative nor undefined."""
-    number = float(value)
-    if math.isnan(number) or number < 0.0:
+    number = check_number(value, name)
+    if number < 0.0:
         message = f"{name} is {number:g}, but it must be zero or more."
         raise InputError(message)
     return number
@@ -27,10 +51,11 @@ def check_finite(value: float, name: str) -> float:
 
 def check_count(value: int, name: str, *, least: int = 1) -> int:
     """Return a whole number that is large enough."""
-    if value != int(value) or value < least:
-        message = f"{name} is {value:g}, but it must be a whole number from {least} on."
+    number = check_number(value, name)
+    if not least <= number <= _LARGEST_COUNT or not number.is_integer():
+        message = f"{name} is {number:g}, but it must be a whole number from {least} on."
         raise InputError(message)
-    return int(value)
+    return int(number)
 
 
 def check_spectrum(smallest_eigenvalue: float, radius: float) -> tuple[float, float]:
@@ -38,10 +63,22 @@ def check_spectrum(smallest_eigenvalue: float, radius: float) -> tuple[float, fl
     eigenvalue = check_finite(smallest_eigenvalue, "the smallest eigenvalue")
     norm = check_finite(radius, "the radius")
     # The variance in any direction is a mean of squared projections.
-    if eigenvalue > norm * norm * (1.0 + 1e-9):
+    if math.sqrt(eigenvalue) > norm * (1.0 + 1e-9):
         message = (
             f"the smallest eigenvalue is {eigenvalue:g}, but rows no longer than {norm:g} have "
             f"variances of at most {norm * norm:g}: check which number is which."
         )
         raise InputError(message)
     return eigenvalue, norm
+
+
+def infinite_says_nothing(promise: Promise) -> Promise:
+    """Say why nothing is promised where a bound is no number though its condition may hold."""
+    if promise.value is not None or promise.holds is False:
+        return promise
+    return replace(
+        promise,
+        condition=f"{promise.condition}; but the bound is infinite or overflows, so nothing is "
+        "promised",
+        holds=None,
+    )

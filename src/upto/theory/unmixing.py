@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from upto.core import Constant, Group, InputError, Promise, finite_or_none
-from upto.theory.checks import check_count, check_finite, check_size
+from upto.theory.checks import (
+    check_count,
+    check_finite,
+    check_number,
+    check_size,
+    infinite_says_nothing,
+)
 from upto.theory.whitening import given_constants, rotation_promise
 from upto.unmix.contrasts import Exp, LogCosh, choose_contrast
 
@@ -32,9 +38,9 @@ class ContrastBounds:
     name
         What the contrast is called.
     first
-        L₁, a bound on the norm of the gradient: √d times the largest size of g.
+        G₁, a bound on the norm of the gradient: √d times the largest size of g.
     second
-        L₂, a bound on the norm of the Hessian: the largest size of g′.
+        G₂, a bound on the norm of the Hessian: the largest size of g′.
     third
         A bound on the size of g″, which tells whether the curvature is kept; None for none.
     """
@@ -73,7 +79,7 @@ def contrast_bounds(
         bend = math.sqrt(square) * (3.0 - square) * math.exp(-square / 2.0)
         score, slope = math.exp(-0.5), 1.0
     elif chosen.name == "cube":
-        score, slope, bend = r**3, 3.0 * r * r, 6.0 * r
+        score, slope, bend = r * r * r, 3.0 * r * r, 6.0 * r
     else:
         message = (
             f"the bounds of the contrast {chosen.name} are not known: "
@@ -121,10 +127,10 @@ def ica_promise(
     eps, b = check_size(error, "the error"), check_finite(radius, "the radius")
     d = check_count(n_dimensions, "n_dimensions")
     # Rows on the way from one run to the other are no longer than this.
-    ball = b + eps if math.isfinite(eps) else b
+    ball = b + eps if math.isfinite(b + eps) else b
     bounds = _bounds(contrast, alpha, d, ball)
     inner = _perturbed(eps, b, ball, curvature, d, bounds, curvature_at_optimum)
-    return Promise(
+    promise = Promise(
         statement="Lemma A.8",
         claim="Some stationary point of the second run's contrast has every component row within "
         "this distance of the first run's",
@@ -135,12 +141,12 @@ def ica_promise(
             Constant(
                 symbol="K",
                 value=finite_or_none(inner.linear),
-                meaning="1 + B(L₁ + L₂B)/μ, what multiplies ε",
+                meaning="1 + B(G₁ + G₂B)/μ, what multiplies ε",
             ),
             Constant(
                 symbol="K′",
                 value=finite_or_none(inner.quadratic),
-                meaning="B L₂/μ, what multiplies ε²",
+                meaning="B G₂/μ, what multiplies ε²",
             ),
             Constant(
                 symbol="ε", value=finite_or_none(eps), meaning="largest error between white rows"
@@ -152,6 +158,7 @@ def ica_promise(
         f"{inner.condition}",
         holds=inner.holds,
     )
+    return infinite_says_nothing(promise)
 
 
 def unmixing_promise(
@@ -170,12 +177,17 @@ def unmixing_promise(
 ) -> Promise:
     """Return what Theorem 2 promises: near runs, each unmixed by itself, have near components.
 
+    Rows can have several optima that no signed permutation takes to each other, as those of a star
+    with eight points have: what is promised is of optima that correspond, and whether two searches
+    end in such is not a question of these numbers.
+
     Parameters
     ----------
     error
         ε, the worst error of the best linear map from one run to the other.
     radius, smallest_eigenvalue
-        Norm no row of either centred run exceeds, and below no eigenvalue of either covariance.
+        R and λ: the norm no row of either centred run exceeds, and below no eigenvalue of either
+        covariance.
     curvature, n_dimensions
         As for `ica_promise`.
     smallest_singular, largest_singular
@@ -211,20 +223,26 @@ def unmixing_promise(
     )
     shift = 2.0 if translated else 1.0
     factor = white.constant("K")
-    possible = math.isfinite(factor)
     b = float(radius) / math.sqrt(smallest_eigenvalue) if smallest_eigenvalue > 0.0 else math.inf
     moved = float(white)
+    condition, holds = white.condition, white.holds
     inner = None
-    if possible:
+    linear = quadratic = math.inf
+    if math.isfinite(factor):
         inner = _perturbed(
             moved, b, b, curvature, d, _bounds(contrast, alpha, d, b), curvature_at_optimum
         )
-    linear = math.inf if inner is None else shift * factor * inner.linear
-    quadratic = math.inf if inner is None else (shift * factor) ** 2 * inner.quadratic
-    return Promise(
+        linear = shift * factor * inner.linear
+        quadratic = inner.quadratic * (shift * factor) * (shift * factor)
+        condition = f"{condition}; {inner.condition}"
+        holds = inner.holds
+        if d > 1:
+            condition += "; both searches end in corresponding optima: no number given shows that"
+            holds = False if holds is False else None
+    promise = Promise(
         statement="Theorem 2",
-        claim="Each run whitened and unmixed by itself, a signed permutation takes every row to "
-        "within this distance of its row in the other",
+        claim="Each run whitened and unmixed by itself, at corresponding optima of both searches "
+        "a signed permutation takes every row to within this distance of its row in the other",
         up_to=Group.SIGNED_PERMUTATION,
         value=None if inner is None else inner.value(moved),
         ceiling=finite_or_none(2.0 * b),
@@ -242,12 +260,13 @@ def unmixing_promise(
                 meaning="2 where the error allows a translation that centring undoes, otherwise 1",
             ),
             *given_constants(eps, float(radius), float(smallest_eigenvalue)),
-            Constant(symbol="B", value=finite_or_none(b), meaning="Δ/√λ, no white row is longer"),
+            Constant(symbol="B", value=finite_or_none(b), meaning="R/√λ, no white row is longer"),
             *(() if inner is None else inner.constants()),
         ),
-        condition=white.condition if inner is None else f"{white.condition}; {inner.condition}",
-        holds=False if inner is None else inner.holds,
+        condition=condition,
+        holds=holds,
     )
+    return infinite_says_nothing(promise)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,15 +291,19 @@ class _Perturbed:
         """List the contrast's bounds and the curvature."""
         lost = Constant(
             symbol="μ lost",
-            value=self.lost,
+            value=None if self.lost is None else finite_or_none(self.lost),
             meaning="how much of the curvature can be lost between the runs",
         )
         return (
             Constant(
-                symbol="L₁", value=self.bounds.first, meaning="bound on the contrast's gradient"
+                symbol="G₁",
+                value=finite_or_none(self.bounds.first),
+                meaning="bound on the contrast's gradient",
             ),
             Constant(
-                symbol="L₂", value=self.bounds.second, meaning="bound on the contrast's Hessian"
+                symbol="G₂",
+                value=finite_or_none(self.bounds.second),
+                meaning="bound on the contrast's Hessian",
             ),
             Constant(
                 symbol="μ",
@@ -310,17 +333,24 @@ def _perturbed(
     bounds: ContrastBounds,
     at_optimum: float | None,
 ) -> _Perturbed:
-    mu = float(curvature)
-    if math.isnan(mu):
-        message = "the curvature is not a number: measure it with upto.unmix.smallest_curvature."
-        raise InputError(message)
+    mu = check_number(curvature, "the curvature")
+    kept = None if at_optimum is None else check_number(at_optimum, "the curvature at the optimum")
     if n_dimensions == 1:
         mu = math.inf
-    if mu > 0.0:
+    elif mu == math.inf:
+        message = (
+            f"the curvature of {n_dimensions} components is infinite, but only a single one cannot "
+            "turn: measure it with upto.unmix.smallest_curvature."
+        )
+        raise InputError(message)
+    if mu <= 0.0:
+        linear = quadratic = math.inf
+    elif math.isinf(mu) or b == 0.0:
+        # Without a turn, or rows that a turn moves, bounds of the contrast do not matter.
+        linear, quadratic = 1.0, 0.0
+    else:
         linear = 1.0 + b * (bounds.first + bounds.second * b) / mu
         quadratic = b * bounds.second / mu
-    else:
-        linear = quadratic = math.inf
     words = f"the contrast {bounds.name} keeps a curvature of {mu:.4g}, which must be more than 0"
     if mu <= 0.0:
         return _Perturbed(
@@ -336,18 +366,18 @@ def _perturbed(
     lost = None
     if math.isinf(mu):
         words, holds = "a single component cannot turn", True
-    elif at_optimum is None or bounds.third is None or not math.isfinite(error):
+    elif kept is None or bounds.third is None or not math.isfinite(error):
         words += " while one run is moved into the other; no number given here shows that"
     else:
         # Both terms of the Hessian, E[g′(s)(Ωs)²] and E[g(s)ᵀΩ²s] with |Ω| = 1, for components
         # that move by no more than the promise itself.
-        lost = (
-            bounds.third * ball * ball / 2.0 + 1.5 * bounds.second * ball + bounds.first / 2.0
-        ) * (linear * error + quadratic * error * error)
-        left = float(at_optimum) - lost
+        rate = bounds.third * ball * ball / 2.0 + 1.5 * bounds.second * ball + bounds.first / 2.0
+        moved = linear * error + quadratic * error * error
+        lost = rate * moved if moved > 0.0 else 0.0
+        left = kept - lost
         holds = True if left >= mu else None
         words += (
-            f" while one run is moved into the other; from {at_optimum:.4g} at the optimum it is "
+            f" while one run is moved into the other; from {kept:.4g} at the optimum it is "
             f"proved to stay above {left:.4g}"
         )
         if holds is None:

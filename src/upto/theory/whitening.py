@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from upto.core import Constant, Group, InputError, Promise, finite_or_none
-from upto.theory.checks import check_finite, check_size, check_spectrum
+from upto.theory.checks import check_finite, check_size, check_spectrum, infinite_says_nothing
 
 
 def whitening_promise(error: float, *, radius: float, smallest_eigenvalue: float) -> Promise:
@@ -19,7 +19,7 @@ def whitening_promise(error: float, *, radius: float, smallest_eigenvalue: float
     error
         ε, the largest distance between a row of one centred run and its row in the other.
     radius
-        The norm no row of either centred run exceeds; the diameter is one.
+        R, the norm no row of either centred run exceeds; the diameter is one.
     smallest_eigenvalue
         λ, below no eigenvalue of either covariance.
 
@@ -33,20 +33,22 @@ def whitening_promise(error: float, *, radius: float, smallest_eigenvalue: float
     eigenvalue, norm = check_spectrum(smallest_eigenvalue, radius)
     factor = math.inf
     if eigenvalue > 0.0:
-        factor = eigenvalue**-0.5 + norm * norm * eigenvalue**-1.5
-    return Promise(
+        deviation, white = _white(norm, eigenvalue)
+        factor = (1.0 + white * white) / deviation
+    promise = Promise(
         statement="Lemma A.5",
         claim="Each run whitened by itself, every row is within this distance of its row in the "
         "other",
         value=_times(factor, eps),
         ceiling=_trivial(norm, eigenvalue),
         constants=(
-            Constant(symbol="K", value=finite_or_none(factor), meaning="λ^-½ + Δ² λ^-³⁄₂"),
+            Constant(symbol="K", value=finite_or_none(factor), meaning="λ^-½ + R² λ^-³⁄₂"),
             *given_constants(eps, norm, eigenvalue),
         ),
         condition=_condition(norm, eigenvalue),
         holds=eigenvalue > 0.0,
     )
+    return infinite_says_nothing(promise)
 
 
 def rotation_promise(
@@ -91,11 +93,13 @@ def rotation_promise(
         raise InputError(message)
     tight = simple = math.inf
     if eigenvalue > 0.0 and low > 0.0:
-        stretch = norm * norm * eigenvalue**-1.5
-        tight = eigenvalue**-0.5 + stretch * high * (1.0 + high) / (low * (1.0 + low))
+        deviation, white = _white(norm, eigenvalue)
+        stretch = (high / low) * ((1.0 + high) / (1.0 + low))
+        tight = (1.0 + white * white * stretch) / deviation
         least = min(1.0, low)
-        simple = eigenvalue**-0.5 / least + stretch * max(1.0, high) ** 2 / least**3
-    return Promise(
+        ratio = max(1.0, high) / least
+        simple = (1.0 + white * white * ratio * ratio) / deviation / least
+    promise = Promise(
         statement="Lemma A.6",
         claim="Each run whitened by itself, a rotation takes every row to within this distance of "
         "its row in the other",
@@ -106,7 +110,7 @@ def rotation_promise(
             Constant(
                 symbol="K",
                 value=finite_or_none(tight),
-                meaning="λ^-½ + Δ² λ^-³⁄₂ s₊(1 + s₊) / (s₋(1 + s₋))",
+                meaning="λ^-½ + R² λ^-³⁄₂ s₊(1 + s₊) / (s₋(1 + s₋))",
             ),
             Constant(
                 symbol="K simple",
@@ -121,13 +125,14 @@ def rotation_promise(
         f"and {high:.4g}, the smaller of which must be more than 0",
         holds=eigenvalue > 0.0 and low > 0.0,
     )
+    return infinite_says_nothing(promise)
 
 
 def given_constants(error: float, radius: float, eigenvalue: float) -> tuple[Constant, ...]:
     """List the three numbers every statement on whitened runs is given."""
     return (
         Constant(symbol="ε", value=finite_or_none(error), meaning="largest error before whitening"),
-        Constant(symbol="Δ", value=radius, meaning="norm no centred row exceeds"),
+        Constant(symbol="R", value=radius, meaning="norm no centred row exceeds"),
         Constant(symbol="λ", value=eigenvalue, meaning="below no eigenvalue of either covariance"),
     )
 
@@ -137,9 +142,15 @@ def _times(factor: float, error: float) -> float | None:
     return None if math.isinf(factor) else finite_or_none(factor * error)
 
 
+def _white(radius: float, eigenvalue: float) -> tuple[float, float]:
+    """Return √λ and R/√λ: powers of λ itself overflow long before the bounds do."""
+    deviation = math.sqrt(eigenvalue)
+    return deviation, radius / deviation
+
+
 def _trivial(radius: float, eigenvalue: float) -> float | None:
-    """Return how far two white rows can be apart: each is no longer than Δ / √λ."""
-    return 2.0 * radius / math.sqrt(eigenvalue) if eigenvalue > 0.0 else None
+    """Return how far two white rows can be apart: each is no longer than R/√λ."""
+    return finite_or_none(2.0 * _white(radius, eigenvalue)[1]) if eigenvalue > 0.0 else None
 
 
 def _condition(radius: float, eigenvalue: float) -> str:

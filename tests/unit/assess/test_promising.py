@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -105,9 +107,11 @@ def test_a_result_with_promises_survives_json_and_says_where_l_is_from(spiralled
     ("options", "message"),
     [
         ({"lipschitz": -0.1}, "L is -0.1, but it is the excess"),
+        ({"lipschitz": "0.1"}, "L is '0.1', but it is the excess"),
+        ({"lipschitz": True}, "L is True, but it is the excess"),
         ({"lipschitz": float("nan")}, "L is nan, but it is the excess"),
         ({"lipschitz": [0.1, 0.1, 0.1]}, "lipschitz has 3 entries for 2 runs"),
-        ({"decoders": [torch.nn.Identity()]}, "decoders has 1 entries for 2 runs"),
+        ({"decoders": [torch.nn.Identity()]}, "decoders has 1 entry for 2 runs"),
         ({"lipschitz": 0.1, "decoders": [None, None]}, "lipschitz and decoders were both given"),
     ],
 )
@@ -119,3 +123,55 @@ def test_what_cannot_be_used_is_refused(spiralled, options, message):
 def test_three_runs_have_no_promises(spiralled):
     with pytest.raises(InputError, match="promises are for two runs, and there are 3"):
         upto.compare(*spiralled, spiralled[0], lipschitz=0.1, **FAST)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale"),
+    [(np.float64, 1.0), (np.float64, 1e-100), (np.float64, 1e100), (np.float32, 1.0)],
+)
+def test_an_isometry_keeps_its_promise_at_any_scale_and_precision(dtype, scale):
+    rows = scale * draw_ball(300, 3, radius=1.0, seed=4)
+    turned = scale * rigid_mixing(3, seed=5)(rows / scale)
+    result = upto.compare(rows.astype(dtype), turned.astype(dtype), lipschitz=0.0, **FAST)
+    kept = [each.is_kept for each in result.promised]
+    assert kept[:3] == [True, True, True]
+    assert not any(each.code == "UP057" for each in result.findings)
+
+
+def test_a_promise_that_is_not_kept_is_a_finding():
+    rows = np.random.default_rng(0).uniform(size=(300, 2))
+    result = upto.compare(rows, np.exp(rows), lipschitz=0.0, **FAST)
+    assert statements(result)["Theorem 1"].is_kept is False
+    assert any(
+        each.code == "UP057" and each.message.startswith("Theorem 1 promises 0 and 0.2")
+        for each in result.findings
+    )
+
+
+def test_a_chain_is_no_more_certain_than_its_first_link():
+    column = draw_sources("laplace", 400, 1, seed=0).rows
+    result = upto.compare(column, np.exp(column), lipschitz=0.0, **FAST)
+    chain = statements(result)["Theorems 1 and 2"].promise
+    assert chain.holds is None
+    assert "equal outputs" in chain.condition
+
+
+def test_a_bound_within_the_bracket_of_the_worst_error_is_neither_kept_nor_broken(spiralled):
+    result = upto.compare(*spiralled, lipschitz=0.02, **FAST)
+    promised = statements(result)["Theorem 1"]
+    low, high = result.rigid.supremum.low, result.rigid.supremum.high
+    assert low < high
+    between = replace(promised, promise=replace(promised.promise, value=(low + high) / 2))
+    below = replace(promised, promise=replace(promised.promise, value=low / 2))
+    assert [between.is_kept, below.is_kept] == [None, False]
+
+
+def test_every_length_of_a_condition_is_in_diameters_of_the_target(spiralled):
+    first, second = spiralled
+    unit = upto.compare(first, second, lipschitz=0.02, **FAST)
+    large = upto.compare(1e3 * first, 1e3 * second, lipschitz=0.02, **FAST)
+    for one, other in zip(unit.promised[:3], large.promised[:3], strict=True):
+        assert float(one.promise) == pytest.approx(float(other.promise), rel=1e-6)
+    assert statements(unit)["Theorem 1"].promise.condition == (
+        statements(large)["Theorem 1"].promise.condition
+    )

@@ -63,11 +63,20 @@ def test_the_tables_say_what_is_promised_when_it_is_valid_and_every_constant():
 
 
 def test_a_promise_is_kept_if_what_was_measured_is_within_it():
-    def kept(measured, **changes):
-        return Promised(promise=promise(**changes), measured=measured, measured_as="m").is_kept
+    def kept(measured, *, at_least=None, rounding=0.0, **changes):
+        return Promised(
+            promise=promise(**changes),
+            measured=measured,
+            at_least=at_least,
+            measured_as="m",
+            rounding=rounding,
+        ).is_kept
 
     assert kept(0.5) is True
     assert kept(0.6) is False
+    assert kept(0.6, at_least=0.55) is False
+    assert kept(0.6, at_least=0.4) is None
+    assert kept(0.5 + 1e-9, rounding=1e-8) is True
     assert [kept(None), kept(0.1, value=None), kept(0.1, holds=False)] == [None] * 3
     table = promised_table([Promised(promise=promise(), measured=0.6, measured_as="worst")])
     assert table.texts() == [["Theorem 1", "rigid", "0.5", "0.6", "worst", "no", "something"]]

@@ -48,7 +48,8 @@ def coins(tmp_path, monkeypatch):
 
     def run(settings, work):
         seen["settings"], seen["work"] = settings, work
-        (work.folder / "half").write_text("done")
+        if seen.get("keeps", True):
+            (work.folder / "half").write_text("done")
         if seen.get("interrupt"):
             raise KeyboardInterrupt
         return Outcome(
@@ -112,7 +113,9 @@ def test_an_unknown_study_setting_or_size_is_refused_with_the_next_best_name(coi
         run_study("coins", settings={"n_throw": 3})
     with pytest.raises(InputError, match="sizes tiny, small, full, not 'huge'"):
         run_study("coins", size="huge")
-    with pytest.raises(InputError, match=r"wrong type: Expected `int`, got `str`"):
+    with pytest.raises(
+        InputError, match=r"the setting n_throws of coins is wrong: Expected `int`, got `str`"
+    ):
         run_study("coins", settings={"n_throws": "many"})
 
 
@@ -140,14 +143,30 @@ def test_checkpoints_of_another_run_are_not_resumed(coins, tmp_path):
         run_study("coins", resume=True)
 
 
-def test_a_new_run_does_not_see_old_checkpoints(coins, tmp_path):
+def test_an_interrupted_run_is_thrown_away_only_if_asked(coins, tmp_path):
     coins["interrupt"] = True
     with pytest.raises(KeyboardInterrupt):
         run_study("coins", folder=tmp_path)
-    (tmp_path / "checkpoints" / "stale").write_text("")
+    kept = tmp_path / "checkpoints" / "half"
     coins["interrupt"] = False
-    run_study("coins", folder=tmp_path)
+    with pytest.raises(InputError, match="holds an interrupted run: pass --resume"):
+        run_study("coins", folder=tmp_path)
+    assert kept.is_file()
+    (tmp_path / "checkpoints" / "stale").write_text("")
+    run_study("coins", folder=tmp_path, restart=True)
     assert not coins["work"].folder.joinpath("stale").exists()
+
+
+def test_a_run_that_kept_nothing_leaves_nothing(coins, tmp_path):
+    coins["interrupt"], coins["keeps"] = True, False
+    with pytest.raises(KeyboardInterrupt):
+        run_study("coins", folder=tmp_path)
+    assert not (tmp_path / "checkpoints").exists()
+
+
+def test_a_folder_of_data_that_is_not_there_is_refused(coins, tmp_path):
+    with pytest.raises(InputError, match="nowhere is not a folder"):
+        run_study("coins", data=tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("name", STUDIES)

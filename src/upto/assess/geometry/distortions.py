@@ -1,0 +1,99 @@
+"""What is known of the decoders behind two runs: given as numbers, measured before, or now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import InputError, Lipschitz
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.core import Embeddings, Progress
+
+Stretch = float | Lipschitz
+"""L of a decoder, or what `lipschitz` returned for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distortion:
+    """How far a decoder is from an isometry.
+
+    `lipschitz` is L, the excess of its bi-Lipschitz constant over one; `smallest` and `largest`
+    bound its singular values, None where only L is known. `known` says where the numbers are from.
+    """
+
+    lipschitz: float
+    smallest: float | None = None
+    largest: float | None = None
+    known: str = "as given"
+
+
+def find_distortions(
+    runs: Sequence[Embeddings],
+    *,
+    lipschitz: Stretch | Sequence[Stretch] | None,
+    decoders: Sequence[Any] | None,
+    seed: int,
+    progress: Progress,
+) -> tuple[Distortion, Distortion] | None:
+    """Take what is known of the decoders of two runs, or measure them at the rows."""
+    if lipschitz is None and decoders is None:
+        return None
+    if lipschitz is not None and decoders is not None:
+        message = "lipschitz and decoders were both given: give one, for decoders are measured."
+        raise InputError(message)
+    if len(runs) != 2:
+        message = (
+            f"promises are for two runs, and there are {len(runs)}: compare them two at a time."
+        )
+        raise InputError(message)
+    if decoders is not None:
+        given = _two(list(decoders), "decoders")
+        return _measured(runs, given, seed=seed, progress=progress)
+    one = isinstance(lipschitz, Real | Lipschitz | str)
+    first, second = _two([lipschitz] * 2 if one else list(lipschitz), "lipschitz")  # type: ignore[arg-type]
+    return _distortion(first), _distortion(second)
+
+
+def _two(given: list[Any], what: str) -> list[Any]:
+    if len(given) != 2:
+        count = f"{len(given)} entr{'y' if len(given) == 1 else 'ies'}"
+        message = f"{what} has {count} for 2 runs: give one for each."
+        raise InputError(message)
+    return given
+
+
+def _measured(
+    runs: Sequence[Embeddings], decoders: list[Any], *, seed: int, progress: Progress
+) -> tuple[Distortion, Distortion]:
+    # Measuring a decoder reads runs as comparing them does, so it is imported when it is needed.
+    from upto.assess.geometry.stretching import lipschitz
+
+    first, second = (
+        _distortion(lipschitz(run, decoder=decoder, seed=seed, progress=progress))
+        for decoder, run in zip(decoders, runs, strict=True)
+    )
+    return first, second
+
+
+def _distortion(given: Any) -> Distortion:
+    if isinstance(given, Lipschitz):
+        constant = given.worst.lipschitz
+        return Distortion(
+            lipschitz=np.inf if constant is None else constant - 1.0,
+            smallest=min(point.smallest for point in given.points),
+            largest=max(point.largest for point in given.points),
+            known=f"the largest at {given.n_points:,} points and not proved elsewhere",
+        )
+    if isinstance(given, bool | str) or not isinstance(given, Real) or not float(given) >= 0.0:
+        message = (
+            f"L is {given!r}, but it is the excess of a bi-Lipschitz constant over one: a number "
+            "of at least 0, and 0 for an isometry."
+        )
+        raise InputError(message)
+    return Distortion(lipschitz=float(given))
