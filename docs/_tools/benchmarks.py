@@ -343,6 +343,30 @@ def restarting(record: Record) -> list[str]:
     ]
 
 
+def training_together(record: Record) -> list[str]:
+    """Judge P15, on a GPU or on the CPU."""
+    wanted = 20 if record["benchmark"].endswith("gpu") else 3
+    sizes: dict[tuple[str, int], dict[str, float]] = {}
+    for row in record["rows"]:
+        ratios = sizes.setdefault((row["encoder"], row["rows a step"]), {})
+        ratios[row["who"].partition(",")[0]] = row["this / upto"]
+        if row["who"] == "upto, one after another":
+            ratios["alone"] = row["this / upto"]
+    sentences = []
+    for (encoder, n_rows), ratios in sizes.items():
+        other = next(value for who, value in ratios.items() if who.startswith("torch"))
+        sentences.append(
+            aim(
+                f"{encoder} with {n_rows} rows a step: one after another takes "
+                f"{number(ratios['alone'])} times as long with our own steps, and "
+                f"{number(other)} times with torch's orthogonal parametrisation and Adam.",
+                met=ratios["alone"] >= wanted,
+                wanted=f"at least {wanted} times",
+            )
+        )
+    return sentences
+
+
 def stretching(record: Record) -> list[str]:
     """Judge P16."""
     rows = {row["who"]: row for row in record["rows"]}
@@ -482,6 +506,20 @@ SECTIONS = (
         "at the loosest tolerance at which 99 % of the starts reach the gradient. The floor is the "
         "products of our passes, in double precision.",
         judged=restarting,
+    ),
+    Section(
+        name="p15_gpu",
+        heading="An ensemble trained at once, on a GPU",
+        text="One epoch of 120 orthogonal autoencoders, all in one batch of products or one model "
+        "after another. Of the way with torch's parametrisation a few models are timed and stand "
+        "for all.",
+        judged=training_together,
+    ),
+    Section(
+        name="p15",
+        heading="An ensemble trained at once, on two cores",
+        text="The same on the CPU, where large products already fill it and only small models gain.",
+        judged=training_together,
     ),
     Section(
         name="p16",

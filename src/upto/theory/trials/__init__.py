@@ -3,6 +3,12 @@
 from upto.theory.trials.case import ROUNDING, Case
 from upto.theory.trials.components import perturbed_cases, structure_cases, unmixed_cases
 from upto.theory.trials.rigid import near_isometry_cases, stitched_cases
+from upto.theory.trials.searched import (
+    ELSEWHERE,
+    searched_cases,
+    searched_structure_cases,
+    star_cases,
+)
 from upto.theory.trials.stretch import (
     isometry_cases,
     network_cases,
@@ -13,6 +19,7 @@ from upto.theory.trials.summary import Looseness, summarise
 from upto.theory.trials.white import whitened_cases
 
 __all__ = [
+    "ELSEWHERE",
     "ROUNDING",
     "Case",
     "Looseness",
@@ -20,8 +27,11 @@ __all__ = [
     "near_isometry_cases",
     "network_cases",
     "perturbed_cases",
+    "searched_cases",
+    "searched_structure_cases",
     "shared_structure_cases",
     "sprite_cases",
+    "star_cases",
     "stitched_cases",
     "structure_cases",
     "summarise",

@@ -47,7 +47,7 @@ def perturbed_cases(
         The cases, and how many runs had no stationary point that could be followed.
     """
     cases, lost = [], 0
-    for d, contrast, share in _shares(count, dimensions):
+    for d, contrast, share in share_out(count, dimensions):
         white, signs, optimum = _optima(rng, contrast, share, d)
         amount = np.exp(rng.uniform(np.log(1e-7), np.log(0.2), size=(share, 1, 1)))
         noise = rng.normal(size=white.shape)
@@ -59,8 +59,8 @@ def perturbed_cases(
         path = follow(contrast, signs, white, moved, optimum.rotations)
         usable = optimum.found & path.found
         lost += int((~usable).sum())
-        error, radius = _largest(moved - white), _largest(white)
-        measured = _largest(_components(white, optimum) - _components(moved, path))
+        error, radius = longest_rows(moved - white), longest_rows(white)
+        measured = longest_rows(_components(white, optimum) - _components(moved, path))
         for number in np.flatnonzero(usable):
             promise_for = partial(
                 ica_promise,
@@ -115,7 +115,7 @@ def unmixed_cases(
         The cases, and how many runs had no stationary point that could be followed.
     """
     cases, lost = [], 0
-    for d, contrast, share in _shares(count, dimensions):
+    for d, contrast, share in share_out(count, dimensions):
         sources, signs, optimum = _optima(rng, contrast, share, d)
         mixing, _ = linear_maps(rng, share, d)
         matrices, values = linear_maps(rng, share, d)
@@ -125,7 +125,7 @@ def unmixed_cases(
         # White images of the linear map are a rotation of the white sources.
         root = whitening_map(straight)[0]
         white = straight @ root
-        back = _rotation(sources, white)
+        back = best_rotation(sources, white)
         start = optimum.rotations @ back
         pushes = turning_shift(contrast, signs, sources, optimum) @ back @ np.linalg.inv(root)
         pushed = np.arange(share) % 2 == 0
@@ -137,9 +137,9 @@ def unmixed_cases(
         path = follow(contrast, signs, white, second @ target_map, start)
         usable = optimum.found & path.found
         lost += int((~usable).sum())
-        error = _largest(shift)
-        radius = np.maximum(_largest(first), _largest(second))
-        measured = _largest(
+        error = longest_rows(shift)
+        radius = np.maximum(longest_rows(first), longest_rows(second))
+        measured = longest_rows(
             white @ start.swapaxes(1, 2) - second @ target_map @ path.rotations.swapaxes(1, 2)
         )
         for number in np.flatnonzero(usable):
@@ -184,12 +184,12 @@ def structure_cases(
         The cases, and how many runs had no stationary point that could be followed.
     """
     cases, lost = [], 0
-    for d, contrast, share in _shares(count, dimensions):
+    for d, contrast, share in share_out(count, dimensions):
         for _ in range(share):
-            sources = _product(rng, d)
-            kind, excess, latents = _reconstructed(rng, sources)
+            sources = product_sources(rng, d)
+            kind, excess, latents = reconstructed(rng, sources)
             rows = centred(latents[None])
-            turn = _rotation(sources[None], rows)
+            turn = best_rotation(sources[None], rows)
             signs = contrast_signs(contrast, sources[None])
             root, least = whitening_map(rows)
             turned = sources[None] @ turn
@@ -223,14 +223,14 @@ def structure_cases(
                     statement="theorem-3",
                     kind=f"{kind}, {contrast.name}",
                     n_dimensions=d,
-                    measured=float(_largest(found - sources[None])[0]),
+                    measured=float(longest_rows(found - sources[None])[0]),
                     bound=float(unmixed),
                 )
             )
     return cases, lost
 
 
-def _shares(count: int, dimensions: list[int]) -> list[tuple[int, Contrast, int]]:
+def share_out(count: int, dimensions: list[int]) -> list[tuple[int, Contrast, int]]:
     """Share cases out over dimensions and contrasts."""
     both = list(itertools.product(dimensions, CONTRASTS))
     shares = [count // len(both) + (number < count % len(both)) for number in range(len(both))]
@@ -252,7 +252,7 @@ def _optima(
     return white, signs, follow(contrast, signs, white, white, identity, n_stops=0)
 
 
-def _product(rng: np.random.Generator, d: int) -> Float:
+def product_sources(rng: np.random.Generator, d: int) -> Float:
     """Return all combinations of a few values of each source, centred and of unit variance."""
     columns = []
     for _ in range(d):
@@ -263,7 +263,7 @@ def _product(rng: np.random.Generator, d: int) -> Float:
     return np.array(list(itertools.product(*columns)))
 
 
-def _reconstructed(
+def reconstructed(
     rng: np.random.Generator, sources: Float
 ) -> tuple[str, tuple[float, float], Float]:
     """Return what two maps of known constants make of sources: the latents of a perfect model."""
@@ -280,7 +280,7 @@ def _reconstructed(
     return "+".join(kinds), (float(excess[0]), float(excess[1])), latents
 
 
-def _rotation(source: Float, target: Float) -> Float:
+def best_rotation(source: Float, target: Float) -> Float:
     """Return the best orthogonal Q with target ≈ source Q, for a stack of runs."""
     left, _, right = np.linalg.svd(source.swapaxes(1, 2) @ target)
     rotation: Float = left @ right
@@ -292,6 +292,6 @@ def _components(rows: Float, followed: Followed) -> Float:
     return components
 
 
-def _largest(rows: Float) -> Float:
+def longest_rows(rows: Float) -> Float:
     norms: Float = np.linalg.norm(rows, axis=2).max(axis=1)
     return norms
