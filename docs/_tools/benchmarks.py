@@ -518,7 +518,7 @@ SECTIONS = (
     Section(
         name="p15",
         heading="An ensemble trained at once, on two cores",
-        text="The same on the CPU, where large products already fill it and only small models gain.",
+        text="The same on the CPU, which large products fill already: only small models gain.",
         judged=training_together,
     ),
     Section(
