@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
+from upto.engines import choose_engine
 from upto.theory import (
     certify_network,
     isometry_constant,
@@ -18,9 +20,18 @@ from upto.theory import (
     rigid_promise_from_defect,
     trials,
 )
+from upto.theory.trials.following import contrast_signs, derivatives, skew_basis
 from upto.theory.trials.rigid import squared_errors
+from upto.unmix import ICA, smallest_curvature
+from upto.unmix.contrasts import Cube, Exp, LogCosh
 
 DIMENSIONS = [1, 2, 3, 5, 8, 16]
+
+
+def _promised(cases):
+    return [case for case in cases if not case.statement.endswith(trials.ELSEWHERE)]
+
+
 MAKERS = {
     "stitched": lambda rng: trials.stitched_cases(rng, 60, DIMENSIONS, steps=3),
     "near-isometries": lambda rng: [
@@ -31,7 +42,10 @@ MAKERS = {
     "whitened": lambda rng: trials.whitened_cases(rng, 96, DIMENSIONS, steps=30),
     "perturbed": lambda rng: trials.perturbed_cases(rng, 48, [2, 3, 4])[0],
     "unmixed": lambda rng: trials.unmixed_cases(rng, 48, [2, 3, 4])[0],
+    "searched": lambda rng: _promised(trials.searched_cases(rng, 40, [2, 3])[0]),
+    "stars": lambda rng: _promised(trials.star_cases(rng, 80)[0]),
     "structures": lambda rng: trials.structure_cases(rng, 24, [2])[0],
+    "searched-structures": lambda rng: _promised(trials.searched_structure_cases(rng, 44, [2])[0]),
     "maps": lambda rng: trials.isometry_cases(rng, 60, DIMENSIONS),
     "shared": lambda rng: trials.shared_structure_cases(rng, 60, DIMENSIONS),
     "networks": lambda rng: trials.network_cases(rng, 60, DIMENSIONS),
@@ -77,6 +91,7 @@ def test_bounds_below_what_is_reached_are_noticed(name, made):
         ("perturbed", "curvature", 1e-4),
         ("maps", "appendix-a4", 0.999),
         ("shared", "appendix-a5", 0.999),
+        ("searched", "theorem-2-searched", 1e-5),
         ("networks", "network", 0.999),
         ("networks", "network-scaled", 0.9),
         ("sprites", "appendix-a6", 0.999),
@@ -84,6 +99,31 @@ def test_bounds_below_what_is_reached_are_noticed(name, made):
 )
 def test_cases_come_as_near_to_their_bounds_as_we_know_how(name, statement, least, made):
     assert trials.summarise(made[name])[statement].quartiles[-1] > least
+
+
+def test_a_second_optimum_breaks_a_bound_that_is_not_told_of_it():
+    cases, _ = trials.star_cases(np.random.default_rng(0), 12)
+    found = trials.summarise(cases)
+    assert found["star-searched"].n_violations == 0
+    assert found["star-searched" + trials.ELSEWHERE].n_violations >= 1
+
+
+def test_the_followed_curvature_is_what_unmixing_measures(rng):
+    for contrast in (LogCosh(), LogCosh(2.0), Exp(), Cube()):
+        rows = rng.uniform(-1.0, 1.0, size=(300, 4)) ** 3
+        ica = ICA(
+            contrast=contrast.name,
+            alpha=getattr(contrast, "alpha", 1.0),
+            tolerance=1e-8,
+            random_state=0,
+        )
+        components = ica.fit_transform(rows)
+        signs = contrast_signs(contrast, components[None])
+        _, hessian = derivatives(contrast, signs, components[None], skew_basis(4))
+        unmixing = SimpleNamespace(mean=ica.mean_, components=ica.components_)
+        measured = smallest_curvature(choose_engine(None), rows, unmixing, contrast)
+        least = float(np.linalg.eigvalsh(hessian[0])[0])
+        assert least == pytest.approx(measured.value, rel=1e-9)
 
 
 def test_a_rate_of_the_defect_itself_is_refuted():

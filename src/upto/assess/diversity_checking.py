@@ -32,7 +32,7 @@ def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = N
     ----------
     head
         The weights of the last layer, one row for each class or token: an array, a path or
-        `Embeddings`. A bias is not part of it.
+        `Embeddings`. A bias is not part of it. Transpose weights that are inputs × classes.
     frequencies
         How often each class occurs, as numbers or as a file of them; equal by default. Classes
         that never occur are left out.
@@ -75,7 +75,7 @@ def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = N
         singular_values=tuple(float(value) for value in checked.singular_values),
         base=checked.base if checked.holds else None,
         chosen=tuple(int(number) for number in checked.chosen),
-        verdict=f"{embeddings.name}: {_verdict(checked)}",
+        verdict=f"{embeddings.name}: {_verdict(checked, len(vectors))}",
         findings=(),
         provenance=Provenance(
             call=f"upto.check_diversity({embeddings.name})",
@@ -87,15 +87,16 @@ def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = N
     )
 
 
-def _verdict(checked: HeadDiversity) -> str:
+def _verdict(checked: HeadDiversity, n_rows: int) -> str:
     counted = (
         f"{checked.n_classes} classes have {checked.rank} independent differences of "
         f"{checked.width} needed"
     )
     if not checked.holds:
+        turned = " If the file is inputs × classes, transpose it." if n_rows < checked.width else ""
         return (
             f"the probabilities do not identify the representation: {counted}, so only "
-            f"{checked.rank} of its {checked.width} directions are."
+            f"{checked.rank} of its {checked.width} directions are.{turned}"
         )
     barely = "barely " if checked.is_ill_conditioned else ""
     caution = ", which rounding or noise alone may have made" if barely else ""

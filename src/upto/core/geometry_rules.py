@@ -81,6 +81,7 @@ GEOMETRY_RULES = (
         matters="The theorem is proved, so one of its assumptions fails here, and it says "
         "nothing about these runs.",
         remedy="Check that both runs have the same outputs, that L is not larger somewhere you did "
-        "not look, and that the latents fill a convex set without gaps.",
+        "not look, and that the latents fill a convex set without gaps; for Theorem 2, that both "
+        "searches end in corresponding optima, which restarts show.",
     ),
 )

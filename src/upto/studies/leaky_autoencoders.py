@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from msgspec import Meta
 
-from upto.core import Estimate, InputError, random_stream
+from upto.core import Estimate, random_stream
 from upto.load.images import Images, read_mnist, read_small_digits
 from upto.studies.leaky_figures import figures
 from upto.studies.leaky_tables import certified, tables
@@ -22,33 +23,40 @@ if TYPE_CHECKING:
 
     Float = NDArray[np.float64]
 
+Count = Annotated[int, Meta(ge=1)]
+NotNegative = Annotated[int, Meta(ge=0)]
+Leak = Annotated[float, Meta(gt=0.0, le=1.0)]
+
+_FEWEST_PAIRS = 10
+"""Pairs below which the verdict speaks of no relation: a bootstrap of fewer is too sure."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings of the study; its ``study.toml`` says what each is."""
 
-    data: str
-    encoder: list[int]
-    leaks: list[float]
-    n_seeds: int
-    epochs: int
-    decay_epochs: int
-    tf32_epochs: int
-    batch_rows: int
-    learning_rate: float
-    patience: int
-    min_improvement: float
-    clip_norm: float
-    reference_leak: float
-    filter_percentile: float
-    n_samples: int
-    n_directions: int
-    n_resamples: int
-    digits: list[int]
-    digit_n_seeds: int
-    digit_epochs: int
-    digit_decay_epochs: int
-    digit_tf32_epochs: int
+    data: Literal["mnist", "digits"]
+    encoder: Annotated[list[Count], Meta(min_length=2)]
+    leaks: Annotated[list[Leak], Meta(min_length=1)]
+    n_seeds: Count
+    epochs: Count
+    decay_epochs: NotNegative
+    tf32_epochs: NotNegative
+    batch_rows: Count
+    learning_rate: Annotated[float, Meta(gt=0.0)]
+    patience: Count
+    min_improvement: Annotated[float, Meta(ge=0.0)]
+    clip_norm: Annotated[float, Meta(gt=0.0)]
+    reference_leak: Leak
+    filter_percentile: Annotated[float, Meta(ge=0.0, le=100.0)]
+    n_samples: Annotated[int, Meta(ge=2)]
+    n_directions: Count
+    n_resamples: Count
+    digits: Annotated[list[Annotated[int, Meta(ge=0, le=9)]], Meta(min_length=1)]
+    digit_n_seeds: NotNegative
+    digit_epochs: Count
+    digit_decay_epochs: NotNegative
+    digit_tf32_epochs: NotNegative
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -102,8 +110,12 @@ def run(settings: Settings, work: Work) -> Outcome:
 def _says(measured: dict[str, Estimate], together: Trained, images: Images) -> str:
     said = f"{len(together.kept)} of {len(together.pairs)} pairs of autoencoders of {images.name} "
     said += "converged"
-    if "correlation" in measured:
-        said += f", their errors correlate with √(2L+L²) at {measured['correlation']:.2f}"
+    relation = measured.get("correlation")
+    is_telling = relation is not None and relation.low is not None and relation.low > 0.0
+    if is_telling and len(together.kept) >= _FEWEST_PAIRS:
+        said += f", their errors correlate with √(2L+L²) at {relation:.2f}"
+    else:
+        said += ", too few or too little trained to tell whether their errors grow with √(2L+L²)"
     if "error at leak 1" in measured:
         floor = measured["error at leak 1"].value
         said += f", and at leak 1 two trainings differ by {floor:.1g} of the diameter"
@@ -111,11 +123,7 @@ def _says(measured: dict[str, Estimate], together: Trained, images: Images) -> s
 
 
 def _images(settings: Settings, work: Work) -> Images:
-    readers = {"mnist": lambda: read_mnist(work.data), "digits": read_small_digits}
-    if settings.data not in readers:
-        message = f"there are no images {settings.data!r}: choose mnist or digits."
-        raise InputError(message)
-    return readers[settings.data]()
+    return read_mnist(work.data) if settings.data == "mnist" else read_small_digits()
 
 
 def _training(settings: Settings, epochs: int, decay_epochs: int, tf32_epochs: int) -> Training:
@@ -252,7 +260,8 @@ def _measured(settings: Settings, work: Work, trained: Trained) -> dict[str, Est
     measured = {
         "removed pairs": Estimate(value=float(len(pairs) - len(kept))),
         "orthogonality": Estimate(value=trained.worst_defect),
-        # At leak 1 it promises zero to two optima: what is left there is how well they were found.
+        # At leak 1 two optima are promised to be equal. What is left there is how well they were
+        # found, and that has a claim of its own.
         "broken promises": Estimate(
             value=float(sum(each.breaks_promise for each in pairs if each.leak < 1))
         ),

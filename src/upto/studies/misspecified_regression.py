@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from upto.assess.intervals import mean_intervals
-from upto.core import Column, Estimate, InputError, Marks, Panel, Table, random_stream
+from upto.core import Column, Estimate, Marks, Panel, Table, random_stream
 from upto.measure.rates import power_rate
 from upto.simulate import Regression, draw_regression, fit_linear
 from upto.studies.outcome import Outcome, Work
@@ -20,17 +21,18 @@ if TYPE_CHECKING:
     from upto.core import Cell
 
 Float = NDArray[np.float64]
+Count = Annotated[int, Meta(ge=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What is fitted, and on how many rows."""
 
-    problems: list[str]
-    row_counts: list[int]
-    n_repeats: int
-    noise: float
-    n_unseen: int
+    problems: Annotated[list[str], Meta(min_length=1)]
+    row_counts: Annotated[list[Count], Meta(min_length=2)]
+    n_repeats: Count
+    noise: Annotated[float, Meta(gt=0.0)]
+    n_unseen: Count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,9 +59,6 @@ class _Fits:
 
 def run(settings: Settings, work: Work) -> Outcome:
     """Fit linear models to curves over and over, and hold the errors against closed forms."""
-    if min(settings.row_counts) < 1 or settings.n_repeats < 1 or settings.n_unseen < 1:
-        message = "row_counts, n_repeats and n_unseen are all at least 1: raise them."
-        raise InputError(message)
     n_fits = 2 * len(settings.problems) * settings.n_repeats * len(settings.row_counts)
     with work.progress.task("fitting linear models", n_fits) as advance:
         seen = [_fit(name, 0, settings, work.seed, advance) for name in settings.problems]
@@ -88,13 +87,16 @@ def run(settings: Settings, work: Work) -> Outcome:
         measured["structural-size"] = _mean([each[:, -1] for each in to_truth], seed)
     if straight:
         measured["well-specified-rate"] = _rate(sizes, [fits.to_truth for fits in straight])
+    says = (
+        "two fits to independent rows differ by an error that falls as rows to the power "
+        f"{measured['statistical-rate']:.3f}"
+    )
+    if "structural-size" in measured:
+        distance = measured["structural-size"].value
+        says += f", and stay {distance:.3f} of the best linear model's distance from a curve"
     return Outcome(
         measured=measured,
-        says=(
-            "two fits to independent rows differ by an error that falls as rows to the power "
-            f"{measured['statistical-rate']:.3f}, and none comes nearer to a curve than the best "
-            "linear model."
-        ),
+        says=says,
         tables=(_table(seen, sizes, seed), _unseen_table(hidden, sizes, seed)),
         panels=(_rows_panel(seen, sizes, seed), _curves_panel(seen, sizes, seed)),
     )

@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     from upto.core import Promise
 
 _LARGEST_COUNT = 2**53
+_NOTHING = "; but the bound is infinite or overflows, so nothing is promised"
 
 
 def check_number(value: Any, name: str) -> float:
     """Return a real number, of Python or of numpy, that is not undefined."""
     # True is a number to Python, and a word like "0.1" would become one.
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Real):
         message = f"{name} is {value!r}, but it must be a number."
         raise InputError(message)
     try:
         number = float(value)
     except OverflowError:
-        number = math.inf if value > 0 else -math.inf
+        number = -math.inf if value < 0 else math.inf
     if math.isnan(number):
         message = f"{name} is nan, but it must be a number."
         raise InputError(message)
@@ -74,11 +75,8 @@ def check_spectrum(smallest_eigenvalue: float, radius: float) -> tuple[float, fl
 
 def infinite_says_nothing(promise: Promise) -> Promise:
     """Say why nothing is promised where a bound is no number though its condition may hold."""
-    if promise.value is not None or promise.holds is False:
-        return promise
-    return replace(
-        promise,
-        condition=f"{promise.condition}; but the bound is infinite or overflows, so nothing is "
-        "promised",
-        holds=None,
-    )
+    # The condition of a bound within this one may have said so already.
+    condition = promise.condition.replace(_NOTHING, "")
+    if promise.value is None and promise.holds is not False:
+        return replace(promise, condition=condition + _NOTHING, holds=None)
+    return replace(promise, condition=condition)

@@ -22,6 +22,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from upto.core import Constant, Group, InputError, Promise, finite_or_none
+from upto.theory.checks import check_size, infinite_says_nothing
 from upto.theory.diversity import (
     as_frequencies,
     as_head,
@@ -107,11 +108,10 @@ class HeadMap:
         Raises
         ------
         InputError
-            If the error is not a number of at least zero.
+            If the error or the reach is not a number of at least zero.
         """
-        if not log_error >= 0:
-            message = f"an error of {log_error:g} in log-probabilities: give zero or more."
-            raise InputError(message)
+        error = check_size(log_error, "the error of log-probabilities")
+        ceiling = None if reach is None else finite_or_none(check_size(reach, "the reach"))
         width = len(self.matrix)
         pairs = self.method == "pairs"
         meaning = (
@@ -122,25 +122,26 @@ class HeadMap:
         constants = [
             Constant(
                 symbol="η",
-                value=finite_or_none(log_error),
+                value=finite_or_none(error),
                 meaning="largest error of a log-probability",
             ),
             Constant(symbol="σ", value=self.spread, meaning=meaning),
             Constant(symbol="M", value=float(width), meaning="width of the representations"),
         ]
-        return Promise(
+        promise = Promise(
             statement="Linear identifiability with noise (ours, after Roeder et al. 2021)",
             claim=(
                 f"‖f'(x) − A f*(x) − b‖ ≤ {'2 η √M / σ' if pairs else 'η / σ'} wherever "
                 "log-probabilities differ by at most η"
             ),
             up_to=Group.AFFINE,
-            value=finite_or_none(self.amplification * log_error),
-            ceiling=reach,
+            value=finite_or_none(self.amplification * error),
+            ceiling=ceiling,
             constants=tuple(constants),
             condition=f"the second head has {width} independent differences: σ = {self.spread:.3g}",
             holds=True,
         )
+        return infinite_says_nothing(promise)
 
 
 def linear_map_between(

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from upto.core import Cell, Column, Group, InputError, Table
+from upto.theory.checks import check_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MEANINGS = {
     "P1": "z is a Gaussian mixture",
+    "distinct": "no two components of the mixture are equal",
     "P2": "coordinates of z are independent given U, and two states have variances whose ratios "
     "all differ",
     "P3": "hidden variables are as many as possible, all seen, and none seen only where another is",
@@ -79,7 +81,9 @@ DECODER_COORDINATES = Level(
     theorem="Theorem 3.10(b, d)",
 )
 HIDDEN_STATE = Level(
-    what="P(U), for one hidden variable", needs=(*_WEAK, _ONE), theorem="Theorem 3.9(a)"
+    what="P(U), for one hidden variable",
+    needs=(*_WEAK, "distinct", _ONE),
+    theorem="Theorem 3.9(a)",
 )
 HIDDEN_VARIABLES = Level(
     what="number k of hidden variables, their sizes d_i and P(U), up to their order",
@@ -202,7 +206,7 @@ def what_is_identified(
         counts most and an undecided check least.
     hidden_variables
         The number k of hidden variables, if it is known to be one: then P(U) is the weights of the
-        mixture and P3 is not needed.
+        mixture, and components that are distinct take the place of P2 and P3.
 
     Raises
     ------
@@ -220,7 +224,8 @@ def what_is_identified(
     _add_implied(known)
     one = Assumption(name=_ONE, holds=None, evidence="not stated")
     if hidden_variables is not None:
-        one = Assumption(name=_ONE, holds=hidden_variables == 1, evidence=f"k = {hidden_variables}")
+        count = check_count(hidden_variables, "hidden_variables")
+        one = Assumption(name=_ONE, holds=count == 1, evidence=f"k = {count}")
     guarantees = tuple(_guarantee(level, known | {_ONE: one}) for level in LEVELS)
     reached = {each.level.what for each in guarantees if each.reached}
     return Identified(
@@ -237,12 +242,12 @@ def _weight(check: Assumption) -> int:
 
 
 def _add_implied(known: dict[str, Assumption]) -> None:
-    """Add what follows for a piecewise affine f from F4 ⇒ F3 ⇒ F2; failures count most."""
-    for weaker, stronger in (("F2", "F3"), ("F3", "F4")):
+    """Add what follows from P3 and, for a piecewise affine f, F4 ⇒ F3 ⇒ F2; failures count most."""
+    for weaker, stronger in (("F2", "F3"), ("F3", "F4"), ("distinct", "P3")):
         if _holds(known, weaker) is False and _holds(known, stronger) is not False:
             evidence = f"follows from the failure of {weaker}"
             known[stronger] = Assumption(name=stronger, holds=False, evidence=evidence)
-    for stronger, weaker in (("F4", "F3"), ("F3", "F2")):
+    for stronger, weaker in (("F4", "F3"), ("F3", "F2"), ("P3", "distinct")):
         if _holds(known, stronger) and _holds(known, weaker) is None:
             evidence = f"follows from {stronger}"
             known[weaker] = Assumption(name=weaker, holds=True, evidence=evidence)

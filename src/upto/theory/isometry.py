@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from upto.core import Constant, InputError, Promise, finite_or_none
-from upto.theory.checks import check_size
+from upto.theory.checks import check_size, infinite_says_nothing
 
 
 def lipschitz_from_singular_values(smallest: float, largest: float) -> Promise:
@@ -31,7 +31,7 @@ def lipschitz_from_singular_values(smallest: float, largest: float) -> Promise:
             f"the smallest singular value, {low:g}, exceeds the largest, {high:g}: exchange them."
         )
         raise InputError(message)
-    return Promise(
+    promise = Promise(
         statement="Appendix A.4",
         claim=LOCAL_CLAIM,
         value=finite_or_none(stretch := max(high, 1.0 / low if low > 0.0 else math.inf)),
@@ -44,6 +44,7 @@ def lipschitz_from_singular_values(smallest: float, largest: float) -> Promise:
         "every point, the smaller of which must be more than 0",
         holds=low > 0.0,
     )
+    return infinite_says_nothing(promise)
 
 
 def lipschitz_from_isometry(deviation: float) -> Promise:

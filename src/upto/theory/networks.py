@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Constant, InputError, Promise, finite_or_none
-from upto.theory.checks import check_count, check_size
+from upto.theory.checks import check_count, check_size, infinite_says_nothing
 from upto.theory.isometry import scaled_stretch, stretch_constants
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ Float = NDArray[np.float64]
 
 _CLAIM = "No distance is stretched or shrunk by more than this, between any two points"
 _ROUNDING = float(np.finfo(np.float64).eps)
-_LEAST_ROOT = math.sqrt(np.finfo(np.float64).tiny)
+_LEAST = float(np.finfo(np.float64).tiny)
+_LEAST_ROOT = math.sqrt(_LEAST)
 
 
 def leaky_bound(leak: float, n_activations: int) -> Promise:
@@ -52,7 +53,7 @@ def leaky_bound(leak: float, n_activations: int) -> Promise:
     low = slope**count
     stretch = 1.0 / low if low > 0.0 else math.inf
     paper = 1.0 / (low * slope) if low * slope > 0.0 else math.inf
-    return Promise(
+    promise = Promise(
         statement="Section 4.1",
         claim=_CLAIM,
         value=finite_or_none(stretch),
@@ -68,8 +69,9 @@ def leaky_bound(leak: float, n_activations: int) -> Promise:
         ),
         condition=f"all layers have orthonormal columns, so none is narrower than the one before, "
         f"and the leak, {slope:.4g}, is more than 0; the weights are not seen here",
-        holds=None if low > 0.0 else False,
+        holds=False if slope == 0.0 < count else None,
     )
+    return infinite_says_nothing(promise)
 
 
 def certify_network(weights: Sequence[Any], leaks: Sequence[float]) -> Promise:
@@ -102,30 +104,27 @@ def certify_network(weights: Sequence[Any], leaks: Sequence[float]) -> Promise:
         )
         raise InputError(message)
     low = high = 1.0
-    reasons = []
+    failed, open_ = [], []
     for number, matrix in enumerate(matrices, 1):
         rows, columns = matrix.shape
         smallest, largest = verified_extremes(matrix)
         if rows < columns:
-            reasons.append(f"layer {number} shrinks from {columns} to {rows}")
-        elif smallest <= 0.0:
-            reasons.append(f"layer {number} is not proved to be injective")
-        low, high = low * smallest, high * largest
+            failed.append(f"layer {number} shrinks from {columns} to {rows}")
+        elif smallest == 0.0:
+            open_.append(f"layer {number} is not proved to be injective")
+        low, high = _product(low, smallest), high * largest
     for number, slope in enumerate(slopes, 1):
         if slope == 0.0:
-            reasons.append(f"the leak of activation {number} is 0")
-        low, high = low * min(1.0, slope), high * max(1.0, slope)
-    if low == 0.0 and not reasons:
-        reasons.append("the smallest stretch is too small to be told from zero")
-    if math.isinf(high) and not reasons:
-        reasons.append("the largest stretch overflows")
+            failed.append(f"the leak of activation {number} is 0")
+        low, high = _product(low, min(1.0, slope)), high * max(1.0, slope)
+    reasons = failed + open_
     # Every factor was rounded once, and the quotients below once more.
     slack = 1.0 + 2.0 * (len(matrices) + len(slopes) + 2) * _ROUNDING
     stretch = scaled = math.inf
-    if not reasons:
+    if low > 0.0 and not reasons:
         low, high = low / slack, high * slack
         stretch, scaled = max(high, slack / low), slack * scaled_stretch(low, high)
-    return Promise(
+    promise = Promise(
         statement="Certified network",
         claim=_CLAIM,
         value=finite_or_none(stretch),
@@ -144,8 +143,15 @@ def certify_network(weights: Sequence[Any], leaks: Sequence[float]) -> Promise:
         ),
         condition="no layer is narrower than the one before, every layer is injective and every "
         "leak is more than 0" + (f"; but {', and '.join(reasons)}" if reasons else ""),
-        holds=not reasons,
+        holds=False if failed else (None if open_ else True),
     )
+    return promise if reasons else infinite_says_nothing(promise)
+
+
+def _product(first: float, second: float) -> float:
+    """Multiply stretches; below the least normal number digits are lost, so that is nothing."""
+    product = first * second
+    return product if min(first, second, product) >= _LEAST else 0.0
 
 
 def verified_extremes(matrix: Float) -> tuple[float, float]:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 Float = NDArray[np.float64]
 
-_PARALLEL = 1e-9
+_NEARLY = 1e-9
+_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -160,7 +161,8 @@ def always_active_span(matrix: Float, offset: Float) -> int:
 
     A row w with bias b and a row -c w with bias b', c > 0, are never both inactive if and only if
     b + b'/c ≥ 0. The rank of all such rows is a lower bound of the rank of the active rows at any
-    point: if it is the number of inputs, the layer is injective.
+    point: if it is the number of inputs, the layer is injective. Entries of -c w may be off by
+    their own rounding and no more: rows that are only nearly opposite are both inactive far out.
     """
     norms = np.linalg.norm(matrix, axis=1)
     alive = np.flatnonzero(norms > 0)
@@ -168,10 +170,21 @@ def always_active_span(matrix: Float, offset: Float) -> int:
         return 0
     units = matrix[alive] / norms[alive, None]
     levels = offset[alive] / norms[alive]
-    opposite = units @ units.T < -1.0 + _PARALLEL
-    covered = opposite & (levels[:, None] + levels[None] >= 0)
-    kept = covered.any(axis=1)
-    return column_rank(units[kept]) if kept.any() else 0
+    nearly = units @ units.T < -1.0 + _NEARLY
+    first, second = np.nonzero(nearly & (levels[:, None] + levels[None] >= 0))
+    kept = np.unique(first[_are_opposite(matrix[alive[first]], matrix[alive[second]])])
+    return column_rank(units[kept]) if len(kept) else 0
+
+
+def _are_opposite(rows: Float, others: Float) -> NDArray[np.bool_]:
+    """Say of each pair of rows whether one is the other times a negative number, but for rounding.
+
+    Each entry is compared by itself: what is zero in one row must be zero in the other.
+    """
+    largest = np.abs(rows).argmax(axis=1)[:, None]
+    ratios = np.take_along_axis(others, largest, axis=1) / np.take_along_axis(rows, largest, axis=1)
+    opposite: NDArray[np.bool_] = np.abs(others - ratios * rows) <= _ROUNDING * np.abs(others)
+    return opposite.all(axis=1) & (ratios[:, 0] < 0.0)
 
 
 def _doubts(network: PiecewiseNetwork) -> Iterator[tuple[int, str]]:

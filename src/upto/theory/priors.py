@@ -1,4 +1,4 @@
-"""What can be checked of the assumptions P1 to P3 on a fitted Gaussian mixture."""
+"""What can be checked of the assumptions on the prior on a fitted Gaussian mixture."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def check_prior(
     states: ArrayLike | None = None,
     correlation: float = _ROUNDING,
     gap: float = _ROUNDING,
-) -> tuple[Assumption, Assumption, Assumption]:
-    """Assumption P1, P2 and P3 on the parameters of a Gaussian mixture.
+) -> tuple[Assumption, Assumption, Assumption, Assumption]:
+    """Assumption P1, P2 and P3 on the parameters of a Gaussian mixture, and distinct components.
 
     Parameters are taken as they are: how far they are from those of the data's law is not seen
     here. Variances fitted to n rows are off by about √(2/n) of themselves, so choose `gap` above
@@ -76,13 +76,14 @@ def check_prior(
 
     Returns
     -------
-    The checks of P1, P2 and P3.
+    The checks of P1, P2 and P3, and that no two components are equal.
     """
     components = _components(mixture)
     return (
         _mixture(components, gap),
         _conditional_independence(components, correlation, gap),
         _hidden_variables(components, _grid(states, len(components.weights)), gap),
+        _distinct(components, gap),
     )
 
 
@@ -116,21 +117,9 @@ def distinct_ratios(variances: ArrayLike) -> tuple[tuple[int, int] | None, float
 
 def _mixture(components: _Components, tolerance: float) -> Assumption:
     count, width = components.means.shape
-    # Correlations tell components apart too, so look at whole covariances here.
-    scale = components.scale
-    same = [
-        (first, second)
-        for first, second in combinations(range(count), 2)
-        if np.abs(components.means[first] - components.means[second]).max()
-        <= tolerance * math.sqrt(scale)
-        and np.abs(components.covariances[first] - components.covariances[second]).max()
-        <= tolerance * scale
-    ]
     smallest = np.linalg.eigvalsh(components.covariances)[:, 0]
-    degenerate = int(np.sum(smallest <= tolerance * scale))
+    degenerate = int(np.sum(smallest <= tolerance * components.scale))
     words = [f"{count} Gaussian components in {width} dimensions, by construction"]
-    if same:
-        words.append(f"{len(same)} pairs of them are equal, so fewer describe the same law")
     words.append(
         f"{degenerate} are degenerate, which is allowed"
         if degenerate
@@ -138,6 +127,29 @@ def _mixture(components: _Components, tolerance: float) -> Assumption:
     )
     words.append("that the latents follow this mixture is not checked")
     return Assumption(name="P1", holds=True, evidence="; ".join(words))
+
+
+def _distinct(components: _Components, tolerance: float) -> Assumption:
+    count = len(components.weights)
+    pairs = list(combinations(range(count), 2))
+    # Correlations tell components apart too, so look at whole covariances here.
+    scale = components.scale
+    same = [
+        (first + 1, second + 1)
+        for first, second in pairs
+        if np.abs(components.means[first] - components.means[second]).max()
+        <= tolerance * math.sqrt(scale)
+        and np.abs(components.covariances[first] - components.covariances[second]).max()
+        <= tolerance * scale
+    ]
+    evidence = f"no two of {count} components are equal"
+    if same:
+        first, second = same[0]
+        evidence = (
+            f"{len(same)} of {len(pairs)} pairs of components are equal, the first of them {first} "
+            f"and {second}, so fewer describe the same law"
+        )
+    return Assumption(name="distinct", holds=not same, evidence=evidence)
 
 
 def _conditional_independence(components: _Components, tolerance: float, gap: float) -> Assumption:
@@ -175,6 +187,10 @@ def _hidden_variables(
     differ = components.differ(tolerance)
     neighbours = _neighbours(differ, grid)
     count, variables = grid.shape
+    for variable, coordinates in enumerate(neighbours, 1):
+        if not coordinates:
+            evidence = f"no coordinate depends on hidden variable {variable}, so it is not seen"
+            return Assumption(name="P3", holds=False, evidence=evidence)
     for coordinate in range(components.means.shape[1]):
         seen = [i for i in range(variables) if coordinate in neighbours[i]]
         apart = (grid[:, None, seen] != grid[None, :, seen]).any(axis=2)

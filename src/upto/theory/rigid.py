@@ -10,9 +10,10 @@ we could read it; `isometry_constant` is our own, proved for every e.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from upto.core import Constant, Group, Promise, finite_or_none
-from upto.theory.checks import check_count, check_finite, check_size
+from upto.theory.checks import check_count, check_finite, check_size, infinite_says_nothing
 
 
 def isometry_constant(n_dimensions: int, defect: float, *, n_flat: int | None = None) -> float:
@@ -80,7 +81,7 @@ def rigid_promise(
         L, the excess over one of the local bi-Lipschitz constant of the decoders: zero for an
         isometry, and 0.05 where no distance changes by more than 5 %.
     n_dimensions, diameter
-        Dimension and diameter Δ of the latent space.
+        Dimension of the latent spaces, and diameter Δ of that of the first run.
     second_lipschitz
         L of the second decoder, where the two are known apart.
     n_flat
@@ -91,19 +92,8 @@ def rigid_promise(
     >>> round(float(rigid_promise(0.01, n_dimensions=8, diameter=1.0)), 5)
     1.42485
     """
-    e = relative_defect(lipschitz, second_lipschitz)
-    return _promise(
-        _change(e, diameter),
-        statement="Theorem 1",
-        claim=_WORST,
-        mean=False,
-        n_dimensions=n_dimensions,
-        diameter=diameter,
-        n_flat=n_flat,
-        given=_excesses(lipschitz, second_lipschitz),
-        condition=_stitched(e, diameter),
-        holds=None,
-    )
+    changed = _stitched(lipschitz, second_lipschitz, diameter)
+    return changed.worst("Theorem 1", n_dimensions, n_flat)
 
 
 def rigid_mean_promise(
@@ -120,19 +110,8 @@ def rigid_mean_promise(
     lipschitz, n_dimensions, diameter, second_lipschitz
         As for `rigid_promise`.
     """
-    e = relative_defect(lipschitz, second_lipschitz)
-    return _promise(
-        _change(e, diameter),
-        statement="Theorem 1, mean square",
-        claim=_MEAN,
-        mean=True,
-        n_dimensions=n_dimensions,
-        diameter=diameter,
-        n_flat=None,
-        given=_excesses(lipschitz, second_lipschitz),
-        condition=_stitched(e, diameter),
-        holds=None,
-    )
+    changed = _stitched(lipschitz, second_lipschitz, diameter)
+    return changed.mean("Theorem 1, mean square", n_dimensions)
 
 
 def rigid_promise_from_defect(
@@ -150,18 +129,8 @@ def rigid_promise_from_defect(
     n_dimensions, diameter, n_flat
         As for `rigid_promise`, of the run the distances are changed from.
     """
-    return _promise(
-        check_size(defect, "the defect"),
-        statement="Lemma A.4 with our constant",
-        claim=_WORST,
-        mean=False,
-        n_dimensions=n_dimensions,
-        diameter=diameter,
-        n_flat=n_flat,
-        given=(_defect_constant(defect),),
-        condition=_unchanged(defect, diameter),
-        holds=True,
-    )
+    changed = _measured(defect, diameter)
+    return changed.worst("Lemma A.4 with our constant", n_dimensions, n_flat)
 
 
 def rigid_mean_promise_from_defect(defect: float, *, n_dimensions: int, diameter: float) -> Promise:
@@ -172,76 +141,125 @@ def rigid_mean_promise_from_defect(defect: float, *, n_dimensions: int, diameter
     defect, n_dimensions, diameter
         As for `rigid_promise_from_defect`.
     """
-    return _promise(
-        check_size(defect, "the defect"),
-        statement="Lemma A.4 in mean square",
-        claim=_MEAN,
-        mean=True,
-        n_dimensions=n_dimensions,
-        diameter=diameter,
-        n_flat=None,
-        given=(_defect_constant(defect),),
-        condition=_unchanged(defect, diameter),
-        holds=True,
+    return _measured(defect, diameter).mean("Lemma A.4 in mean square", n_dimensions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Changed:
+    """How much distances change, however it is known: what every bound here is made of.
+
+    `defect` is e, `change` is eΔ and `spread` is √(eΔ(Δ + eΔ/2)), which the constants multiply.
+    """
+
+    width: float
+    defect: float
+    change: float
+    spread: float
+    given: tuple[Constant, ...]
+    condition: str
+    holds: bool | None
+
+    def worst(self, statement: str, n_dimensions: int, n_flat: int | None) -> Promise:
+        """Bound the worst error of a rigid motion."""
+        n = check_count(n_dimensions, "n_dimensions")
+        return self._promise(
+            n,
+            statement=statement,
+            claim="A rigid motion takes every row of one run to within this distance of its row in "
+            "the other",
+            value=isometry_constant(n, 0.0, n_flat=n_flat) * self.spread,
+            # Jung: each run lies in a ball of radius its diameter over √2; match the centres.
+            ceiling=(2.0 * self.width + self.change) / math.sqrt(2.0),
+            named=Constant(
+                symbol="c",
+                value=finite_or_none(isometry_constant(n, self.defect, n_flat=n_flat)),
+                meaning="our constant of isometric approximation, valid for every e",
+            ),
+        )
+
+    def mean(self, statement: str, n_dimensions: int) -> Promise:
+        """Bound the root mean square error of the best rigid motion."""
+        n = check_count(n_dimensions, "n_dimensions")
+        factor = math.pow(2.0 * n, 0.25)
+        return self._promise(
+            n,
+            statement=statement,
+            claim="The best rigid motion takes one run to the other with this root mean square "
+            "error",
+            value=factor * self.spread,
+            # Each run has a variance of at most half its squared diameter, and some rotation makes
+            # their covariance positive.
+            ceiling=math.hypot(self.width, self.width + self.change) / math.sqrt(2.0),
+            named=Constant(
+                symbol="c", value=factor, meaning="(2n)^¼, our constant for mean squares"
+            ),
+        )
+
+    def _promise(
+        self, n: int, *, statement: str, claim: str, value: float, ceiling: float, named: Constant
+    ) -> Promise:
+        promise = Promise(
+            statement=statement,
+            claim=claim,
+            up_to=Group.RIGID,
+            value=finite_or_none(value),
+            ceiling=finite_or_none(ceiling),
+            constants=(
+                *self.given,
+                Constant(
+                    symbol="e",
+                    value=finite_or_none(self.defect),
+                    meaning="largest change of a distance, as a fraction of the diameter",
+                ),
+                named,
+                Constant(symbol="n", value=float(n), meaning="dimension of the latent spaces"),
+                Constant(
+                    symbol="Δ", value=self.width, meaning="diameter of the first run's latent space"
+                ),
+            ),
+            condition=self.condition,
+            holds=self.holds,
+        )
+        return infinite_says_nothing(promise)
+
+
+def _stitched(lipschitz: float, second: float | None, diameter: float) -> _Changed:
+    e = relative_defect(lipschitz, second)
+    width = check_finite(diameter, "the diameter")
+    # A single point has no distances, whatever e. Products of lengths would underflow or overflow.
+    return _Changed(
+        width=width,
+        defect=e if width > 0.0 else 0.0,
+        change=e * width if width > 0.0 else 0.0,
+        spread=width * math.sqrt(e) * math.sqrt(1.0 + e / 2.0) if width > 0.0 else 0.0,
+        given=_excesses(lipschitz, second),
+        condition="both decoders are injective, smooth and nowhere stretch or shrink more than "
+        "given, the two models have equal outputs, and both latent supports are convex, the first "
+        f"with a diameter of at most {width:.4g}: no number given here shows that. The lemma as "
+        f"cited asks for e ≤ 1 (here {e:.4g}); our constant does not",
+        holds=None,
     )
 
 
-_WORST = "A rigid motion takes every row of one run to within this distance of its row in the other"
-_MEAN = "The best rigid motion takes one run to the other with this root mean square error"
-
-
-def _promise(
-    change: float,
-    *,
-    statement: str,
-    claim: str,
-    mean: bool,
-    n_dimensions: int,
-    diameter: float,
-    n_flat: int | None,
-    given: tuple[Constant, ...],
-    condition: str,
-    holds: bool | None,
-) -> Promise:
-    n = check_count(n_dimensions, "n_dimensions")
+def _measured(defect: float, diameter: float) -> _Changed:
+    change = check_size(defect, "the defect")
     width = check_finite(diameter, "the diameter")
     e = math.inf if width == 0.0 < change else (change / width if width > 0.0 else 0.0)
-    spread = math.sqrt(change * (width + change / 2.0))
-    if mean:
-        factor = math.pow(2.0 * n, 0.25)
-        value = factor * spread
-        # Each run has a variance of at most half its squared diameter, and some rotation makes
-        # their covariance positive.
-        ceiling = math.hypot(width, width + change) / math.sqrt(2.0)
-        named = Constant(symbol="c", value=factor, meaning="(2n)^¼, our constant for mean squares")
-    else:
-        value = isometry_constant(n, 0.0, n_flat=n_flat) * spread
-        # Jung: each run lies in a ball of radius its diameter over √2; match the centres.
-        ceiling = (2.0 * width + change) / math.sqrt(2.0)
-        named = Constant(
-            symbol="c",
-            value=finite_or_none(isometry_constant(n, e, n_flat=n_flat)),
-            meaning="our constant of isometric approximation, valid for every e",
-        )
-    return Promise(
-        statement=statement,
-        claim=claim,
-        up_to=Group.RIGID,
-        value=finite_or_none(value),
-        ceiling=finite_or_none(ceiling),
-        constants=(
-            *given,
+    return _Changed(
+        width=width,
+        defect=e,
+        change=change,
+        spread=math.sqrt(change) * math.sqrt(width + change / 2.0),
+        given=(
             Constant(
-                symbol="e",
-                value=finite_or_none(e),
-                meaning="largest change of a distance, as a fraction of the diameter",
+                symbol="δ",
+                value=finite_or_none(change),
+                meaning="near-isometry defect: largest change of a distance between two rows",
             ),
-            named,
-            Constant(symbol="n", value=float(n), meaning="dimension of the latent space"),
-            Constant(symbol="Δ", value=width, meaning="diameter of the latent space"),
         ),
-        condition=condition,
-        holds=holds,
+        condition=f"no distance between two rows changes by more than {change:.4g}, and none is "
+        f"larger than {width:.4g} in the first run; nothing else",
+        holds=True,
     )
 
 
@@ -256,34 +274,4 @@ def _excesses(lipschitz: float, second: float | None) -> tuple[Constant, ...]:
             symbol="L₁", value=finite_or_none(lipschitz), meaning=meaning + "the first decoder"
         ),
         Constant(symbol="L₂", value=finite_or_none(second), meaning=meaning + "the second decoder"),
-    )
-
-
-def _stitched(e: float, diameter: float) -> str:
-    return (
-        "both decoders are injective, smooth and nowhere stretch or shrink more than given, the "
-        "two models have equal outputs, and both latent supports are convex with diameters of at "
-        f"most {diameter:.4g}: no number given here shows that. The lemma as cited asks for e ≤ 1 "
-        f"(here {e:.4g}); our constant does not"
-    )
-
-
-def _unchanged(defect: float, diameter: float) -> str:
-    return (
-        f"no distance between two rows changes by more than {defect:.4g}, and none is larger than "
-        f"{diameter:.4g} in the first run; nothing else"
-    )
-
-
-def _change(e: float, diameter: float) -> float:
-    """Return eΔ; a single point has no distances, whatever e."""
-    width = check_finite(diameter, "the diameter")
-    return 0.0 if width == 0.0 else e * width
-
-
-def _defect_constant(defect: float) -> Constant:
-    return Constant(
-        symbol="δ",
-        value=finite_or_none(defect),
-        meaning="near-isometry defect: largest change of a distance between two rows",
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from upto.core import Constant, InputError, Promise, finite_or_none
-from upto.theory.checks import check_finite, check_size
+from upto.theory.checks import check_finite, check_number, check_size, infinite_says_nothing
 from upto.theory.isometry import LOCAL_CLAIM, stretch_constants
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def position_distance(first: float, second: float, *, half_side: float) -> float
     half_side
         The half side r.
     """
-    return conformal_factor(half_side) * abs(float(second) - float(first))
+    start, end = check_number(first, "the first position"), check_number(second, "the second")
+    return conformal_factor(half_side) * abs(end - start)
 
 
 def sprite_promise(smallest: float, largest: float, *, scaling: Scaling = "centred") -> Promise:
@@ -84,7 +85,7 @@ def sprite_promise(smallest: float, largest: float, *, scaling: Scaling = "centr
         message = f"there is no scaling {scaling!r}: choose one of {', '.join(by_scaling)}."
         raise InputError(message)
     stretch = by_scaling[scaling]
-    return Promise(
+    promise = Promise(
         statement="Appendix A.6",
         claim=LOCAL_CLAIM,
         value=finite_or_none(stretch),
@@ -94,9 +95,10 @@ def sprite_promise(smallest: float, largest: float, *, scaling: Scaling = "centr
             Constant(symbol="r₊", value=high, meaning="largest half side"),
         ),
         condition=f"half sides are between {low:.4g} and {high:.4g}, the smaller of which must be "
-        "more than 0, and the square stays inside the frame",
-        holds=low > 0.0,
+        "more than 0, and the square stays inside the frame, which no number given here shows",
+        holds=None if low > 0.0 else False,
     )
+    return infinite_says_nothing(promise)
 
 
 def stitched_defect(sprite: float, encoder: float, *, diameter: float) -> float:
@@ -109,8 +111,9 @@ def stitched_defect(sprite: float, encoder: float, *, diameter: float) -> float:
     diameter
         Diameter Δ of the latent space (p, √2 r), which is convex as the encoder's image is.
     """
-    for name, value in (("sprite", sprite), ("encoder", encoder)):
-        if not value >= 1.0:
+    for name, constant in (("sprite", sprite), ("encoder", encoder)):
+        value = check_number(constant, f"the bi-Lipschitz constant of the {name}")
+        if value < 1.0:
             message = (
                 f"the bi-Lipschitz constant of the {name} is {value:g}, but it is at least one: "
                 "give Λ and not its excess L."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from upto.core import Constant, Group, Promise, finite_or_none
-from upto.theory.checks import check_finite, check_size
+from upto.theory.checks import check_finite, check_size, infinite_says_nothing
 from upto.theory.rigid import relative_defect, rigid_promise
 from upto.theory.unmixing import unmixing_promise
 
@@ -55,11 +55,16 @@ def structure_promises(
     rigid = rigid_promise(
         decoder, second_lipschitz=generator, n_dimensions=n_dimensions, diameter=diameter
     )
-    paper = relative_defect(max(decoder, generator))
-    extra = Constant(
-        symbol="e of the paper",
-        value=finite_or_none(paper),
-        meaning="the same with the larger constant in both places",
+    excess = "excess over one of the bi-Lipschitz constant of "
+    given = (
+        Constant(symbol="L", value=finite_or_none(decoder), meaning=excess + "the decoder"),
+        Constant(symbol="δ", value=finite_or_none(generator), meaning=excess + "the generator"),
+        *(each for each in rigid.constants if each.symbol in ("e", "c", "n", "Δ")),
+        Constant(
+            symbol="e of the paper",
+            value=finite_or_none(relative_defect(max(decoder, generator))),
+            meaning="the same with the larger constant in both places",
+        ),
     )
     sources = (
         "the sources are independent, not Gaussian, centred and of unit variance, and the model "
@@ -72,7 +77,7 @@ def structure_promises(
         up_to=Group.RIGID,
         value=rigid.value,
         ceiling=rigid.ceiling,
-        constants=(*rigid.constants, extra),
+        constants=given,
         condition=condition,
         holds=None,
     )
@@ -90,16 +95,16 @@ def structure_promises(
     )
     components = Promise(
         statement="Theorem 3, components",
-        claim="The representations whitened and unmixed, a signed permutation takes every row to "
-        "within this distance of its sources",
+        claim="The representations whitened and unmixed, at the optimum that corresponds to the "
+        "sources a signed permutation takes every row to within this distance of its sources",
         up_to=Group.SIGNED_PERMUTATION,
         value=unmixed.value,
         ceiling=unmixed.ceiling,
-        constants=(*unmixed.constants, *(each for each in rigid.constants if each.symbol in "ecn")),
+        constants=(*unmixed.constants, *given),
         condition=f"{condition}; {unmixed.condition}",
         holds=False if unmixed.holds is False else None,
     )
-    return structural, components
+    return infinite_says_nothing(structural), infinite_says_nothing(components)
 
 
 def statistical_from_structural(
@@ -123,7 +128,7 @@ def statistical_from_structural(
     """
     eps = check_size(error, "the error")
     norm = check_size(largest_norm, "the largest norm")
-    return Promise(
+    promise = Promise(
         statement="Appendix A.5",
         claim="An element of the group takes every row of one run to within this distance of its "
         "row in the other",
@@ -141,3 +146,4 @@ def statistical_from_structural(
         f"stretches by more than {norm:.4g}",
         holds=True,
     )
+    return infinite_says_nothing(promise)

@@ -25,6 +25,7 @@ def test_few_classes_leave_directions_open(rng):
     found = upto.check_diversity(rng.normal(size=(10, 64)))
     assert not found.holds
     assert "only 9 of its 64 directions are" in found.verdict
+    assert found.verdict.endswith("If the file is inputs × classes, transpose it.")
     assert (found.condition, found.amplification, found.base, found.chosen) == (
         None,
         None,
@@ -46,6 +47,15 @@ def test_classes_that_never_occur_are_counted_apart(rng):
     counts = np.repeat([0, 3], 20)
     found = upto.check_diversity(rng.normal(size=(40, 4)), frequencies=counts)
     assert (found.n_classes, found.n_left_out) == (20, 20)
+
+
+def test_a_tall_head_is_not_called_transposed(rng):
+    head = rng.normal(size=(40, 4))
+    head[:, 3] = head[:, 0]
+    assert "transpose" not in upto.check_diversity(head).verdict
+    few = upto.check_diversity(rng.normal(size=(40, 8)), frequencies=np.repeat([0, 3], [37, 3]))
+    assert not few.holds
+    assert "transpose" not in few.verdict
 
 
 def test_the_result_survives_a_file_and_is_drawn_as_data(rng):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from upto.core import InputError
 from upto.studies import bounds_hold
 from upto.studies.running import run_study
 from upto.theory import trials
@@ -14,11 +15,15 @@ FEW = {
     "white_pairs": 16,
     "perturbed": 8,
     "unmixed": 8,
+    "searched": 4,
+    "stars": 8,
     "structures": 4,
+    "searched_structures": 4,
     "maps": 4,
     "shared": 4,
     "networks": 4,
     "sprites": 2,
+    "compared": 5,
 }
 
 
@@ -28,18 +33,24 @@ def result():
 
 
 def test_every_claim_but_the_control_counts_no_violation(result):
-    counts = {claim.quantity: claim.measured.value for claim in result.claims}
-    assert counts.pop("violations of control") >= 1
-    assert set(counts.values()) == {0.0}
-    assert result.n_held == len(result.claims)
+    claims = {claim.quantity: claim for claim in result.claims if not claim.is_reported}
+    for control in ("control", "star-searched-elsewhere"):
+        assert claims.pop(f"violations of {control}").measured.value >= 1
+    assert claims.pop("star searches in other optima").measured.value >= 1
+    assert {claim.measured.value for claim in claims.values()} == {0.0}
+    assert result.n_held == result.n_claims
 
 
 def test_every_statement_has_a_row_and_a_name(result):
     named = [row[0] for row in result.details[0].rows]
     assert set(named) <= set(bounds_hold.NAMES.values())
-    assert "Theorem 3, components" in named
-    expected = {claim.quantity.removeprefix("violations of ") for claim in result.claims}
-    assert expected <= set(bounds_hold.NAMES)
+    assert "Theorem 3, components found by ICA" in named
+    counted = {
+        claim.quantity.removeprefix("violations of ")
+        for claim in result.claims
+        if claim.quantity.startswith("violations of ")
+    }
+    assert counted <= set(bounds_hold.NAMES)
 
 
 def test_plots_rise_to_all_cases(result):
@@ -65,6 +76,43 @@ def test_a_bound_that_fails_fails_its_claim(monkeypatch):
 
     monkeypatch.setattr(trials, "sprite_cases", too_small)
     result = run_study("bounds-hold", size="tiny", settings=FEW, seed=1)
-    failed = [claim.quantity for claim in result.claims if not claim.holds]
+    failed = [claim.quantity for claim in result.claims if claim.holds is False]
     assert "violations of appendix-a6" in failed
-    assert "2 of" in result.verdict
+    assert ": 2 of" in result.verdict
+
+
+def test_a_second_optimum_is_counted_and_is_no_violation(monkeypatch):
+    def elsewhere(rng, count, dimensions):
+        case = trials.Case(
+            statement="theorem-2-searched" + trials.ELSEWHERE,
+            kind="planted",
+            n_dimensions=2,
+            measured=2.0,
+            bound=1.0,
+        )
+        return [case] * 3, 0
+
+    monkeypatch.setattr(trials, "searched_cases", elsewhere)
+    result = run_study("bounds-hold", size="tiny", settings=FEW, seed=1)
+    counts = {claim.quantity: claim.measured for claim in result.claims}
+    assert counts["searches in other optima"].value == 3
+    assert "0 of" in result.verdict
+    # Where no search was in a corresponding optimum, nothing bears the claim out.
+    assert counts["violations of theorem-2-searched"] is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"dimensions": []},
+        {"dimensions": [0]},
+        {"component_dimensions": [1]},
+        {"source_dimensions": [1]},
+        {"pairs": -5},
+        {"compared": 0},
+        {"steps": -1},
+    ],
+)
+def test_cases_that_cannot_be_made_are_refused(wrong):
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        run_study("bounds-hold", size="tiny", settings=wrong)

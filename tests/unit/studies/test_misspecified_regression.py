@@ -65,6 +65,17 @@ def test_the_same_seed_gives_the_same_numbers(work):
     assert run(settings, work).measured == run(settings, work).measured
 
 
-def test_fits_of_nothing_are_refused(work):
-    with pytest.raises(InputError, match="at least 1"):
-        run(dataclasses.replace(SETTINGS, n_repeats=0), work)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"problems": []},
+        {"row_counts": [100]},
+        {"row_counts": [0, 10]},
+        {"n_repeats": 0},
+        {"noise": 0.0},
+        {"n_unseen": 0},
+    ],
+)
+def test_fits_of_nothing_are_refused(wrong):
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        run_study("misspecified-regression", size="tiny", settings=wrong)

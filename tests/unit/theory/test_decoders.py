@@ -136,6 +136,24 @@ def test_rows_and_their_opposites_make_a_relu_layer_injective(rng):
     assert certify_injective(missing)[0] is None
 
 
+@pytest.mark.parametrize("tilt", [4e-5, 1e-9, 1e-300])
+def test_rows_that_are_nearly_opposite_prove_nothing(tilt):
+    """Far out both are inactive, and latents that differ across them have one image."""
+    matrix = np.array([[1.0, 0.0], [-1.0, tilt], [0.0, 1.0], [0.0, -1.0]])
+    decoder = network(matrix, np.random.default_rng(0).normal(size=(6, 4)))
+    assert certify_injective(decoder)[0] is None
+    assert always_active_span(matrix, np.zeros(4)) == 1
+    first, second = np.array([-1.0, -4.0 / tilt]), np.array([-3.0, -4.0 / tilt])
+    np.testing.assert_array_equal(decoder([first]), decoder([second]))
+
+
+@pytest.mark.parametrize("scale", [-1.0, -0.3, -np.pi, -1e-9])
+def test_opposite_rows_may_be_rounded(rng, scale):
+    basis = rng.normal(size=(7, 7))
+    assert always_active_span(np.vstack([basis, scale * basis]), np.zeros(14)) == 7
+    assert always_active_span(np.vstack([basis, -scale * basis]), np.zeros(14)) == 0
+
+
 @pytest.mark.parametrize(
     ("biases", "span"), [((1.0, -0.5), 1), ((0.5, -1.0), 1), ((0.49, -1.0), 0), ((-0.1, 0.0), 0)]
 )

@@ -74,18 +74,27 @@ def test_the_promise_has_every_constant(rng):
     np.testing.assert_allclose(float(pairs.promise(0.01)), bound)
 
 
-@pytest.mark.parametrize("error", [-1.0, float("nan")])
-def test_an_error_that_is_none_is_refused(rng, error):
+@pytest.mark.parametrize("error", [-1.0, float("nan"), "0.1", True])
+def test_an_error_or_a_reach_that_is_none_is_refused(rng, error):
     head = rng.normal(size=(5, 2))
-    with pytest.raises(InputError, match="zero or more"):
-        linear_map_between(head, head).promise(error)
+    found = linear_map_between(head, head)
+    with pytest.raises(InputError, match="the error of log-probabilities is"):
+        found.promise(error)
+    with pytest.raises(InputError, match="the reach is"):
+        found.promise(0.1, reach=error)
+
+
+def test_an_infinite_reach_is_no_ceiling(rng):
+    head = rng.normal(size=(5, 2))
+    assert linear_map_between(head, head).promise(0.1, reach=float("inf")).ceiling is None
 
 
 def test_an_infinite_error_promises_nothing(rng):
     head = rng.normal(size=(5, 2))
     promise = linear_map_between(head, head).promise(float("inf"))
-    assert promise.value is None
+    assert (promise.value, promise.holds) == (None, None)
     assert promise.is_vacuous
+    assert "so nothing is promised" in promise.condition
     assert all(each.value is None or np.isfinite(each.value) for each in promise.constants)
 
 

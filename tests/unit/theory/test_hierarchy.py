@@ -42,10 +42,37 @@ def test_each_set_of_assumptions_gives_its_row(assumptions, prior, decoder, hidd
     assert (found.prior, found.decoder, found.hidden) == (prior, decoder, hidden)
 
 
-def test_one_hidden_variable_needs_no_third_assumption_on_the_prior():
-    assert what_is_identified(stated(*WEAK), hidden_variables=1).hidden
-    assert not what_is_identified(stated(*WEAK), hidden_variables=2).hidden
-    assert not what_is_identified(stated("P1", "F1"), hidden_variables=1).hidden
+def test_one_hidden_variable_needs_distinct_components_and_not_the_third_assumption():
+    assert what_is_identified(stated(*WEAK, "distinct"), hidden_variables=1).hidden
+    assert what_is_identified(stated(*WEAK, "P3"), hidden_variables=1).hidden
+    assert not what_is_identified(stated(*WEAK), hidden_variables=1).hidden
+    assert not what_is_identified(stated(*WEAK, "distinct"), hidden_variables=2).hidden
+    assert not what_is_identified(stated("P1", "F1", "distinct"), hidden_variables=1).hidden
+
+
+@pytest.mark.parametrize(
+    "mixture",
+    [
+        ([0.5, 0.5], [[0.0, 0.0], [0.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]),
+        ([0.3, 0.3, 0.4], [[0, 0], [0, 0], [3, 1]], [[1, 1], [1, 1], [1, 4]]),
+    ],
+)
+def test_weights_of_equal_components_are_not_identified(mixture):
+    """Any weights of the two with the same sum make the same law."""
+    checks = [*check_prior(mixture), *stated("F1", "F4", "continuous")]
+    found = what_is_identified(checks, hidden_variables=1)
+    assert not found.hidden
+    assert found.prior is not None
+    lacks = {each.level.what: [a.name for a in each.lacks] for each in found.guarantees}
+    assert lacks["P(U), for one hidden variable"] == ["distinct"]
+    holds = {each.name: each.holds for each in found.assumptions}
+    assert (holds["distinct"], holds["P3"]) == (False, False)
+
+
+@pytest.mark.parametrize("count", [0, 1.5, "1", True])
+def test_a_number_of_hidden_variables_that_is_none_is_refused(count):
+    with pytest.raises(InputError, match="hidden_variables is"):
+        what_is_identified(stated(*WEAK), hidden_variables=count)
 
 
 def test_what_is_missing_for_the_next_level_is_named():

@@ -41,6 +41,15 @@ def test_a_lost_direction_promises_nothing(promise):
     assert promise.constant("L") == math.inf
 
 
+@pytest.mark.parametrize(
+    ("smallest", "largest"), [(1.0, math.inf), (math.inf, math.inf), (1e-320, 1.0)]
+)
+def test_a_constant_beyond_the_largest_number_promises_nothing(smallest, largest):
+    promise = lipschitz_from_singular_values(smallest, largest)
+    assert (promise.value, promise.holds) == (None, None)
+    assert "overflows, so nothing is promised" in promise.condition
+
+
 def test_extremes_in_the_wrong_order_are_refused():
     with pytest.raises(InputError, match="exchange them"):
         lipschitz_from_singular_values(2.0, 1.0)

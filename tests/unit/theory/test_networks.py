@@ -13,6 +13,8 @@ from upto.simulate import leaky_mixing
 from upto.theory import certify_network, leaky_bound
 from upto.theory.networks import verified_extremes
 
+OVERFLOWS = "overflows, so nothing is promised"
+
 
 @pytest.mark.parametrize("leak", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
@@ -54,20 +56,38 @@ def test_a_leak_above_one_stretches():
 
 
 @pytest.mark.parametrize(
-    ("weights", "leaks", "reason"),
+    ("weights", "leaks", "holds", "reason"),
     [
-        ([np.eye(4, 2), np.eye(3, 4)], [0.5], "layer 2 shrinks from 4 to 3"),
-        ([np.eye(2), np.eye(2)], [0.0], "the leak of activation 1 is 0"),
-        ([np.ones((3, 2))], [], "layer 1 is not proved to be injective"),
-        ([np.diag([1.0, 1e-18])], [], "layer 1 is not proved to be injective"),
-        ([1e-200 * np.eye(2)] * 2, [1.0], "too small"),
-        ([1e200 * np.eye(2)] * 2, [1.0], "overflows"),
+        ([np.eye(4, 2), np.eye(3, 4)], [0.5], False, "layer 2 shrinks from 4 to 3"),
+        ([np.eye(2), np.eye(2)], [0.0], False, "the leak of activation 1 is 0"),
+        ([np.ones((3, 2))], [], None, "layer 1 is not proved to be injective"),
+        ([np.diag([1.0, 1e-18])], [], None, "layer 1 is not proved to be injective"),
+        ([1e-200 * np.eye(2)] * 2, [1.0], None, OVERFLOWS),
+        ([1e200 * np.eye(2)] * 2, [1.0], None, OVERFLOWS),
+        ([1e-320 * np.eye(2)], [], None, OVERFLOWS),
+        ([np.eye(2), np.eye(2)], [1e-320], None, OVERFLOWS),
     ],
 )
-def test_what_cannot_be_certified_says_why(weights, leaks, reason):
+def test_what_cannot_be_certified_says_why(weights, leaks, holds, reason):
     promise = certify_network(weights, leaks)
-    assert (promise.value, promise.holds) == (None, False)
+    assert (promise.value, promise.holds) == (None, holds)
     assert reason in promise.condition
+
+
+def test_digits_lost_on_the_way_are_not_certified():
+    # The product of the first two stretches has four digits left, and the third brings it back.
+    sizes = (1.2345e-200, 1.0e-120, 1e300)
+    exact = 1 / math.prod(Fraction(size) for size in sizes)
+    promise = certify_network([size * np.eye(2) for size in sizes], [1.0, 1.0])
+    assert promise.value is None or Fraction(promise.value) >= exact
+    assert promise.holds is None
+
+
+@pytest.mark.parametrize(("leak", "count"), [(0.5, 10**6), (1e-300, 2), (1e-320, 1)])
+def test_a_closed_form_beyond_the_largest_number_promises_nothing(leak, count):
+    promise = leaky_bound(leak, count)
+    assert (promise.value, promise.holds) == (None, None)
+    assert OVERFLOWS in promise.condition
 
 
 def test_a_dead_activation_has_no_closed_form():

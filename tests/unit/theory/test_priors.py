@@ -72,9 +72,25 @@ def test_correlated_coordinates_fail_with_their_correlation():
 
 def test_equal_components_are_counted():
     mixture = mixture_of([[1, 2], [1, 2], [3, 1]], means=[[0, 0], [0, 0], [1, 1]])
-    check = check_prior(mixture)[0]
-    assert check.holds
-    assert "1 pairs of them are equal" in check.evidence
+    check = check_prior(mixture)[3]
+    assert (check.name, check.holds) == ("distinct", False)
+    assert "1 of 3 pairs of components are equal, the first of them 1 and 2" in check.evidence
+
+
+def test_correlations_alone_tell_components_apart():
+    covariances = np.array([np.eye(2), [[1.0, 0.5], [0.5, 1.0]]])
+    assert holds(([0.5, 0.5], np.zeros((2, 2)), covariances))[3]
+
+
+def test_a_hidden_variable_that_no_coordinate_depends_on_fails():
+    equal = mixture_of(np.ones((2, 2)), np.zeros((2, 2)))
+    check = check_prior(equal)[2]
+    assert check.holds is False
+    assert "no coordinate depends on hidden variable 1" in check.evidence
+    unseen = mixture_of(np.ones((4, 2)), np.column_stack([GRID[:, 0], GRID[:, 0]]))
+    check = check_prior(unseen, states=GRID)[2]
+    assert check.holds is False
+    assert "no coordinate depends on hidden variable 2" in check.evidence
 
 
 GRID = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -127,7 +143,7 @@ def test_the_mixture_of_the_measures_is_read():
     mixture = Mixture(
         weights=[0.5, 0.5], means=[[0, 0], [1, 1]], covariances=[np.eye(2), np.diag([1.0, 2.0])]
     )
-    assert holds(mixture) == [True, True, True]
+    assert holds(mixture) == [True, True, True, True]
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,38 @@ def test_without_a_constant_nothing_is_promised(make):
     assert promise.value is None
     assert promise.ceiling is None
     assert promise.is_vacuous
+    assert "so nothing is promised" in promise.condition
     assert make(math.inf, n_dimensions=4, diameter=0.0).value == 0.0
     assert make(1e200, n_dimensions=4, diameter=1.0).value is None
+
+
+@pytest.mark.parametrize("make", [rigid_promise, rigid_mean_promise])
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e170, 1e200, 1e300])
+def test_bounds_scale_with_the_diameter_however_small_or_large(make, size):
+    unit = float(make(0.1, n_dimensions=3, diameter=1.0))
+    assert float(make(0.1, n_dimensions=3, diameter=size)) / size == pytest.approx(unit)
+
+
+@pytest.mark.parametrize(
+    "make", [rigid_promise_from_defect, rigid_mean_promise_from_defect], ids=["worst", "mean"]
+)
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e170, 1e200, 1e300])
+def test_bounds_scale_with_defect_and_diameter_together(make, size):
+    unit = float(make(0.21, n_dimensions=3, diameter=1.0))
+    scaled = make(0.21 * size, n_dimensions=3, diameter=size)
+    assert float(scaled) / size == pytest.approx(unit)
+
+
+def test_a_change_that_underflows_is_still_bounded():
+    promise = rigid_promise(1e-200, n_dimensions=8, diameter=1e-200)
+    assert float(promise) * 1e300 == pytest.approx(10.0 * math.sqrt(2.0))
+
+
+def test_only_the_first_diameter_enters():
+    promise = rigid_promise(0.1, n_dimensions=3, diameter=2.0)
+    assert "both latent supports are convex, the first with a diameter of at most 2" in (
+        promise.condition
+    )
 
 
 def test_a_defect_gives_the_same_bound_as_the_constant_that_causes_it():

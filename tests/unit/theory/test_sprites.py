@@ -59,11 +59,25 @@ def test_an_encoder_multiplies_the_constant():
     assert stitched_defect(math.inf, 1.0, diameter=0.0) == 0.0
     with pytest.raises(InputError, match="not its excess"):
         stitched_defect(0.2, 1.1, diameter=2.0)
+    with pytest.raises(InputError, match="constant of the encoder is 'large'"):
+        stitched_defect(1.2, "large", diameter=2.0)
 
 
 def test_squares_of_no_size_promise_nothing():
     promise = sprite_promise(0.0, 0.4)
     assert (promise.value, promise.holds) == (None, False)
+
+
+def test_squares_of_hardly_any_size_promise_nothing():
+    promise = sprite_promise(1e-320, 1.0)
+    assert (promise.value, promise.holds) == (None, None)
+    assert "overflows, so nothing is promised" in promise.condition
+
+
+def test_that_a_square_stays_in_the_frame_is_not_seen():
+    promise = sprite_promise(0.1, 0.4)
+    assert promise.holds is None
+    assert "inside the frame, which no number given here shows" in promise.condition
 
 
 @pytest.mark.parametrize(

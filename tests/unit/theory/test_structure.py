@@ -44,6 +44,17 @@ def test_components_follow_from_theorem_2_after_centring():
     assert float(components) == pytest.approx(float(wanted))
     assert components.up_to is Group.SIGNED_PERMUTATION
     assert "not Gaussian" in components.condition
+    assert "the optimum that corresponds to the sources" in components.claim
+    assert components.holds is None
+
+
+def test_every_constant_of_theorem_3_has_a_symbol_of_its_own():
+    for promise in structure_promises(0.1, generator_lipschitz=0.5, **GIVEN):
+        symbols = [each.symbol for each in promise.constants]
+        assert len(set(symbols)) == len(symbols)
+        assert (promise.constant("L"), promise.constant("δ")) == (0.1, 0.5)
+        assert {"e", "c", "n", "Δ"} <= set(symbols)
+    assert {"G₁", "G₂", "R", "μ", "B", "λ"} <= set(symbols)
 
 
 def test_sources_have_unit_variance_whatever_the_representation_has():
@@ -76,5 +87,7 @@ def test_two_errors_to_the_structure_add_up():
     assert float(promise) == pytest.approx(0.6)
     assert promise.up_to is Group.AFFINE
     assert float(statistical_from_structural(0.1)) == 0.2
-    assert statistical_from_structural(0.1, largest_norm=math.inf).value is None
+    assert statistical_from_structural(0.1).holds is True
+    unbounded = statistical_from_structural(0.1, largest_norm=math.inf)
+    assert (unbounded.value, unbounded.holds) == (None, None)
     assert statistical_from_structural(0.0, largest_norm=math.inf).value == 0.0

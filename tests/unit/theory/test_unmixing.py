@@ -80,7 +80,7 @@ def test_lemma_a8_is_its_formula():
 
 def test_the_cube_is_bounded_where_the_moved_rows_are():
     promise = ica_promise(0.5, radius=1.0, curvature=0.2, n_dimensions=1 + 1, contrast="cube")
-    assert promise.constant("L₂") == pytest.approx(3 * 1.5**2)
+    assert promise.constant("G₂") == pytest.approx(3 * 1.5**2)
 
 
 @pytest.mark.parametrize("curvature", [0.0, -0.1])
@@ -100,6 +100,76 @@ def test_a_single_component_cannot_turn():
     promise = ica_promise(0.1, radius=2.0, curvature=math.inf, n_dimensions=1)
     assert float(promise) == pytest.approx(0.1)
     assert promise.holds is True
+    alone = {"curvature": math.inf, "n_dimensions": 1}
+    assert unmixing_promise(1e-3, **GIVEN | alone).holds is True
+    with pytest.raises(InputError, match="only a single one cannot turn"):
+        ica_promise(0.1, radius=2.0, curvature=math.inf, n_dimensions=2)
+
+
+def test_two_optima_of_one_run_are_further_apart_than_theorem_2_allows_corresponding_ones():
+    """A star with eight points has its axes along four arms or along the other four."""
+    angles = np.arange(8) * np.pi / 4
+    lengths = np.linspace(0.5, 1.5, 5)
+    star = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    rows = (lengths[:, None, None] * star).reshape(1, -1, 2)
+    white = rows @ whitening_map(rows)[0]
+    contrast = LogCosh()
+    optima = []
+    for turn in (0.0, np.pi / 4):
+        rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+        components = white @ rotation.T
+        signs = contrast_signs(contrast, components)
+        gradient, hessian = derivatives(contrast, signs, components, skew_basis(2))
+        assert np.abs(gradient).max() < 1e-12
+        optima.append((components[0], float(np.abs(hessian).min())))
+    (first, curvature), (second, other) = optima
+    assert curvature == pytest.approx(other)
+    assert curvature > 1e-4
+    orders = [[0, 1], [1, 0]]
+    flips = [np.array(flip) for flip in ([1, 1], [1, -1], [-1, 1], [-1, -1])]
+    apart = min(
+        np.linalg.norm(first[:, order] * flip - second, axis=1).max()
+        for order in orders
+        for flip in flips
+    )
+    promise = unmixing_promise(
+        1e-9,
+        radius=1.5,
+        smallest_eigenvalue=float(np.linalg.eigvalsh(np.cov(rows[0].T, ddof=0))[0]),
+        curvature=curvature / 2,
+        curvature_at_optimum=curvature,
+        n_dimensions=2,
+    )
+    assert float(promise) < apart / 10
+    # All that can be proved of curvatures is: what is left open is which optimum a search finds.
+    assert "proved to stay above" in promise.condition
+    assert "does not decide" not in promise.condition
+    assert promise.holds is None
+    assert "corresponding optima" in promise.claim
+    assert "both searches end in corresponding optima" in promise.condition
+
+
+@pytest.mark.parametrize(
+    ("bound", "error", "given"),
+    [
+        (ica_promise, 0.1, {"radius": 1e200, "contrast": "cube"}),
+        (ica_promise, 0.0, {"radius": 1e200, "contrast": "cube"}),
+        (ica_promise, 0.1, {"radius": 1.0, "curvature": 1e-320}),
+        (unmixing_promise, 0.1, {"radius": 2.0, "smallest_eigenvalue": 1e-210}),
+        (unmixing_promise, 0.1, {"radius": 2.0, "smallest_eigenvalue": 1e-130}),
+        (unmixing_promise, math.inf, {"radius": 2.0, "smallest_eigenvalue": 0.5}),
+    ],
+)
+def test_a_bound_beyond_the_largest_number_promises_nothing(bound, error, given):
+    promise = bound(error, **{"curvature": 0.1, "n_dimensions": 2} | given)
+    assert (promise.value, promise.holds) == (None, None)
+    assert promise.condition.count("overflows, so nothing is promised") == 1
+    assert all(each.value is None or math.isfinite(each.value) for each in promise.constants)
+
+
+def test_one_component_needs_no_bounds_of_the_contrast():
+    alone = ica_promise(0.1, radius=1e200, curvature=0.1, n_dimensions=1, contrast="cube")
+    assert (alone.value, alone.holds) == (0.1, True)
 
 
 def test_an_infinite_error_promises_nothing():
@@ -145,7 +215,7 @@ def test_curvature_is_lost_no_faster_than_the_proof_allows(contrast, n_rows, rng
 
 
 def test_a_curvature_that_is_not_a_number_is_refused():
-    with pytest.raises(InputError, match="curvature is not a number"):
+    with pytest.raises(InputError, match="the curvature is nan"):
         ica_promise(0.1, radius=1.0, curvature=math.nan, n_dimensions=2)
 
 

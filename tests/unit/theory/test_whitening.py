@@ -50,6 +50,40 @@ def test_a_map_that_is_not_injective_promises_nothing():
     assert (promise.value, promise.holds) == (None, False)
 
 
+@pytest.mark.parametrize("bound", [whitening_promise, rotation_promise])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"radius": 1.0, "smallest_eigenvalue": 1e-210},
+        {"radius": 1e200, "smallest_eigenvalue": 1e-3},
+        {"error": math.inf},
+    ],
+)
+def test_a_bound_beyond_the_largest_number_promises_nothing(bound, changes):
+    promise = bound(**{"error": 0.1} | GIVEN | changes)
+    assert (promise.value, promise.holds) == (None, None)
+    assert "overflows, so nothing is promised" in promise.condition
+
+
+@pytest.mark.parametrize("size", [1e200, 1e300])
+def test_a_map_that_stretches_beyond_the_largest_number_promises_nothing(size):
+    promise = rotation_promise(0.1, **GIVEN, smallest_singular=1 / size, largest_singular=size)
+    assert (promise.value, promise.holds) == (None, None)
+    assert "overflows, so nothing is promised" in promise.condition
+
+
+def test_bounds_near_the_ends_of_the_numbers_keep_their_digits():
+    promise = whitening_promise(1e-100, radius=1e-150, smallest_eigenvalue=1e-301)
+    # R/√λ is √10, so K is 11/√λ.
+    assert float(promise) == pytest.approx(11.0 * 1e-100 / math.sqrt(1e-301))
+    small = rotation_promise(1e-9, **GIVEN, smallest_singular=1e-120, largest_singular=1e-120)
+    assert float(small) == pytest.approx(float(whitening_promise(1e-9, **GIVEN)))
+
+
+def test_the_radius_is_no_diameter():
+    assert whitening_promise(0.1, **GIVEN).constant("R") == 2.0
+
+
 def test_equal_runs_stay_equal():
     assert whitening_promise(0.0, **GIVEN).value == 0.0
 

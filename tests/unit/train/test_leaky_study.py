@@ -43,9 +43,31 @@ def test_every_claim_of_every_size_is_measured(tmp_path):
 
 
 def test_the_tiny_study_bears_its_claims_out(result):
-    assert result.n_held == len(result.claims)
+    assert result.n_held == result.n_claims > 0
     assert "NaN" not in result.to_json()
     assert len(result.plots) == 8
+
+
+def test_the_tiny_study_does_not_speak_of_a_relation_it_cannot_see(result):
+    assert "too little trained to tell whether their errors grow" in result.verdict
+    assert "correlate" not in result.verdict
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"data": "cats"},
+        {"leaks": []},
+        {"leaks": [0.0]},
+        {"n_seeds": 0},
+        {"epochs": -5},
+        {"encoder": [64]},
+        {"filter_percentile": 101.0},
+    ],
+)
+def test_what_cannot_be_trained_is_refused(wrong):
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        run_study(NAME, size="tiny", settings=wrong)
 
 
 def test_fits_are_drawn_as_lines_through_the_points(result):

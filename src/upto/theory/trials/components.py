@@ -293,5 +293,6 @@ def _components(rows: Float, followed: Followed) -> Float:
 
 
 def longest_rows(rows: Float) -> Float:
+    """Return the norm of the longest row of every run of a stack."""
     norms: Float = np.linalg.norm(rows, axis=2).max(axis=1)
     return norms

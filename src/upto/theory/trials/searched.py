@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,6 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import pdist
 from sklearn.exceptions import ConvergenceWarning
 
-from upto.core import Promise
 from upto.theory.structure import structure_promises
 from upto.theory.trials.case import Case
 from upto.theory.trials.components import (
@@ -25,6 +25,9 @@ from upto.theory.trials.white import centred, linear_maps, whitening_map
 from upto.theory.unmixing import unmixing_promise
 from upto.unmix.contrasts import Contrast, LogCosh
 from upto.unmix.ica import ICA
+
+if TYPE_CHECKING:
+    from upto.core import Promise
 
 Float = NDArray[np.float64]
 
@@ -61,12 +64,14 @@ def searched_cases(
     tuple
         The cases, and how many had no stationary point that could be found and followed.
     """
-    found = []
+    found: list[Case | None] = []
     for d, contrast, share in share_out(count, dimensions):
         for _ in range(share):
             heavy, light = rng.laplace(size=(_ROWS, d)), rng.uniform(-1.0, 1.0, size=(_ROWS, d))
             sources = np.where(rng.random(size=d) < 0.5, heavy, light)
-            found.append(_unmixed(rng, sources, contrast, contrast.name))
+            found.append(
+                _unmixed(rng, sources, contrast, ("theorem-2", contrast.name), largest=0.1)
+            )
     return _told(found)
 
 
@@ -85,13 +90,14 @@ def star_cases(rng: np.random.Generator, count: int) -> tuple[list[Case], int]:
     tuple
         The cases, and how many had no stationary point that could be found and followed.
     """
-    found = []
+    found: list[Case | None] = []
     for _ in range(count):
         angles = rng.integers(8, size=_ROWS) * np.pi / 4.0
         spokes = np.column_stack([np.cos(angles), np.sin(angles)])
         rows = rng.uniform(0.5, 1.5, size=(_ROWS, 1)) * spokes
         rows += 0.02 * rng.normal(size=rows.shape)
-        found.append(_unmixed(rng, rows, LogCosh(), "star"))
+        # So near that a bound on the wrong optimum would be seen to be broken.
+        found.append(_unmixed(rng, rows, LogCosh(), ("star", "logcosh"), largest=1e-4))
     return _told(found)
 
 
@@ -110,7 +116,7 @@ def searched_structure_cases(
     tuple
         The cases, and how many had no stationary point that could be found and followed.
     """
-    found = []
+    found: list[Case | None] = []
     for d, contrast, share in share_out(count, dimensions):
         for _ in range(share):
             sources = product_sources(rng, d)
@@ -138,14 +144,21 @@ def searched_structure_cases(
     return _told(found)
 
 
-def _unmixed(rng: np.random.Generator, rows: Float, contrast: Contrast, kind: str) -> Case | None:
+def _unmixed(
+    rng: np.random.Generator,
+    rows: Float,
+    contrast: Contrast,
+    named: tuple[str, str],
+    *,
+    largest: float,
+) -> Case | None:
     """Mix rows, shake a linear image of them, and search for the components of both."""
     d = rows.shape[1]
     (mixing,), _ = linear_maps(rng, 1, d)
     (matrix,), (values,) = linear_maps(rng, 1, d)
     first = centred((rows @ mixing)[None])[0]
     straight = first @ matrix
-    amount = float(np.exp(rng.uniform(np.log(1e-5), np.log(0.1))))
+    amount = largest * float(np.exp(rng.uniform(np.log(1e-4), 0.0)))
     shift = centred(amount * rng.normal(size=(1, *first.shape)))[0]
     second = straight + shift
     components, searched = _search(rng, first, contrast), _search(rng, second, contrast)
@@ -168,7 +181,7 @@ def _unmixed(rng: np.random.Generator, rows: Float, contrast: Contrast, kind: st
         largest_singular=float(values.max()),
         contrast=contrast,
     )
-    return _case(("theorem-2", kind), components, searched, followed, promise)
+    return _case(named, components, searched, followed, promise)
 
 
 def _follow(
