@@ -341,7 +341,7 @@ def test_what_the_theorems_promise_stands_beside_what_was_measured(upto, pair):
     [
         (("--lipschitz", "small"), 3, "neither a number nor a file"),
         (("--lipschitz", "-1"), 3, "L is -1.0, but it is the excess"),
-        (("--decoder", "no.such:thing"), 3, "decoders has 1 entries for 2 runs"),
+        (("--decoder", "no.such:thing"), 3, "decoders has 1 entry for 2 runs"),
         (("--lipschitz", "1", "--layers"), 2, "--lipschitz is for comparing whole runs"),
         (("--decoder", "a:b", "--consensus", "c.npy"), 2, "--decoder is for comparing pairs"),
     ],

@@ -93,7 +93,7 @@ def run(settings: Settings, work: Work) -> Outcome:
     )
     if "structural-size" in measured:
         distance = measured["structural-size"].value
-        says += f", and stay {distance:.3f} of the best linear model's distance from a curve"
+        says += f", and stay {distance:.3f} times as far from a curve as the best linear model"
     return Outcome(
         measured=measured,
         says=says,
