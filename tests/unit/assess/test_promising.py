@@ -175,3 +175,17 @@ def test_every_length_of_a_condition_is_in_diameters_of_the_target(spiralled):
     assert statements(unit)["Theorem 1"].promise.condition == (
         statements(large)["Theorem 1"].promise.condition
     )
+
+
+def test_an_l_that_is_only_known_from_below_is_refused(spiralled):
+    measured = upto.lipschitz(*spiralled)
+    with pytest.raises(InputError, match="bounds it from below only"):
+        upto.compare(*spiralled, lipschitz=measured, **FAST)
+    decoded = upto.lipschitz(
+        spiralled[0],
+        decoder=lambda z: z @ torch.diag(torch.arange(1.0, 4.0).to(z)),
+        method="lanczos",
+        steps=1,
+    )
+    with pytest.raises(InputError, match="known from below only at 800 of 800 points"):
+        upto.compare(*spiralled, lipschitz=decoded, **FAST)

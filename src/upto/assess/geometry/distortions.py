@@ -81,8 +81,26 @@ def _measured(
     return first, second
 
 
+def _refuse_lower_bound(found: Lipschitz) -> None:
+    """Refuse an L that is only known to be at least something: it promises nothing."""
+    open_points = sum(not point.settled for point in found.points)
+    if found.method == "neighbours":
+        message = (
+            f"L of {found.latents} was measured from outputs, which bounds it from below only, and "
+            "theorems need it from above: measure the decoder itself, or give L as a number."
+        )
+        raise InputError(message)
+    if open_points:
+        message = (
+            f"L of {found.decoder} is known from below only at {open_points} of {found.n_points} "
+            "points: measure it with more steps, or give L as a number."
+        )
+        raise InputError(message)
+
+
 def _distortion(given: Any) -> Distortion:
     if isinstance(given, Lipschitz):
+        _refuse_lower_bound(given)
         constant = given.worst.lipschitz
         return Distortion(
             lipschitz=np.inf if constant is None else constant - 1.0,
