@@ -163,7 +163,6 @@ def run_one(
     output.refuse_missing_folder(place)
     if not options["restart"]:
         _refuse_other_result(place, plan, output.seed)
-    place.mkdir(exist_ok=True)
     try:
         result = run_study(
             name,

@@ -2,11 +2,12 @@
 
 A file of `torch.save` is a pickle, which may run any code when it is loaded. TorchScript is read by
 an interpreter of its own. An exported program is data, but torch would unpickle some entries of its
-archive: those that hold any are refused before it is asked.
+archive and evaluate others: those that hold anything but numbers are refused before it is asked.
 """
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import logging
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError
 from upto.load.batches import import_torch
+from upto.load.exported import is_computation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,12 +54,18 @@ def load_program(path: Path) -> Any:
         raise InputError(_unknown(path)) from None
     if "archive_format" in entries:
         _refuse_objects(torch, path, archive, entries)
-        return _load(path, lambda: torch.export.load(str(path)).module())
+        return _load(path, lambda: _module(torch.export.load(str(path))))
     if "constants.pkl" in entries and any(entry.startswith("code/") for entry in entries):
         return _load(path, lambda: torch.jit.load(str(path), map_location="cpu"))
     if "data.pkl" in entries:
         raise InputError(_pickled(path))
     raise InputError(_unknown(path))
+
+
+def _module(program: Any) -> Any:
+    """Return the module of a program, without the guards it writes as Python code."""
+    known = inspect.signature(program.module).parameters
+    return program.module(**({"check_guards": False} if "check_guards" in known else {}))
 
 
 def _refuse_objects(torch: Any, path: Path, archive: Any, entries: set[str]) -> None:
@@ -75,22 +83,36 @@ def _refuse_objects(torch: Any, path: Path, archive: Any, entries: set[str]) -> 
                 raise InputError(_pickled(path)) from None
         elif entry.startswith(("data/weights/", "data/constants/")):
             if entry.endswith("_config.json"):
-                listed = json.loads(archive.get_record(entry)).get("config", {})
-                if any(not _is_plain(each) for each in listed.values()):
+                if not _are_plain(archive.get_record(entry)):
                     raise InputError(_pickled(path))
             elif entry.endswith(".pt"):
                 raise InputError(_pickled(path))
+        elif entry.startswith("models/") and not is_computation(archive.get_record(entry)):
+            message = (
+                f"{path} holds a program with more than computations on tensors, which upto never "
+                "runs: save the decoder again with torch.export.save, or name a function that "
+                "builds it, as package.module:function."
+            )
+            raise InputError(message)
 
 
-def _is_plain(payload: dict[str, Any]) -> bool:
-    return not payload.get("use_pickle") and str(payload.get("path_name")).startswith(_PLAIN)
+def _are_plain(listing: bytes) -> bool:
+    """Tell whether all that a list of weights or constants names are raw numbers."""
+    try:
+        payloads = list(json.loads(listing)["config"].values())
+        return not any(
+            each.get("use_pickle") or not str(each.get("path_name")).startswith(_PLAIN)
+            for each in payloads
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return False
 
 
 def _load(path: Path, loaded: Any) -> Any:
     try:
         with _quiet():
             return loaded()
-    except (RuntimeError, ValueError, KeyError, AssertionError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever torch finds wrong with a file
         (why, *_) = str(error).strip().splitlines() or [type(error).__name__]
         message = f"{path} cannot be loaded ({why.rstrip('.')}): save it again with this torch."
         raise InputError(message) from None

@@ -269,6 +269,8 @@ def _checkpoints(
     except BaseException:
         if not has_checkpoints(place):
             shutil.rmtree(place)
+            if not any(place.parent.iterdir()):
+                place.parent.rmdir()
         raise
     shutil.rmtree(place)
 

@@ -14,6 +14,7 @@ import upto
 from upto import InputError
 from upto.load.chains import layer_chain
 from upto.load.decoders import find_decoder
+from upto.load.exported import is_size
 
 
 @pytest.fixture
@@ -194,6 +195,107 @@ def test_a_pickle_inside_an_exported_program_is_never_loaded(
     with pytest.raises(InputError, match="a pickle"):
         find_decoder("bad.pt2")
     assert not (tmp_path / "harmed").exists()
+
+
+def rewritten(path, entry, change, target):
+    """Write an archive again with one of its entries changed."""
+    with zipfile.ZipFile(path) as good, zipfile.ZipFile(target, "w") as bad:
+        for name in good.namelist():
+            content = good.read(name)
+            bad.writestr(name, change(content) if name.endswith(entry) else content)
+    return target
+
+
+def in_program(old, new):
+    def change(content):
+        changed = content.replace(old.encode(), new.encode())
+        assert changed != content
+        return changed
+
+    return change
+
+
+HARM = "__import__('os').mkdir('harmed')"
+PROGRAMS = {
+    "a size": in_program("Symbol(", f"{HARM} or Symbol("),
+    "a size in a string": in_program("Symbol(", f'Max(\\"{HARM}\\", 2) + Symbol('),
+    "the name of an input": in_program('"input"', f'"input={HARM}"'),
+    "a step": in_program("torch.ops.aten.tanh.default", "torch.os.mkdir"),
+    "a container": in_program("builtins.tuple", "collections.defaultdict"),
+    "no program": lambda content: b"{}",
+    "no JSON": lambda content: b"{",
+}
+
+
+@pytest.mark.parametrize("change", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_program_that_does_more_than_compute_is_never_loaded(
+    latents, tmp_path, monkeypatch, change
+):
+    """Torch evaluates sizes, runs code made of names and calls whatever a step names."""
+    monkeypatch.chdir(tmp_path)
+    good = exported(smooth_decoder(), latents, "good.pt2")
+    bad = rewritten(good, "models/model.json", change, "bad.pt2")
+    with pytest.raises(InputError, match="more than computations on tensors"):
+        find_decoder(bad)
+    assert not (tmp_path / "harmed").exists()
+
+
+def test_guards_that_a_program_writes_as_code_are_not_run(latents, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    good = exported(smooth_decoder(), latents, "good.pt2")
+    guards = in_program('"guards_code": []', f'"guards_code": ["{HARM} is None"]')
+    bad = rewritten(good, "models/model.json", guards, "bad.pt2")
+    assert upto.lipschitz(latents, decoder=bad).points
+    assert not (tmp_path / "harmed").exists()
+
+
+@pytest.mark.parametrize("listing", [b"", b"[]", b'{"config": [3]}', b'{"config": {"a": 3}}'])
+def test_a_list_of_weights_that_cannot_be_read_is_refused(latents, tmp_path, listing):
+    good = exported(smooth_decoder(), latents, tmp_path / "good.pt2")
+    bad = rewritten(good, "weights_config.json", lambda content: listing, tmp_path / "bad.pt2")
+    with pytest.raises(InputError):
+        find_decoder(bad)
+
+
+def test_programs_of_many_kinds_of_layers_are_loaded(latents, tmp_path):
+    torch.manual_seed(0)
+    decoder = nn.Sequential(
+        nn.Linear(5, 24),
+        nn.GELU(approximate="tanh"),
+        nn.Unflatten(1, (3, 8)),
+        nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, dropout=0.0),
+        nn.Unflatten(2, (4, 2)),
+        nn.Upsample(scale_factor=2, mode="bilinear"),
+        nn.Conv2d(3, 4, 3),
+        nn.GroupNorm(2, 4),
+        nn.Flatten(),
+    ).eval()
+    found = upto.lipschitz(latents, decoder=exported(decoder, latents, tmp_path / "deep.pt2"))
+    expected = constants(upto.lipschitz(latents, decoder=decoder))
+    np.testing.assert_allclose(constants(found), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("Symbol('s77', positive=True, integer=True)", True),
+        ("Add(Mul(Integer(2), Symbol('s0', integer=True)), Integer(-1))", True),
+        ("FloorDiv(s0, 2) + Max(1, Mod(s0, 3)) // 4", True),
+        ("Float('1.5', precision=53)", True),
+        (HARM, False),
+        ("Symbol('s0').__class__", False),
+        ("Max('exit()', 1)", False),
+        ("lambda: 1", False),
+        ("[s0 for s0 in (1, 2)]", False),
+        ("lambdify(s0, s0)", False),
+        ("s0 if s0 else 1", False),
+        ("s0; s1", False),
+        ("(" * 300 + "s0" + ")" * 300, False),
+        ("1 +" * 5000 + "1", False),
+    ],
+)
+def test_sizes_are_made_of_symbols_numbers_and_known_functions(text, is_one):
+    assert is_size(text) is is_one
 
 
 def test_compiled_code_weights_alone_and_other_files_are_refused(latents, tmp_path):

@@ -159,9 +159,13 @@ def test_an_interrupted_run_is_thrown_away_only_if_asked(coins, tmp_path):
 
 def test_a_run_that_kept_nothing_leaves_nothing(coins, tmp_path):
     coins["interrupt"], coins["keeps"] = True, False
-    with pytest.raises(KeyboardInterrupt):
-        run_study("coins", folder=tmp_path)
-    assert not (tmp_path / "checkpoints").exists()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("")
+    for name in ("new", "full"):
+        with pytest.raises(KeyboardInterrupt):
+            run_study("coins", folder=tmp_path / name)
+    assert not (tmp_path / "new").exists()
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["mine"]
 
 
 def test_a_folder_of_data_that_is_not_there_is_refused(coins, tmp_path):

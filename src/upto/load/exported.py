@@ -1,0 +1,135 @@
+"""What an exported program may say, before torch is asked to load it.
+
+Torch evaluates the sizes that a program writes as expressions, writes its names into Python code
+that it runs, and looks up any function that a step names. So each is held against a fixed list.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from typing import Any
+
+_OPERATORS = re.compile(
+    r"torch\.ops\.(aten|prims)\.(?!from_file\b)\w+\.\w+"
+    r"|torch\.ops\.higher_order\.(cond|wrap_with_set_grad_enabled|wrap_with_autocast)"
+    r"|_operator\.(eq|ne|le|ge|lt|gt|neg|pos|mul|add|sub|floordiv|truediv|mod|pow|and_|or_"
+    r"|lshift|rshift|getitem)"
+    r"|math\.(trunc|ceil|floor)"
+    r"|torch\.sym_(not|int|float|ite|max|min|sqrt|sum)"
+)
+"""Steps that only compute: what they take and return are tensors and numbers."""
+_NAME = re.compile(r"[\w.]*")
+_FREE = frozenset({"metadata", "as_string", "as_strings", "torch_version", "guards_code"})
+"""Entries that are data to whatever reads them: guards are not asked for."""
+_SPECS = frozenset({"in_spec", "out_spec"})
+_SPEC = re.compile(r'[\w\s.,:/"\\\[\]{}-]*')
+_CONTAINERS = frozenset(
+    {None, "builtins.tuple", "builtins.list", "builtins.dict", "collections.OrderedDict"}
+)
+_FUNCTIONS = frozenset(
+    """
+    Symbol Integer Float Rational Half One Zero NegativeOne Add Mul Pow Max Min Mod PythonMod
+    FloorDiv CeilDiv CleanDiv IntTrueDiv FloatTrueDiv FloatPow PowByNatural ModularIndexing LShift
+    RShift Where Identity CeilToInt FloorToInt TruncToInt TruncToFloat RoundToInt RoundDecimal
+    ToFloat IsNonOverlappingAndDenseIndicator Abs ceiling floor Eq Ne Le Ge Lt Gt Equality
+    Unequality LessThan GreaterThan StrictLessThan StrictGreaterThan And Or Not Piecewise
+    ExprCondPair Tuple
+    """.split()
+)
+_NODES = (
+    ast.Expression,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.operator,
+    ast.unaryop,
+    ast.Name,
+    ast.Load,
+    ast.Call,
+    ast.keyword,
+    ast.Constant,
+)
+_WORD = re.compile(r"[A-Za-z]\w*|[-+]?[\d.]+(e[-+]?\d+)?")
+_LONGEST = 10_000
+
+
+def is_computation(content: bytes) -> bool:
+    """Tell whether a program (``models/*.json``) holds nothing but steps on tensors.
+
+    Parameters
+    ----------
+    content
+        The entry of the archive; one that is no JSON is no program.
+    """
+    try:
+        program = json.loads(content)
+        return isinstance(program, dict) and "graph_module" in program and _is_harmless(program)
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return False
+
+
+def is_size(text: str) -> bool:
+    """Tell whether an expression of sizes is made of symbols, numbers and known functions only.
+
+    Parameters
+    ----------
+    text
+        As sympy writes it.
+    """
+    if len(text) > _LONGEST:
+        return False
+    try:
+        nodes = list(ast.walk(ast.parse(text, mode="eval")))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return all(_is_allowed(node) for node in nodes)
+
+
+def _is_allowed(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS
+    if isinstance(node, ast.Name):
+        return node.id in _FUNCTIONS or re.fullmatch(r"[a-z]+\d+|int_oo|oo", node.id) is not None
+    if isinstance(node, ast.Constant):
+        if isinstance(node.value, str):
+            # Sympy evaluates some of its texts too.
+            return _WORD.fullmatch(node.value) is not None
+        return isinstance(node.value, int | float)
+    return isinstance(node, _NODES)
+
+
+def _is_harmless(found: Any, key: str = "") -> bool:
+    """Judge one entry of a program by the name it has there."""
+    if key in _FREE:
+        return True
+    if isinstance(found, dict):
+        is_step = "target" in found and "inputs" in found
+        if is_step and not _OPERATORS.fullmatch(str(found["target"])):
+            return False
+        return all(
+            (_NAME.fullmatch(name) or is_size(name)) and _is_harmless(each, name)
+            for name, each in found.items()
+        )
+    if isinstance(found, list):
+        return all(_is_harmless(each, key) for each in found)
+    if isinstance(found, str):
+        if key == "expr_str":
+            return is_size(found)
+        return _is_spec(found) if key in _SPECS else _NAME.fullmatch(found) is not None
+    return True
+
+
+def _is_spec(text: str) -> bool:
+    """Tell whether a structure of inputs or outputs is made of plain containers."""
+    if not text:
+        return True
+    if not _SPEC.fullmatch(text) or "__" in text:
+        return False
+    waiting = [json.loads(text)[1]]
+    while waiting:
+        each = waiting.pop()
+        if each["type"] not in _CONTAINERS:
+            return False
+        waiting += each["children_spec"]
+    return True
