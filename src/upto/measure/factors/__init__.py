@@ -1,0 +1,1 @@
+"""How well codes match known factors: every score by its source's name, from plain arrays."""
