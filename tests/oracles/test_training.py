@@ -99,6 +99,7 @@ def test_random_decoders_stretch_as_an_independent_computation_found(leak, exact
         losses=np.empty((0, 1)),
         epochs=np.zeros(1, dtype=np.int64),
         worst_defect=np.zeros(1),
+        stopped_by=("limit",),
     )
     codes, directions = rng.normal(size=(1, 200, 16)), rng.normal(size=(1, 200, 10, 16))
     found = decoder_stretches(ensemble, codes, directions=directions)

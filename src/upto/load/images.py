@@ -134,7 +134,12 @@ def read_idx(path: str | Path) -> NDArray[Any]:
             f"{max(len(content) - start, 0)} follow: copy or download it again."
         )
         raise InputError(message)
-    values = np.frombuffer(content, dtype=kind, offset=start).reshape(shape)
+    try:
+        values = np.frombuffer(content, dtype=kind, offset=start).reshape(shape)
+    except ValueError as error:
+        # One value or none at all may still have a shape that no array can have.
+        message = f"{path} promises {len(shape)} axes that make no array ({error}): get it again."
+        raise InputError(message) from None
     return values.astype(kind.newbyteorder("="))
 
 

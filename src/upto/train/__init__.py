@@ -2,6 +2,7 @@
 
 from upto.train.ensembles import Ensemble
 from upto.train.networks import Network
-from upto.train.training import Training, train_ensemble
+from upto.train.settings import Training
+from upto.train.training import train_ensemble
 
 __all__ = ["Ensemble", "Network", "Training", "train_ensemble"]

@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
+import os
 import time
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from upto.core import InputError, read_tensors, write_tensors
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from upto.engines.feeding import host_array
 
 INTERVAL = 120.0
 """Seconds between two writes."""
 _EPOCH = "epoch"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class KeptState:
+    """What a checkpoint kept: arrays by name, and the number of epochs behind them."""
+
+    path: Path
+    arrays: dict[str, NDArray[Any]]
+    epoch: int
+
+    def take(self, name: str, shape: tuple[int | None, ...], kind: Any) -> NDArray[Any]:
+        """Return a copy of one array; an axis of None may be of any length."""
+        array = self.arrays.get(name)
+        if array is None:
+            self.refuse(f"{name} is missing")
+        fits = array.ndim == len(shape) and all(
+            wanted in (None, length) for wanted, length in zip(shape, array.shape, strict=True)
+        )
+        if not fits or array.dtype != np.dtype(kind):
+            found = " × ".join(map(str, array.shape))
+            wanted = " × ".join("?" if each is None else str(each) for each in shape)
+            self.refuse(f"{name} is {found} of {array.dtype}, not {wanted} of {kind}")
+        return array.copy()
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Say that the parts of the file do not fit together."""
+        message = f"{self.path} is damaged ({reason}): remove it, or start without resume."
+        raise InputError(message)
 
 
 class TrainingCheckpoint:
@@ -28,11 +57,18 @@ class TrainingCheckpoint:
         The file; None keeps nothing.
     words
         What is trained: another training does not continue this one.
+
+    Raises
+    ------
+    InputError
+        If the file could not be written: better now than after hours.
     """
 
     def __init__(self, path: str | Path | None, words: dict[str, str]) -> None:
         self.path = None if path is None else Path(path)
         self.words = words
+        if self.path is not None:
+            _refuse_unwritable(self.path)
         self.written = time.monotonic()
 
     def exists(self) -> bool:
@@ -43,14 +79,15 @@ class TrainingCheckpoint:
         """Tell whether the state shall be written now."""
         return self.path is not None and time.monotonic() - self.written >= INTERVAL
 
-    def write(self, arrays: dict[str, NDArray[Any]], epoch: int) -> None:
+    def write(self, arrays: dict[str, Any], epoch: int) -> None:
         """Write the state after an epoch, whole or not at all."""
         if self.path is not None:
-            write_tensors(self.path, arrays, {**self.words, _EPOCH: str(epoch)})
+            held = {name: host_array(values) for name, values in arrays.items()}
+            write_tensors(self.path, held, {**self.words, _EPOCH: str(epoch)})
         self.written = time.monotonic()
 
-    def read(self) -> tuple[dict[str, NDArray[Any]], int]:
-        """Return the state and the number of epochs behind it."""
+    def read(self) -> KeptState:
+        """Return the state."""
         if self.path is None:
             message = "no checkpoint was named: pass one to resume from."
             raise InputError(message)
@@ -66,7 +103,17 @@ class TrainingCheckpoint:
         if not epoch.isdecimal():
             message = f"{self.path} does not say its epoch: remove it, or start without resume."
             raise InputError(message)
-        return arrays, int(epoch)
+        return KeptState(path=self.path, arrays=arrays, epoch=int(epoch))
+
+
+def _refuse_unwritable(path: Path) -> None:
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        message = f"{folder} is no folder, so no checkpoint can be written there: make it first."
+        raise InputError(message)
+    if path.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        message = f"no checkpoint can be written to {path}: choose a file in a folder of yours."
+        raise InputError(message)
 
 
 def fingerprint(*arrays: NDArray[Any]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +52,70 @@ def one_for_each(what: str, values: float | Sequence[float], n_members: int) -> 
         message = f"{what} of {given.min():g} and more are given, but none may be below zero."
         raise InputError(message)
     return np.broadcast_to(given, (n_members,)).copy()
+
+
+def checked_seeds(seeds: Any) -> tuple[int, ...]:
+    """Return the seeds as integers from 0 up."""
+    try:
+        given = tuple(map(operator.index, seeds))
+    except TypeError:
+        message = "seeds are a list of whole numbers, one for each member."
+        raise InputError(message) from None
+    if not given:
+        message = "there are 0 seeds: give one for each member."
+        raise InputError(message)
+    if min(given) < 0:
+        message = f"a seed of {min(given)} is given, but none may be below zero."
+        raise InputError(message)
+    return given
+
+
+def checked_subsets(subsets: Any, n_members: int, n_rows: int) -> list[NDArray[np.int64]] | None:
+    """Return the numbers of the rows each member sees, from numbers or masks."""
+    if subsets is None:
+        return None
+    chosen = [_checked_subset(each, n_rows) for each in subsets]
+    if len(chosen) != n_members or min(map(len, chosen)) < 1:
+        message = f"{n_members} members need as many subsets, none of them empty."
+        raise InputError(message)
+    return chosen
+
+
+def _checked_subset(subset: Any, n_rows: int) -> NDArray[np.int64]:
+    given = np.asarray(subset)
+    if given.dtype == bool and given.shape == (n_rows,):
+        return np.flatnonzero(given)
+    if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size > 0):
+        shape = " × ".join(map(str, given.shape)) or "1"
+        message = (
+            f"a subset of {shape} values of type {given.dtype} is given: name rows by whole "
+            f"numbers from 0 to {n_rows - 1}, or by a mask of {n_rows} truth values."
+        )
+        raise InputError(message)
+    if given.size > 0 and (given.min() < 0 or given.max() >= n_rows):
+        message = f"subsets hold the numbers of rows, 0 to {n_rows - 1}."
+        raise InputError(message)
+    return given.astype(np.int64)
+
+
+def refuse_twins(
+    seeds: Sequence[int], leaks: Float, rates: Float, subsets: Sequence[NDArray[np.int64]] | None
+) -> None:
+    """Refuse two members that differ in nothing."""
+    n_of_seed = Counter(seeds)
+    seen = set()
+    for member, seed in enumerate(seeds):
+        if n_of_seed[seed] == 1:
+            continue
+        shown = None if subsets is None else subsets[member].tobytes()
+        settings = (seed, float(leaks[member]), float(rates[member]), shown)
+        if settings in seen:
+            message = (
+                f"{n_of_seed[seed]} members have seed {seed}: two members with one seed and the "
+                "same settings are the same model, so give each its own."
+            )
+            raise InputError(message)
+        seen.add(settings)
 
 
 def checked_rows(what: str, rows: Any, width: int) -> NDArray[Any]:

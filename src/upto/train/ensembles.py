@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core import InputError
+from upto.core import InputError, read_tensors, write_tensors
 from upto.engines.feeding import host_array, load_torch
+from upto.train.checks import checked_device
 from upto.train.networks import Network
+from upto.train.schedules import StoppedBy
 from upto.train.stiefel import orthonormality_defect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 Float = NDArray[np.float64]
 
 _BLOCK_VALUES = 2**27
 """Numbers of the widest layer, of all members, that are computed together."""
+_PARAMETERS = "parameters."
+_NUMBERS = ("leaks", "losses", "epochs", "worst_defect")
+"""What is kept in a file beside the parameters, the network and the seeds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -37,12 +45,14 @@ class Ensemble:
     seeds
         The seed of each.
     losses
-        Mean squared error of each epoch and member; NaN once a member has stopped.
+        Mean squared error of each epoch and member; NaN once a member has stopped or diverged.
     epochs
         How many epochs each was trained.
     worst_defect
         How far each member's layers ever were from orthogonal at the end of an epoch, as the
         Frobenius norm of WᵀW - 1; zero where they are not orthogonal.
+    stopped_by
+        Why each stopped: ``"patience"``, ``"limit"`` of its epochs, or ``"divergence"``.
     """
 
     network: Network
@@ -52,9 +62,15 @@ class Ensemble:
     losses: Float
     epochs: NDArray[np.int64]
     worst_defect: Float
+    stopped_by: tuple[StoppedBy, ...]
 
     def __len__(self) -> int:
         return len(self.seeds)
+
+    @property
+    def diverged(self) -> NDArray[np.bool_]:
+        """Which members left the range of numbers; what they compute means nothing."""
+        return np.array([each == "divergence" for each in self.stopped_by], dtype=bool)
 
     def select(self, members: Sequence[int] | NDArray[np.intp]) -> Ensemble:
         """Return some of the members."""
@@ -68,6 +84,80 @@ class Ensemble:
             losses=self.losses[:, chosen],
             epochs=self.epochs[chosen],
             worst_defect=self.worst_defect[chosen],
+            stopped_by=tuple(self.stopped_by[each] for each in chosen),
+        )
+
+    def encoder(self, member: int) -> Any:
+        """Return one member's encoder as a torch module of linear layers and rectifiers."""
+        return self._module(member, 0, self._code())
+
+    def decoder(self, member: int) -> Any:
+        """Return one member's decoder as a torch module of linear layers and rectifiers.
+
+        Whatever takes a decoder takes it: ``upto.lipschitz(codes, decoder=ensemble.decoder(0))``.
+        """
+        return self._module(member, self._code(), self.network.n_layers)
+
+    def save(self, path: str | Path) -> None:
+        """Write the members to a safetensors file: arrays and words, no code."""
+        arrays = {
+            f"{_PARAMETERS}{name}": host_array(values) for name, values in self.parameters.items()
+        }
+        arrays |= {name: getattr(self, name) for name in _NUMBERS}
+        words = {
+            # A width that came from an array is a number of NumPy's.
+            "network": msgspec.json.encode(self.network, enc_hook=methodcaller("item")).decode(),
+            "seeds": " ".join(map(str, self.seeds)),
+            "stopped by": msgspec.json.encode(self.stopped_by).decode(),
+        }
+        write_tensors(path, arrays, words)
+
+    @classmethod
+    def load(cls, path: str | Path, device: str = "cpu") -> Self:
+        """Read the members that `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
+        device
+            Where they shall compute: ``"cpu"`` or a CUDA device.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, or is not whole.
+        """
+        arrays, words = read_tensors(path)
+        try:
+            network = msgspec.json.decode(words["network"], type=Network)
+            seeds = tuple(map(int, words["seeds"].split()))
+            stopped_by = msgspec.json.decode(words["stopped by"], type=tuple[StoppedBy, ...])
+        except (KeyError, ValueError, msgspec.MsgspecError):
+            message = f"{path} does not hold an ensemble: write one with its method save."
+            raise InputError(message) from None
+        n_members = len(seeds)
+        shapes = {f"{_PARAMETERS}{k}": shape for k, shape in network.shapes(n_members).items()}
+        shapes |= dict.fromkeys(_NUMBERS, (n_members,))
+        shapes["losses"] = (arrays["losses"].shape[0] if "losses" in arrays else 0, n_members)
+        kinds = {each.dtype.name for name, each in arrays.items() if name.startswith(_PARAMETERS)}
+        if (
+            len(stopped_by) != n_members
+            or {name: each.shape for name, each in arrays.items()} != shapes
+            or kinds not in ({"float32"}, {"float64"})
+        ):
+            message = f"{path} is damaged: its arrays are not those of {n_members} members."
+            raise InputError(message)
+        torch, chosen = load_torch(), checked_device(device)
+        return cls(
+            network=network,
+            parameters={
+                name: torch.as_tensor(arrays[f"{_PARAMETERS}{name}"], device=chosen)
+                for name in network.shapes(n_members)
+            },
+            seeds=seeds,
+            stopped_by=stopped_by,
+            **{name: arrays[name] for name in _NUMBERS},
         )
 
     def outputs(self, rows: Any) -> Float:
@@ -85,7 +175,18 @@ class Ensemble:
     def errors(self, rows: Any, targets: Any | None = None) -> Float:
         """Return each member's mean squared error; the targets are the rows by default."""
         torch = load_torch()
-        goal = self._placed(rows if targets is None else targets)
+        n_in, n_out = self.network.widths[0], self.network.widths[-1]
+        if targets is None and n_in != n_out:
+            message = f"the network makes {n_out} values of {n_in}: pass the targets."
+            raise InputError(message)
+        rows = self._placed(rows)
+        goal = rows if targets is None else self._placed(targets)
+        if goal.shape != (len(self), rows.shape[1], n_out) or rows.shape[1] == 0:
+            message = (
+                f"{rows.shape[1]} rows and {goal.shape[1]} targets of {goal.shape[2]} values are "
+                f"given: pass a target of {n_out} values for each row."
+            )
+            raise InputError(message)
         total = torch.zeros(len(self), dtype=torch.float64, device=self._weight.device)
         with torch.no_grad():
             for block, part in self._blocks(rows, self.network.widths[0]):
@@ -94,26 +195,23 @@ class Ensemble:
         errors: Float = host_array(total) / (goal.shape[1] * goal.shape[2])
         return errors
 
-    def decoder_grams(self, codes: Any) -> Float:
-        """Return JᵀJ of every member's decoder at codes: members × rows × code × code.
+    def decoder_jacobians(self, codes: Any) -> Iterator[tuple[slice, Any]]:
+        """Yield the transposed Jacobians of all decoders at codes, and at which of their rows.
 
-        The Jacobian of a leaky network is a product of its weights, so this is exact. Its
-        eigenvalues are the squared singular values, and vᵀJᵀJv is the squared stretch of v.
+        They are tensors in float64, members × rows × code × outputs, of as many rows at once as fit
+        into memory. The Jacobian of a leaky network is a product of its weights, so this is exact.
         """
         torch = load_torch()
         network, first = self.network, self._code()
         n_code = network.widths[first]
-        parts = []
         double = {name: values.to(torch.float64) for name, values in self.parameters.items()}
         leaks = self._leaks.to(torch.float64)
-        with torch.no_grad():
-            for _, part in self._blocks(codes, n_code, n_copies=n_code):
-                jacobians = network.jacobians(
+        for block, part in self._blocks(codes, n_code, n_copies=n_code):
+            with torch.no_grad():
+                found = network.jacobians(
                     double, leaks, part.to(torch.float64), first=first, last=network.n_layers
                 )
-                parts.append(host_array(jacobians @ jacobians.mT))
-        grams: Float = np.concatenate(parts, axis=1)
-        return grams
+            yield block, found
 
     def orthogonality(self) -> Float:
         """Return each member's largest distance of a layer from orthogonal, as it is now."""
@@ -143,6 +241,13 @@ class Ensemble:
             message = "this network has no code: describe it with Network.autoencoder."
             raise InputError(message)
         return self.network.code
+
+    def _module(self, member: int, first: int, last: int) -> Any:
+        if not -len(self) <= member < len(self):
+            message = f"there is no member {member} of {len(self)}: count them from 0."
+            raise InputError(message)
+        leak = float(self.leaks[member])
+        return self.network.module(self.parameters, member, leak, first=first, last=last)
 
     def _placed(self, rows: Any) -> Any:
         torch, weight = load_torch(), self._weight

@@ -100,6 +100,37 @@ class Network:
                 parameters[f"{layer}.bias"] = torch.zeros((len(seeds), 1, n_out), dtype=kind)
         return parameters
 
+    def shapes(self, n_members: int) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each parameter of some members, by name."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        for layer, (n_in, n_out) in enumerate(pairwise(self.widths)):
+            shapes[f"{layer}.weight"] = (n_members, n_in, n_out)
+            if self.bias:
+                shapes[f"{layer}.bias"] = (n_members, 1, n_out)
+        return shapes
+
+    def module(
+        self, parameters: Parameters, member: int, leak: float, *, first: int, last: int
+    ) -> Any:
+        """Return layers `first` to `last`, exclusive, of one member as a torch module."""
+        torch = load_torch()
+        layers: list[Any] = []
+        for layer in range(first, last):
+            n_in, n_out = self.widths[layer : layer + 2]
+            # On this device nothing is drawn for values that are replaced at once.
+            linear = torch.nn.Linear(n_in, n_out, bias=self.bias, device="meta")
+            weight = parameters[f"{layer}.weight"][member].detach()
+            linear.weight = torch.nn.Parameter(
+                weight.mT.clone(memory_format=torch.contiguous_format)
+            )
+            if self.bias:
+                bias = parameters[f"{layer}.bias"][member, 0].detach()
+                linear.bias = torch.nn.Parameter(bias.clone())
+            layers.append(linear)
+            if self.is_rectified(layer):
+                layers.append(torch.nn.LeakyReLU(leak))
+        return torch.nn.Sequential(*layers).eval()
+
     def run(
         self,
         parameters: Parameters,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import InputError, random_stream
+from upto.core import random_stream
 from upto.engines.feeding import load_torch
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Orders:
         self,
         seeds: Sequence[int],
         n_rows: int,
-        subsets: Sequence[NDArray[np.intp]] | None,
+        subsets: Sequence[NDArray[np.int64]] | None,
         device: Any,
     ) -> None:
         torch = load_torch()
@@ -52,15 +52,9 @@ class Orders:
             self.spare: Any = None
         else:
             self.sizes = np.array([len(each) for each in subsets])
-            if len(subsets) != len(seeds) or self.sizes.min() < 1:
-                message = f"{len(seeds)} members need as many subsets, none of them empty."
-                raise InputError(message)
             padded = np.zeros((len(seeds), self.sizes.max()), dtype=np.int64)
             for row, subset in zip(padded, subsets, strict=True):
                 row[: len(subset)] = subset
-            if padded.min() < 0 or padded.max() >= n_rows:
-                message = f"subsets hold the numbers of rows, 0 to {n_rows - 1}."
-                raise InputError(message)
             self.rows = torch.as_tensor(padded, device=device)
             beyond = np.arange(self.sizes.max()) >= self.sizes[:, None]
             self.spare = torch.as_tensor(beyond, device=device)

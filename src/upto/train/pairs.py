@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.align import Aligner
-from upto.core import random_stream
+from upto.core import InputError, random_stream
 from upto.engines import choose_engine
+from upto.engines.feeding import host_array, load_torch
 from upto.measure import diameter
 from upto.measure.distortion import bi_lipschitz, direction_estimate
+from upto.measure.jacobians import dense_extremes
 from upto.theory import rigid_mean_promise, rigid_promise
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ class RigidErrors:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Stretches:
+class DecoderStretches:
     """The local bi-Lipschitz constant of decoders at codes: members × rows.
 
     Parameters
@@ -94,7 +96,7 @@ class Pair:
     about: str
     reconstruction: tuple[float, float]
     errors: RigidErrors
-    stretches: Stretches
+    stretches: DecoderStretches
 
     def excess(self, *, exact: bool, worst: bool) -> float:
         """Return L, how far the larger of the two constants is above one.
@@ -158,7 +160,7 @@ def rigid_errors(first: Float, second: Float, held_first: Float, held_second: Fl
     )
 
 
-def decoder_stretches(ensemble: Ensemble, codes: Float, *, directions: Float) -> Stretches:
+def decoder_stretches(ensemble: Ensemble, codes: Float, *, directions: Float) -> DecoderStretches:
     """Measure the local bi-Lipschitz constants of all decoders at codes.
 
     Parameters
@@ -170,13 +172,17 @@ def decoder_stretches(ensemble: Ensemble, codes: Float, *, directions: Float) ->
     directions
         Random directions for the estimate: members × rows × directions × code.
     """
-    grams = ensemble.decoder_grams(codes)
-    values = np.sqrt(np.linalg.eigvalsh(grams).clip(min=0.0))
+    torch = load_torch()
     units = directions / np.linalg.norm(directions, axis=-1, keepdims=True)
-    squares = np.einsum("mrkc,mrkc->kmr", units @ grams, units).clip(min=0.0)
-    return Stretches(
-        exact=bi_lipschitz(values[..., -1], values[..., 0]),
-        estimate=direction_estimate(np.sqrt(squares)),
+    exact, estimate = [], []
+    for block, jacobians in ensemble.decoder_jacobians(codes):
+        found = dense_extremes(jacobians.flatten(0, 1))
+        exact.append(bi_lipschitz(found.largest, found.smallest).reshape(jacobians.shape[:2]))
+        pushed = torch.as_tensor(units[:, block]).to(jacobians) @ jacobians
+        lengths = host_array(torch.linalg.vector_norm(pushed, dim=-1))
+        estimate.append(direction_estimate(np.moveaxis(lengths, -1, 0)))
+    return DecoderStretches(
+        exact=np.concatenate(exact, axis=1), estimate=np.concatenate(estimate, axis=1)
     )
 
 
@@ -208,7 +214,19 @@ def measure_pairs(
         Of the samples and the directions.
     about
         What the rows are, where several such calls are told apart.
+
+    Raises
+    ------
+    InputError
+        If a member diverged.
     """
+    if ensemble.diverged.any():
+        message = (
+            f"{ensemble.diverged.sum()} of {len(ensemble)} members diverged, the first with seed "
+            f"{ensemble.seeds[int(ensemble.diverged.argmax())]}: lower the learning rate, or leave "
+            "their pairs out with Ensemble.select."
+        )
+        raise InputError(message)
     sample = _sampled(rows, n_samples, seed, "samples", about)
     held = _sampled(held_rows, n_samples, seed, "held samples", about)
     reconstruction = ensemble.errors(rows)

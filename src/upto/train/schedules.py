@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Float = NDArray[np.float64]
+
+StoppedBy = Literal["patience", "limit", "divergence"]
+"""Why a member is done: its loss stalled, its epochs ran out, or its numbers left their range."""
 
 
 class Schedule:
@@ -63,7 +66,7 @@ class Schedule:
         return factors
 
     def end_epoch(self, members: NDArray[np.intp], losses: Float) -> None:
-        """Take note of the losses of the members that were trained."""
+        """Take note of the losses of the members that were trained; NaN of one that diverged."""
         row = np.full((1, len(self.best)), np.nan)
         row[0, members] = losses
         self.losses = np.concatenate([self.losses, row])
@@ -74,6 +77,28 @@ class Schedule:
         self.epoch += 1
         tired = members[self.waited[members] >= self.patience]
         self.decay_from[tired] = np.minimum(self.decay_from[tired], self.epoch)
+        self.diverge(members[np.isnan(losses)])
+
+    def diverge(self, members: NDArray[np.intp]) -> None:
+        """Stop members at once; a best loss that is not a number says why."""
+        self.best[members] = np.nan
+        self.decay_from[members] = np.minimum(
+            self.decay_from[members], self.epoch - self.decay_epochs
+        )
+
+    @property
+    def diverged(self) -> NDArray[np.bool_]:
+        """Which members were stopped because they diverged."""
+        diverged: NDArray[np.bool_] = np.isnan(self.best)
+        return diverged
+
+    def stopped_by(self) -> tuple[StoppedBy, ...]:
+        """Say for each member that is done why it is."""
+        tired = self.decay_from < self.limit - self.decay_epochs
+        return tuple(
+            "divergence" if lost else "patience" if early else "limit"
+            for lost, early in zip(self.diverged.tolist(), tired.tolist(), strict=True)
+        )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the state as arrays."""

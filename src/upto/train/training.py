@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,14 @@ from upto.core import InputError, SilentProgress
 from upto.engines.device import float32_products
 from upto.engines.feeding import host_array, load_torch
 from upto.train.checkpoints import TrainingCheckpoint, fingerprint
-from upto.train.checks import checked_device, checked_rows, one_for_each
+from upto.train.checks import (
+    checked_device,
+    checked_rows,
+    checked_seeds,
+    checked_subsets,
+    one_for_each,
+    refuse_twins,
+)
 from upto.train.ensembles import Ensemble
 from upto.train.optimisers import Optimiser
 from upto.train.orders import Orders
@@ -19,67 +25,20 @@ from upto.train.schedules import Schedule
 from upto.train.stiefel import orthonormality_defect, polished
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from upto.core import Progress
+    from upto.train.checkpoints import KeptState
     from upto.train.networks import Network, Parameters
+    from upto.train.settings import Training
 
     Float = NDArray[np.float64]
 
 _REMOVED_SHARE = 0.1
 """The share of members that must have stopped before the others go on without them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Training:
-    """How members are trained.
-
-    Parameters
-    ----------
-    epochs
-        The most epochs of a member.
-    batch_rows
-        Rows of a step.
-    learning_rate
-        The root mean square of the entries of a step, before it decays.
-    patience, min_improvement
-        A member whose mean squared error has not fallen by more than `min_improvement` below its
-        best for `patience` epochs begins to stop.
-    decay_epochs
-        How many epochs a member takes to stop: its learning rate falls to zero along a cosine. A
-        member that never runs out of patience begins as late as it can.
-    clip_norm
-        The largest norm of a member's gradient; None for any.
-    tf32_epochs
-        In how many first epochs a GPU may round factors to TF32; weights return to their manifold
-        in full float32 always.
-    """
-
-    epochs: int
-    batch_rows: int = 512
-    learning_rate: float = 1e-3
-    patience: int = 50
-    min_improvement: float = 1e-6
-    decay_epochs: int = 0
-    clip_norm: float | None = 1.0
-    tf32_epochs: int = 0
-
-    def __post_init__(self) -> None:
-        if self.epochs < 1 or self.batch_rows < 1 or self.patience < 1:
-            message = (
-                f"{self.epochs} epochs of batches of {self.batch_rows} rows and a patience of "
-                f"{self.patience} epochs: each must be 1 at least."
-            )
-            raise InputError(message)
-        if not 0 <= self.decay_epochs <= self.epochs:
-            message = f"{self.decay_epochs} of {self.epochs} epochs cannot be the last ones."
-            raise InputError(message)
-        if self.clip_norm is not None and not self.clip_norm > 0:
-            message = f"gradients cannot be clipped to a norm of {self.clip_norm:g}: pass None."
-            raise InputError(message)
 
 
 def train_ensemble(
@@ -91,7 +50,7 @@ def train_ensemble(
     training: Training,
     leaks: float | Sequence[float] = 0.0,
     learning_rates: Sequence[float] | None = None,
-    subsets: Sequence[NDArray[np.intp]] | None = None,
+    subsets: Sequence[ArrayLike] | None = None,
     device: str = "cpu",
     checkpoint: str | Path | None = None,
     resume: bool = False,
@@ -111,7 +70,8 @@ def train_ensemble(
     targets
         What shall leave it; the rows themselves by default.
     seeds
-        One for each member.
+        One for each member, from 0 up. Two members may share one if something else tells them
+        apart.
     training
         How they are trained.
     leaks
@@ -119,11 +79,12 @@ def train_ensemble(
     learning_rates
         One for each member, instead of that of `training`.
     subsets
-        The numbers of the rows each member sees; all by default.
+        The numbers of the rows each member sees, or a mask of all rows; all by default.
     device
         ``"cpu"`` or a CUDA device.
     checkpoint
-        A file to keep the state in, now and then and when training is done.
+        A file to keep the state in, now and then, when training is done, and when it is interrupted
+        by Ctrl-C.
     resume
         Whether to go on from that file, if there is one: the result is the same, and a training
         that is done is not repeated.
@@ -133,35 +94,53 @@ def train_ensemble(
     Raises
     ------
     InputError
-        If the data do not fit the network or are not finite, a member diverges, or the checkpoint
-        is of another training.
+        If the data do not fit the network or are not finite, all members diverge, or the checkpoint
+        is damaged or of another training. A member that diverges while others do not is stopped;
+        see `Ensemble.diverged`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from upto.train import Network
+    >>> from upto.train import Network, Training
     >>> rows = np.random.default_rng(0).normal(size=(64, 4)).astype(np.float32)
     >>> network = Network.autoencoder((4, 2), orthogonal=True, bias=False)
     >>> ensemble = train_ensemble(network, rows, seeds=[0, 1, 2], training=Training(epochs=5))
     >>> ensemble.encode(rows).shape
     (3, 64, 2)
     """
+    if resume and checkpoint is None:
+        message = "there is nothing to resume from: name the checkpoint too."
+        raise InputError(message)
     run = TrainingRun(
         network, rows, targets, seeds, training, leaks, learning_rates, subsets, device
     )
     kept = TrainingCheckpoint(checkpoint, run.words())
     if resume and kept.exists():
-        run.load(*kept.read())
+        run.load(kept.read())
     label = f"training {len(run.seeds)} members"
     with (progress or SilentProgress()).task(label, training.epochs) as advance:
         advance(run.schedule.epoch)
-        while not run.schedule.is_done:
-            run.train_epoch()
-            advance(1)
-            if run.schedule.is_done or kept.is_due():
-                kept.write(*run.saved())
+        _train_epochs(run, kept, advance)
         advance(training.epochs - run.schedule.epoch)
     return run.finished()
+
+
+def _train_epochs(
+    run: TrainingRun, kept: TrainingCheckpoint, advance: Callable[[int], None]
+) -> None:
+    whole = None
+    try:
+        while not run.schedule.is_done:
+            run.train_epoch()
+            # An epoch works in place, so one that is interrupted leaves nothing to go on from.
+            whole = None if kept.path is None else run.state()
+            advance(1)
+            if whole is not None and (run.schedule.is_done or kept.is_due()):
+                kept.write(*whole)
+    except KeyboardInterrupt:
+        if whole is not None:
+            kept.write(*whole)
+        raise
 
 
 class TrainingRun:
@@ -176,33 +155,35 @@ class TrainingRun:
         training: Training,
         leaks: float | Sequence[float],
         learning_rates: Sequence[float] | None,
-        subsets: Sequence[NDArray[np.intp]] | None,
+        subsets: Sequence[ArrayLike] | None,
         device: str,
     ) -> None:
         torch = load_torch()
         self.network, self.training = network, training
-        self.seeds, self.device = tuple(map(int, seeds)), checked_device(device)
+        self.seeds, self.device = checked_seeds(seeds), checked_device(device)
         n_members = len(self.seeds)
-        if n_members == 0:
-            message = "there are 0 seeds: give one for each member."
-            raise InputError(message)
         self.leaks = one_for_each("leaks", leaks, n_members)
         rates = training.learning_rate if learning_rates is None else learning_rates
         self.rates = one_for_each("learning rates", rates, n_members)
         host = checked_rows("rows", rows, network.widths[0])
         self.rows = torch.tensor(host, device=self.device)
-        goal = host if targets is None else checked_rows("targets", targets, network.widths[-1])
-        if len(goal) != len(host) or goal.shape[1] != network.widths[-1]:
+        if targets is None and network.widths[0] != network.widths[-1]:
             message = (
-                f"{len(host)} rows of {host.shape[1]} values shall become {len(goal)} targets of "
-                f"{goal.shape[1]}, but the network makes {network.widths[-1]} values of each row."
+                f"the network makes {network.widths[-1]} values of {network.widths[0]}: pass the "
+                "targets they shall become."
             )
+            raise InputError(message)
+        goal = host if targets is None else checked_rows("targets", targets, network.widths[-1])
+        if len(goal) != len(host):
+            message = f"{len(host)} rows have {len(goal)} targets: give one for each."
             raise InputError(message)
         self.targets = None
         if targets is not None:
             self.targets = torch.tensor(goal, dtype=self.rows.dtype, device=self.device)
-        self.data = fingerprint(host, goal, *(subsets or ()))
-        self.orders = Orders(self.seeds, len(host), subsets, self.device)
+        shown = checked_subsets(subsets, n_members, len(host))
+        refuse_twins(self.seeds, self.leaks, self.rates, shown)
+        self.data = fingerprint(host, goal, *(shown or ()))
+        self.orders = Orders(self.seeds, len(host), shown, self.device)
         self.schedule = Schedule(
             n_members,
             epochs=training.epochs,
@@ -234,27 +215,50 @@ class TrainingRun:
             "data": self.data,
         }
 
-    def saved(self) -> tuple[dict[str, NDArray[Any]], int]:
-        """Return everything the rest of the training depends on, and the epoch."""
+    def state(self) -> tuple[dict[str, Any], int]:
+        """Return a copy of everything the rest of the training depends on, and the epoch."""
         self._keep()
-        arrays = {f"all.{name}": host_array(values) for name, values in self.all.items()}
-        arrays |= {f"state.{k}": host_array(values) for k, values in self.optimiser.state.items()}
-        arrays |= {f"schedule.{k}": values for k, values in self.schedule.arrays().items()}
-        arrays |= {"members": self.members, "defect": self.worst_defect}
+        arrays: dict[str, Any] = {f"all.{k}": values.clone() for k, values in self.all.items()}
+        arrays |= {f"state.{k}": values.clone() for k, values in self.optimiser.state.items()}
+        arrays |= {f"schedule.{k}": values.copy() for k, values in self.schedule.arrays().items()}
+        arrays |= {"members": self.members.copy(), "defect": self.worst_defect.copy()}
         return arrays, self.schedule.epoch
 
-    def load(self, arrays: dict[str, NDArray[Any]], epoch: int) -> None:
-        """Go on from what `saved` returned."""
+    def load(self, kept: KeptState) -> None:
+        """Go on from what `state` returned."""
         torch = load_torch()
+        n_members = len(self.seeds)
+        if kept.epoch > self.training.epochs:
+            kept.refuse(f"{kept.epoch} of {self.training.epochs} epochs are behind it")
+        schedule = {
+            name: kept.take(
+                f"schedule.{name}",
+                (kept.epoch, n_members) if name == "losses" else (n_members,),
+                values.dtype,
+            )
+            for name, values in self.schedule.arrays().items()
+        }
+        self.schedule.load(schedule, kept.epoch)
+        self.members = kept.take("members", (None,), np.int64)
+        left_out = np.setdiff1d(np.arange(n_members), self.members)
+        if (
+            not np.isin(self.members, np.arange(n_members)).all()
+            or (np.diff(self.members) < 1).any()
+            or not self.schedule.stopped[left_out].all()
+        ):
+            kept.refuse("its members are not those that are still training")
+        self.worst_defect = kept.take("defect", (n_members,), np.float64)
         for name, values in self.all.items():
-            values.copy_(torch.as_tensor(arrays[f"all.{name}"]))
-        self.worst_defect = arrays["defect"]
-        self.schedule.load({k: arrays[f"schedule.{k}"] for k in self.schedule.arrays()}, epoch)
-        self.members = arrays["members"]
+            self._fill(values, kept, f"all.{name}")
         self.orders.select(torch.as_tensor(self.members, device=self.device))
         self.optimiser = self._optimiser()
         for name, values in self.optimiser.state.items():
-            values.copy_(torch.as_tensor(arrays[f"state.{name}"]))
+            self._fill(values, kept, f"state.{name}")
+
+    @staticmethod
+    def _fill(values: Any, kept: KeptState, name: str) -> None:
+        kind = str(values.dtype).removeprefix("torch.")
+        values.copy_(load_torch().as_tensor(kept.take(name, tuple(values.shape), kind)))
 
     def train_epoch(self) -> None:
         """Show every member still training its rows once."""
@@ -303,21 +307,26 @@ class TrainingRun:
         return sums, dict(zip(parameters, found, strict=True))
 
     def _end_epoch(self, losses: Float, going: NDArray[np.bool_]) -> None:
-        bad = going & ~np.isfinite(losses)
-        if bad.any():
-            k = int(self.members[bad.argmax()])
-            message = (
-                f"{bad.sum()} of {going.sum()} members diverged in epoch {self.schedule.epoch + 1},"
-                f" the first of them with seed {self.seeds[k]}, leak {self.leaks[k]:g} and learning"
-                f" rate {self.rates[k]:g}: lower the learning rate or clip the gradient."
-            )
-            raise InputError(message)
         if self.network.orthogonal:
             self._watch_orthogonality()
-        self.schedule.end_epoch(self.members[going], losses[going])
+        known = np.where(np.isfinite(losses), losses, np.nan)
+        self.schedule.end_epoch(self.members[going], known[going])
+        self._refuse_divergence()
         stopped = self.schedule.stopped[self.members]
         if stopped.any() and (stopped.mean() >= _REMOVED_SHARE or stopped.all()):
             self._remove(stopped)
+
+    def _refuse_divergence(self) -> None:
+        """Go on without the members that diverged, as long as there are others."""
+        if self.schedule.diverged.all():
+            k = int(self.schedule.epochs_trained.argmin())
+            message = (
+                f"{len(self.seeds)} of {len(self.seeds)} members diverged, the first in epoch "
+                f"{self.schedule.epochs_trained[k]} with seed {self.seeds[k]}, leak "
+                f"{self.leaks[k]:g} and learning rate {self.rates[k]:g}: lower the learning rate "
+                "or clip the gradient."
+            )
+            raise InputError(message)
 
     def _watch_orthogonality(self) -> None:
         torch = load_torch()
@@ -327,7 +336,8 @@ class TrainingRun:
             if name.endswith(".weight")
         ]
         now = host_array(torch.stack(defects).amax(0))
-        self.worst_defect[self.members] = np.maximum(self.worst_defect[self.members], now)
+        # The last defect of a member that diverged is not a number.
+        self.worst_defect[self.members] = np.fmax(self.worst_defect[self.members], now)
 
     def _keep(self) -> None:
         index = load_torch().as_tensor(self.members, device=self.device)
@@ -350,6 +360,8 @@ class TrainingRun:
             else values
             for name, values in self.all.items()
         }
+        self.schedule.diverge(np.flatnonzero(~self._is_finite(parameters)))
+        self._refuse_divergence()
         return Ensemble(
             network=self.network,
             parameters=parameters,
@@ -358,7 +370,19 @@ class TrainingRun:
             losses=self.schedule.losses,
             epochs=self.schedule.epochs_trained,
             worst_defect=self.worst_defect,
+            stopped_by=self.schedule.stopped_by(),
         )
+
+    def _is_finite(self, parameters: Parameters) -> NDArray[np.bool_]:
+        """Tell which members compute numbers: no loss has seen the last step of a training."""
+        torch = load_torch()
+        n_members = len(self.seeds)
+        some = self.rows[: self.training.batch_rows].expand(n_members, -1, -1)
+        with torch.no_grad():
+            made = self.network.run(parameters, self._placed(self.leaks), some)
+        found = [torch.isfinite(each).all(2).all(1) for each in (made, *parameters.values())]
+        finite: NDArray[np.bool_] = host_array(torch.stack(found).all(0))
+        return finite
 
     def _placed(self, values: Float) -> Any:
         kind = self.rows.dtype

@@ -90,8 +90,22 @@ def test_every_type_of_the_format_is_read(tmp_path, code, dtype):
         (idx(np.zeros((3, 4), dtype=np.uint8)) + b"x", "but 13 follow"),
         (b"\0\0\x0e\x03" + b"\xff" * 12, "but 0 follow"),
         (gzip.compress(idx(np.zeros(9, dtype=np.uint8)))[:-6], "cannot be read"),
+        (b"\0\0\x08\x46" + b"\0\0\0\1" * 70 + b"x", "70 axes that make no array"),
+        (b"\0\0\x08\4" + bytes(4) + b"\xff" * 12, "4 axes that make no array"),
     ],
-    ids=["empty", "zip", "type", "scalar", "head", "short", "long", "huge", "gzip"],
+    ids=[
+        "empty",
+        "zip",
+        "type",
+        "scalar",
+        "head",
+        "short",
+        "long",
+        "huge",
+        "gzip",
+        "axes",
+        "nothing",
+    ],
 )
 def test_damaged_files_are_refused(tmp_path, content, words):
     path = tmp_path / "file"

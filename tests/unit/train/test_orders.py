@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
+from upto.train.checks import checked_subsets
 from upto.train.orders import Orders, _mixed, _signed
 
 torch = pytest.importorskip("torch")
@@ -59,10 +60,27 @@ def test_members_go_on_as_before_when_others_have_left():
     ("subsets", "words"),
     [
         ([np.arange(3)], "2 members need as many subsets"),
-        ([np.arange(3), np.arange(0)], "none of them empty"),
+        ([], "2 members need as many subsets"),
+        ([np.arange(3), []], "none of them empty"),
+        ([np.arange(3), np.zeros(10, dtype=bool)], "none of them empty"),
         ([np.arange(3), np.array([10])], "0 to 9"),
+        ([np.arange(3), [-1]], "0 to 9"),
+        ([np.arange(3), [2**63]], "0 to 9"),
+        ([np.arange(3), [1.9, 2.9]], "2 values of type float64 .* whole numbers from 0 to 9"),
+        ([np.arange(3), np.ones(9, dtype=bool)], "9 values of type bool .* a mask of 10"),
+        ([np.arange(3), [[1], [2]]], "2 × 1 values of type int64"),
+        ([np.arange(3), 4], "a subset of 1 values"),
     ],
 )
 def test_subsets_that_do_not_fit_are_refused(subsets, words):
     with pytest.raises(InputError, match=words):
-        Orders([0, 1], 10, subsets, "cpu")
+        checked_subsets(subsets, 2, 10)
+
+
+def test_subsets_are_numbers_of_rows_however_they_are_given():
+    mask = np.zeros(10, dtype=bool)
+    mask[[2, 7]] = True
+    given = [mask, [2, 7], (2, 7), np.array([2, 7], dtype=np.uint8), range(2, 8, 5)]
+    for subset in checked_subsets(given, 5, 10):
+        assert subset.dtype == np.int64
+        assert subset.tolist() == [2, 7]

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from upto.core import InputError
 from upto.train import Network, Training, train_ensemble
 from upto.train.pairs import (
+    DecoderStretches,
     Pair,
     RigidErrors,
-    Stretches,
     converged_pairs,
     decoder_stretches,
     measure_pairs,
@@ -103,6 +104,15 @@ def test_pairs_are_measured_on_the_same_rows_and_by_seed(ensemble):
     assert first[2].reconstruction == tuple(members.errors(rows)[4:])
 
 
+def test_pairs_of_a_member_that_diverged_are_not_measured(ensemble):
+    rows, members = ensemble
+    lost = replace(members, stopped_by=("limit",) * 5 + ("divergence",))
+    given = {"n_samples": 30, "n_directions": 10, "seed": 0}
+    with pytest.raises(InputError, match="1 of 6 members diverged, the first with seed 5"):
+        measure_pairs(lost, rows, rows[:20], **given)
+    assert len(measure_pairs(lost.select(range(4)), rows, rows[:20], **given)) == 2
+
+
 def a_pair(leak=0.5, reconstruction=(1.0, 1.0), constants=(1.0, 1.0), worst=0.0, mean=0.0):
     errors = RigidErrors(mean=mean, worst=worst, held_mean=mean, diameter=2.0, held_diameter=2.0)
     exact = np.array(constants)[:, None]
@@ -112,7 +122,7 @@ def a_pair(leak=0.5, reconstruction=(1.0, 1.0), constants=(1.0, 1.0), worst=0.0,
         about="",
         reconstruction=reconstruction,
         errors=errors,
-        stretches=Stretches(exact=exact, estimate=exact),
+        stretches=DecoderStretches(exact=exact, estimate=exact),
     )
 
 

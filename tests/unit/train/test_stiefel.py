@@ -86,6 +86,17 @@ def test_polished_matrices_are_as_orthonormal_as_float32_can_say():
     assert orthonormality_defect(polished(matrices)).max() < 1e-6
 
 
+@pytest.mark.parametrize("n_columns", [64, 256, 1024])
+def test_what_float32_leaves_grows_with_the_root_of_the_columns(n_columns):
+    matrices = orthonormal(drawn((1, n_columns + 50, n_columns))).float()
+    tangent = tangent_part(matrices, drawn(matrices.shape, 1, torch.float32))
+    tangent *= 0.3 / torch.linalg.matrix_norm(tangent)
+    back = nearest_orthonormal(matrices - tangent, retraction_steps(0.3, torch.float32))
+    unit = torch.finfo(torch.float32).eps * math.sqrt(n_columns)
+    assert unit < orthonormality_defect(back) < 4 * unit
+    assert orthonormality_defect(polished(back)) < 0.5 * unit
+
+
 def test_the_defect_is_the_frobenius_norm_of_what_the_gram_matrix_has_too_much():
     matrices = torch.diag_embed(torch.tensor([[1.0, 2.0], [1.0, 1.0]]))
     assert torch.allclose(orthonormality_defect(matrices), torch.tensor([3.0, 0.0]).double())

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from upto.core import InputError, read_tensors
+from upto.core import InputError, read_tensors, write_tensors
 from upto.train import Network, Training, train_ensemble
 from upto.train import checkpoints as checkpoints_module
+from upto.train.optimisers import Optimiser
 
 torch = pytest.importorskip("torch")
 
@@ -125,11 +126,92 @@ def test_an_interrupted_training_goes_on_to_the_same_result(network, rows, tmp_p
     assert len(set(whole.epochs.tolist())) > 1  # some had stopped when others went on
     with pytest.raises(KeyboardInterrupt):
         train_ensemble(network, rows, checkpoint=path, progress=Interrupting(8), **given)
-    assert read_tensors(path)[1]["epoch"] == "8"
+    assert read_tensors(path)[1]["epoch"] == "9"
     resumed = train_ensemble(network, rows, checkpoint=path, resume=True, **given)
     assert_same(resumed, whole)
     assert np.array_equal(resumed.losses, whole.losses, equal_nan=True)
     assert np.array_equal(resumed.worst_defect, whole.worst_defect)
+
+
+@networks
+def test_the_last_whole_epoch_survives_an_interruption_within_the_next(
+    network, rows, tmp_path, monkeypatch
+):
+    path = tmp_path / "state.safetensors"
+    given = {"seeds": [0, 1], "leaks": 0.3, "training": TRAINING}
+    whole = train_ensemble(network, rows, **given)
+    step, left = Optimiser.step, [4 * 5 + 2]  # four steps are an epoch
+
+    def interrupted(*arguments):
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        step(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Optimiser, "step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train_ensemble(network, rows, checkpoint=path, **given)
+    assert read_tensors(path)[1]["epoch"] == "5"
+    resumed = train_ensemble(network, rows, checkpoint=path, resume=True, **given)
+    assert_same(resumed, whole)
+    assert np.array_equal(resumed.losses, whole.losses)
+
+
+def test_a_checkpoint_that_cannot_be_written_is_refused_at_once(rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("upto.train.training.TrainingRun.train_epoch", None)
+    given = {"seeds": [0], "training": TRAINING}
+    with pytest.raises(InputError, match="nowhere is no folder"):
+        train_ensemble(ORTHOGONAL, rows, checkpoint=tmp_path / "nowhere" / "state", **given)
+    with pytest.raises(InputError, match="choose a file"):
+        train_ensemble(ORTHOGONAL, rows, checkpoint=tmp_path, **given)
+    monkeypatch.setattr(checkpoints_module.os, "access", lambda *_: False)
+    with pytest.raises(InputError, match="choose a file in a folder of yours"):
+        train_ensemble(ORTHOGONAL, rows, checkpoint=tmp_path / "state", **given)
+
+
+def test_resuming_needs_a_checkpoint(rows):
+    with pytest.raises(InputError, match="nothing to resume from: name the checkpoint"):
+        train_ensemble(ORTHOGONAL, rows, seeds=[0], training=TRAINING, resume=True)
+
+
+def without(name):
+    return lambda arrays, words: ({k: v for k, v in arrays.items() if k != name}, words)
+
+
+def changed(name, change):
+    return lambda arrays, words: (arrays | {name: change(arrays[name])}, words)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (without("all.0.weight"), r"all.0.weight is missing"),
+        (without("state.steps"), r"state.steps is missing"),
+        (without("members"), r"members is missing"),
+        (changed("all.0.weight", lambda values: values[:1]), r"1 × 6 × 4 .* not 3 × 6 × 4"),
+        (changed("all.0.weight", np.float32), r"float32, not 3 × 6 × 4 of float64"),
+        (changed("state.steps", lambda values: values[:1]), r"1 × 1 × 1 .* not 3 × 1 × 1"),
+        (changed("schedule.best", lambda values: values[:1]), r"schedule.best is 1 "),
+        (changed("schedule.losses", lambda values: values[1:]), r"schedule.losses is 4 × 3"),
+        (changed("defect", lambda values: values[:2]), r"defect is 2 "),
+        (changed("members", lambda values: values + 1), r"its members .* still training"),
+        (
+            changed("members", lambda values: values[[0, 1, 1]]),
+            r"not those that are still training",
+        ),
+        (changed("members", lambda values: values[:2]), r"still training"),
+        (lambda arrays, words: (arrays, words | {"epoch": "99"}), r"99 of 12 epochs"),
+    ],
+)
+def test_a_damaged_checkpoint_is_refused(rows, tmp_path, damage, reason):
+    path = tmp_path / "state.safetensors"
+    given = {"seeds": [0, 1, 2], "training": TRAINING, "checkpoint": path}
+    with pytest.raises(KeyboardInterrupt):
+        train_ensemble(ORTHOGONAL, rows, progress=Interrupting(4), **given)
+    write_tensors(path, *damage(*read_tensors(path)))
+    with pytest.raises(InputError, match=rf"is damaged \(.*{reason}.*\): remove it"):
+        train_ensemble(ORTHOGONAL, rows, resume=True, **given)
 
 
 def test_a_finished_training_is_not_repeated(rows, tmp_path, monkeypatch):
@@ -238,13 +320,32 @@ def test_codes_and_outputs_fit_together(rows):
         ({"learning_rates": [0.1, np.nan, 0.1]}, "not finite"),
         ({"device": "nowhere"}, "no device 'nowhere'"),
         ({"targets": np.zeros((50, 4))}, "needs rows of 6 values"),
-        ({"targets": np.zeros((49, 6))}, "50 rows of 6 values shall become 49 targets"),
+        ({"targets": np.zeros((49, 6))}, "50 rows have 49 targets"),
+        ({"seeds": [0, -1, 2]}, "a seed of -1 is given"),
+        ({"seeds": [0, 0.5, 2]}, "whole numbers"),
+        ({"seeds": 3}, "whole numbers, one for each member"),
+        ({"seeds": [4, 5, 4]}, "2 members have seed 4: .* are the same model"),
+        ({"seeds": [4, 5, 4], "subsets": [[0, 1], [2], [0, 1]]}, "the same model"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(rows, change, words):
     given = {"seeds": [0, 1, 2], "training": Training(epochs=1)} | change
     with pytest.raises(InputError, match=words):
         train_ensemble(ORTHOGONAL, rows, **given)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"leaks": [0.1, 0.2]},
+        {"learning_rates": [0.1, 0.2]},
+        {"subsets": [np.arange(40), np.arange(10, 50)]},
+    ],
+)
+def test_two_members_may_share_a_seed_if_something_else_differs(rows, change):
+    ensemble = train_ensemble(ORTHOGONAL, rows, seeds=[4, 4], training=TRAINING, **change)
+    first, second = ensemble.parameters["0.weight"]
+    assert not torch.allclose(first, second, atol=1e-4)
 
 
 def test_rows_that_do_not_fit_are_refused(rows):
@@ -288,13 +389,67 @@ def test_what_is_no_real_number_is_refused(rows, dtype):
         train_ensemble(ORTHOGONAL, rows.astype(dtype), seeds=[0], training=Training(epochs=1))
 
 
-def test_a_member_that_diverges_is_named(rows):
+def test_a_member_that_diverges_is_stopped_and_the_others_go_on_as_if_alone(rows, tmp_path):
+    training = Training(epochs=50, batch_rows=16, clip_norm=None, decay_epochs=20)
+    given = {"leaks": 1.0, "training": training}
+    rows = rows.astype(np.float32)
+    path = tmp_path / "state.safetensors"
+    ensemble = train_ensemble(
+        FREE, rows, seeds=[3, 4, 5], learning_rates=[1e-3, 1e15, 1e-2], checkpoint=path, **given
+    )
+    assert ensemble.diverged.tolist() == [False, True, False]
+    assert ensemble.stopped_by == ("limit", "divergence", "limit")
+    last = ensemble.epochs[1] - 1
+    assert last < 5
+    assert np.isnan(ensemble.losses[last:, 1]).all()
+    assert np.isfinite(ensemble.losses[:, [0, 2]]).all()
+    alone = train_ensemble(FREE, rows, seeds=[3, 5], learning_rates=[1e-3, 1e-2], **given)
+    for name, values in alone.parameters.items():
+        assert torch.allclose(ensemble.parameters[name][[0, 2]], values, atol=1e-5)
+    again = train_ensemble(
+        FREE, rows, seeds=[3, 4, 5], learning_rates=[1e-3, 1e15, 1e-2], checkpoint=path,
+        resume=True, **given,
+    )  # fmt: skip
+    assert again.stopped_by == ensemble.stopped_by
+
+
+def test_a_diverging_orthogonal_member_leaves_the_record_finite(rows):
+    subsets = [np.arange(25), np.arange(25, 50)]
+    rows[25:] = 1e200
+    ensemble = train_ensemble(ORTHOGONAL, rows, seeds=[0, 1], subsets=subsets, training=TRAINING)
+    assert ensemble.diverged.tolist() == [False, True]
+    assert np.isfinite(ensemble.worst_defect).all()
+
+
+def test_divergence_in_the_last_step_is_seen(rng):
+    rows, targets = rng.normal(size=(2, 30, 4)).astype(np.float32)
+    given = {"training": Training(epochs=1), "learning_rates": [1e-3, 1e38]}
+    network = Network(widths=(4, 8, 4))
+    ensemble = train_ensemble(network, rows, targets, seeds=[0, 1], **given)
+    assert np.isfinite(ensemble.losses).all()
+    assert ensemble.stopped_by == ("limit", "divergence")
+    assert not np.isfinite(ensemble.outputs(rows)[1]).all()
+
+
+def test_the_first_member_is_named_if_all_diverge(rows):
     training = Training(epochs=50, clip_norm=None)
-    with pytest.raises(InputError, match=r"1 of 2 members diverged in epoch \d+.*seed 4"):
+    with pytest.raises(
+        InputError, match=r"2 of 2 members diverged, the first in epoch \d+.*seed 4"
+    ):
         train_ensemble(
-            FREE, rows.astype(np.float32), seeds=[3, 4], learning_rates=[1e-3, 1e15],
+            FREE, rows.astype(np.float32), seeds=[4, 3], learning_rates=[1e15, 1e14],
             leaks=1.0, training=training,
         )  # fmt: skip
+
+
+def test_each_member_says_why_it_stopped(rows):
+    training = Training(epochs=30, batch_rows=50, patience=3, min_improvement=1e-9, decay_epochs=5)
+    ensemble = train_ensemble(
+        ORTHOGONAL, rows, seeds=[0, 1], learning_rates=[1e-2, 0.0], training=training
+    )
+    assert ensemble.stopped_by == ("limit", "patience")
+    assert ensemble.select([1]).stopped_by == ("patience",)
+    assert not ensemble.diverged.any()
 
 
 @pytest.mark.parametrize(
