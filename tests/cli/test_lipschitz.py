@@ -15,6 +15,9 @@ import torch
 def double(z):
     return 2 * z
 
+def folded(z):
+    return z.abs()
+
 def warped(z):
     return torch.cat([z, z**2], dim=1)
 """
@@ -111,6 +114,39 @@ def test_limits_become_exit_codes(upto, files, arguments, code):
     if "--fail-above" in arguments and code:
         assert "the bi-Lipschitz constant is 2 " in result.stderr
         assert "above --fail-above 1.9" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("outputs.npy", "--fail-above", "1.9"), "is at least 2 at the worst, above"),
+        (
+            ("outputs.npy", "--fail-above", "2.1"),
+            "is only known to be at least 2 at the worst, which cannot be held against "
+            "--fail-above 2.1: give the decoder itself",
+        ),
+        (
+            ("--decoder", "written:warped", "--method", "lanczos", "--steps", "2",
+             "--fail-above", "1e9"),
+            "cannot be held against --fail-above 1e+09: give more --steps",
+        ),
+        (("--decoder", "written:folded", "--fail-above", "1.1"), "above --fail-above 1.1"),
+    ],
+)  # fmt: skip
+def test_a_limit_is_not_kept_by_a_bound_from_below(upto, files, arguments, words):
+    result = upto("lipschitz", "latents.npy", *arguments, *QUIET)
+    assert result.exit_code == 1, result.stderr
+    assert words in " ".join(result.stderr.split())
+
+
+def test_files_of_images_are_outputs_too(upto, files):
+    latents = np.load(files / "latents.npy")
+    np.save(files / "images.npy", np.stack([latents, latents], axis=1).reshape(120, 2, 2, 2))
+    result = upto("lipschitz", "latents.npy", "images.npy", "--format", "json", *QUIET)
+    assert result.exit_code == 0, result.stderr
+    found = Lipschitz.from_json(result.stdout)
+    assert (found.latents, found.n_outputs) == ("latents", 8)
+    assert found.spread("lipschitz").worst == pytest.approx(2**0.5)
 
 
 @pytest.mark.parametrize(

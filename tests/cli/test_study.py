@@ -1,9 +1,32 @@
+from functools import cache
+from pathlib import Path
+
+import msgspec
 import pytest
 
 from upto import StudyResult
-from upto.studies import STUDIES
+from upto.core import SilentProgress
+from upto.studies import STUDIES, Work, misspecified_regression
+from upto.studies.running import study_plan
 
 TINY = ("--size", "tiny", "--no-progress")
+REAL = misspecified_regression.run
+
+
+@cache
+def found(settings, seed):
+    work = Work(
+        seed=seed, device="cpu", folder=Path(), resume=False, data=None, progress=SilentProgress()
+    )
+    return REAL(msgspec.convert(dict(settings), misspecified_regression.Settings), work)
+
+
+@pytest.fixture(autouse=True)
+def once(monkeypatch):
+    """Let the study compute once for all tests of this file."""
+    plan = study_plan("misspecified-regression", size="tiny")
+    key = tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in plan.settings.items())
+    monkeypatch.setattr(misspecified_regression, "run", lambda settings, work: found(key, 0))
 
 
 def test_every_study_is_listed_with_its_claim(upto):
@@ -61,8 +84,6 @@ def test_a_claim_that_fails_fails_with_strict_only(upto, tmp_path, monkeypatch):
 
 
 def test_an_interrupt_says_how_to_go_on(upto, tmp_path, monkeypatch):
-    from upto.studies import misspecified_regression
-
     def interrupted(settings, work):
         if kept:
             (work.folder / "half").write_text("done")
@@ -80,8 +101,7 @@ def test_an_interrupt_says_how_to_go_on(upto, tmp_path, monkeypatch):
     again = upto("study", "run", "misspecified-regression", *TINY)
     assert again.exit_code == 3
     assert "--restart" in again.stderr
-    monkeypatch.undo()
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(misspecified_regression, "run", REAL)
     assert upto("study", "run", "misspecified-regression", *TINY, "--resume").exit_code == 0
 
 
@@ -101,6 +121,7 @@ def test_a_device_or_folder_that_cannot_be_is_refused(upto):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
-def test_every_study_runs_in_its_smallest_size_and_its_claims_hold(upto, name):
+def test_every_study_runs_in_its_smallest_size_and_its_claims_hold(upto, name, monkeypatch):
+    monkeypatch.setattr(misspecified_regression, "run", REAL)
     result = upto("study", "run", name, *TINY, "--strict")
     assert result.exit_code == 0, result.stderr

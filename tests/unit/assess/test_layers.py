@@ -204,6 +204,7 @@ def test_limits_and_p_values_of_a_result_agree():
     assert 0 < sum(agreed) < len(agreed)
 
 
+@pytest.mark.slow
 def test_noise_has_a_counterpart_in_one_of_twenty_trials_at_most():
     trials, hits = 120, 0
     for trial in range(trials):
