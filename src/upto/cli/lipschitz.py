@@ -11,7 +11,12 @@ from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
 from upto.cli.output import complete_file, output_options, refuse_nan, report_option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from upto.cli.output import Output
+    from upto.core import Lipschitz
+
+Where = Literal["worst", "q95", "median", "mean"]
 
 
 @click.command("lipschitz", epilog=EPILOG)
@@ -56,7 +61,7 @@ if TYPE_CHECKING:
     "--fail-above",
     type=click.FloatRange(1),
     callback=refuse_nan,
-    help="Exit with 1 if the bi-Lipschitz constant is above this.",
+    help="Exit with 1 if the bi-Lipschitz constant is above this, or not known to be below.",
 )
 @click.option(
     "--at",
@@ -78,14 +83,15 @@ def command(
     decoder: str | None,
     ids: str | None,
     fail_above: float | None,
-    where: Literal["worst", "q95", "median", "mean"],
+    where: Where,
     strict: bool,
     report: Path | None,
     **options: Any,
 ) -> None:
     """Measure how far a decoder is from an isometry, where it is worst, and what theory promises.
 
-    LATENTS and OUTPUTS are files of embeddings, or a FILE::KEY that picks an array in one. With a
+    LATENTS and OUTPUTS are files of embeddings, or a FILE::KEY that picks an array in one; those of
+    NumPy may have more axes, as images have. With a
     decoder, the extreme singular values of its Jacobian at many latents give its bi-Lipschitz
     constant, 1 for an isometry; with OUTPUTS alone, ratios of distances bound it from below. A
     decoder is code: name only what you trust. Pickles are never loaded.
@@ -101,10 +107,9 @@ def command(
     files = tuple(each for each in (latents, outputs, decoder) if each is not None)
     output.check(page=report, inputs=tuple(each for each in files if _is_file(each)))
     from upto.assess import lipschitz
-    from upto.load import read_runs
 
     result = lipschitz(
-        *read_runs([each for each in (latents, outputs) if each is not None], ids=ids),
+        *_read([each for each in (latents, outputs) if each is not None], ids),
         decoder=decoder,
         seed=output.seed,
         engine=output.engine,
@@ -112,17 +117,48 @@ def command(
         **options,
     )
     output.publish(result, report)
-    found = result.spread("lipschitz").at(where)
-    if fail_above is not None and found > fail_above:
-        words = {"worst": "at the worst point", "q95": "at 5 % of the points"}
-        at = words.get(where, f"at the {where}" if where == "median" else "on average")
-        stop(
-            Exit.LIMIT,
-            f"the bi-Lipschitz constant is {found:.4g} {at}, above --fail-above {fail_above:g}.",
-        )
+    if fail_above is not None:
+        _judge(result, where, fail_above)
     warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
     if strict and warnings:
         stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")
+
+
+def _read(files: list[str], ids: str | None) -> Sequence[Any]:
+    """Read embeddings, and arrays of more axes as they are."""
+    from upto.load import read_runs
+    from upto.load.shaped import shaped_array
+
+    shaped = [None if ids else shaped_array(each) for each in files]
+    if all(each is None for each in shaped):
+        return read_runs(files, ids=ids)
+    return [
+        read_runs([file], ids=ids)[0] if array is None else array
+        for file, array in zip(files, shaped, strict=True)
+    ]
+
+
+def _judge(result: Lipschitz, where: Where, limit: float) -> None:
+    """Hold the constant against a limit: one known from below only cannot be shown to keep it."""
+    found = result.spread("lipschitz").at(where)
+    if where == "worst" and result.secants is not None:
+        pairs = result.secants.lipschitz
+        found = max(found, float("inf") if pairs is None else pairs)
+    words = {"worst": "at the worst", "q95": "at 5 % of the points", "mean": "on average"}
+    at = words.get(where, f"at the {where}")
+    if found > limit:
+        least = "" if result.is_exact else "at least "
+        stop(
+            Exit.LIMIT,
+            f"the bi-Lipschitz constant is {least}{found:.4g} {at}, above --fail-above {limit:g}.",
+        )
+    if not result.is_exact:
+        remedy = "more --steps" if result.decoder else "the decoder itself, with --decoder"
+        stop(
+            Exit.LIMIT,
+            f"the bi-Lipschitz constant is only known to be at least {found:.4g} {at}, which "
+            f"cannot be held against --fail-above {limit:g}: give {remedy}.",
+        )
 
 
 def _is_file(given: str) -> bool:

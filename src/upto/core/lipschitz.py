@@ -118,6 +118,8 @@ class Lipschitz(Result):
     certified
         What holds at every point because of the weights, where the decoder is a chain of linear
         layers and leaky rectifiers.
+    promises
+        What Theorem 1 makes of the constants; empty where they are only bounds from below.
     """
 
     kind: ClassVar[str] = "lipschitz"
@@ -158,6 +160,14 @@ class Lipschitz(Result):
         raise KeyError(message)
 
     @property
+    def is_exact(self) -> bool:
+        """Whether the constant is known at every point; else it is only known to be at least this.
+
+        Ratios of distances bound it from below, and so do extremes that Lanczos did not settle.
+        """
+        return self.method != "neighbours" and all(point.settled for point in self.points)
+
+    @property
     def missed_by_directions(self) -> float | None:
         """Mean share of Λ - 1 that random directions do not see; None without them."""
         shares = [
@@ -172,13 +182,14 @@ class Lipschitz(Result):
     def tables(self) -> tuple[Table, ...]:
         """Return the constants, what else is known of the map, and what theory promises."""
         promised = (*self.promises, *((self.certified,) if self.certified else ()))
-        return (
-            self._constants(),
-            self._facts(),
-            promise_table(promised),
-            constants_table(self.promises[0]),
-            conditions_table(promised),
-        )
+        tables = [self._constants(), self._facts()]
+        if promised:
+            tables.append(promise_table(promised))
+        if self.promises:
+            tables.append(constants_table(self.promises[0]))
+        if promised:
+            tables.append(conditions_table(promised))
+        return tuple(tables)
 
     def data_table(self) -> Table:
         """Return one row for every point."""
@@ -317,6 +328,7 @@ class Lipschitz(Result):
                     y=self.coordinates,
                 ),
             ),
+            y_zero=True,
             caption="A coordinate near zero is ignored by the decoder: nothing can identify it.",
         )
 

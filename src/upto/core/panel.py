@@ -20,7 +20,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One plot: marks over two named axes."""
+    """One plot: marks over two named axes; `y_zero` lets the second start at zero."""
 
     title: str
     x: str
@@ -28,4 +28,5 @@ class Panel:
     marks: tuple[Marks, ...]
     x_log: bool = False
     y_log: bool = False
+    y_zero: bool = False
     caption: str = ""

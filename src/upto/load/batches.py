@@ -32,13 +32,18 @@ class ModuleCall:
         return model(**(named or inputs))
 
 
-def import_torch() -> Any:
-    """Import torch, or say which extra brings it."""
+def import_torch(purpose: str = "recording layers") -> Any:
+    """Import torch, or say which extra brings it.
+
+    Parameters
+    ----------
+    purpose
+        What needs it, in words.
+    """
     try:
         import torch
     except ImportError:
-        what = "recording layers"
-        raise MissingExtraError(what, package="torch", extra="torch") from None
+        raise MissingExtraError(purpose, package="torch", extra="torch") from None
     return torch
 
 

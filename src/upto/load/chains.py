@@ -18,15 +18,18 @@ _SAME = ("Identity", "Dropout", "Flatten", "Unflatten")
 def layer_chain(module: Any) -> tuple[tuple[Float, float], ...] | None:
     """Return the weights of each linear layer and the leak after it, or None for other networks.
 
-    The leak is 1 where no activation follows, 0 for a plain rectifier.
+    The leak is 1 where no activation follows, 0 for a plain rectifier. A network with hooks, or
+    with a forward of its own in place of its class's, is none: they may do anything.
 
     Parameters
     ----------
     module
-        A torch module in evaluation mode.
+        A torch module in evaluation mode; it is run, so give a copy.
     """
-    torch = import_torch()
+    torch = import_torch("certificates of networks")
     try:
+        if _is_changed(torch, module):
+            return None
         graph = torch.fx.symbolic_trace(module)
     except Exception:  # noqa: BLE001 - what cannot be traced, for whatever reason, is no chain
         return None
@@ -46,6 +49,9 @@ def _follow(torch: Any, graph: Any, node: Any, layers: list[tuple[Float, float]]
     if node.op == "call_module":
         layer = graph.get_submodule(node.target)
         if isinstance(layer, torch.nn.Linear):
+            # Elsewhere the layer is applied to each part of a sample.
+            if layers and len(layers[-1][0]) != layer.in_features:
+                return False
             layers.append((np.asarray(layer.weight.detach().cpu(), dtype=np.float64), 1.0))
             return True
         leak = _leak(torch, layer)
@@ -65,6 +71,17 @@ def _follow(torch: Any, graph: Any, node: Any, layers: list[tuple[Float, float]]
     weights, already = layers[-1]
     layers[-1] = weights, already * leak
     return True
+
+
+def _is_changed(torch: Any, module: Any) -> bool:
+    """Tell whether anything but the layers' own code runs when a module is called."""
+    every = torch.nn.modules.module
+    if every._global_forward_hooks or every._global_forward_pre_hooks:
+        return True
+    return any(
+        each._forward_hooks or each._forward_pre_hooks or "forward" in vars(each)
+        for each in module.modules()
+    )
 
 
 def _leak(torch: Any, layer: Any) -> float | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -57,6 +58,10 @@ class Decoder(Protocol):
     @property
     def chain(self) -> tuple[tuple[Float, float], ...] | None:
         """Each linear layer's weights, and the leak of the activation after it."""
+        ...
+
+    def evaluate(self, points: Float) -> Any | None:
+        """Return the outputs at points alone; None where the decoder only knows derivatives."""
         ...
 
     def linearise(self, points: Float) -> Linearisation:
@@ -119,20 +124,28 @@ class DerivativeDecoder:
         self.name = name
         self._given, self._shape = given, shape
 
+    def evaluate(self, points: Float) -> Any | None:
+        """Ask the object for its outputs."""
+        if not callable(self._given):
+            return None
+        found = self._asked(self._given, "outputs", self._shaped(points))
+        return self._flat(found, len(points), "outputs")
+
     def linearise(self, points: Float) -> Linearisation:
         """Ask the object for its outputs, and pass on its derivatives."""
         given, shaped, outputs = self._given, self._shaped(points), None
         shape: tuple[int, ...] = (len(points), -1)
         if callable(given):
-            found = np.asarray(given(shaped))
+            found = np.asarray(self._asked(given, "outputs", shaped))
             outputs, shape = self._flat(found, len(points), "outputs"), found.shape
 
-        def push(directions: Float) -> Float:
-            pushed = given.jvp(shaped, self._shaped(directions))
+        def push(directions: Float) -> Any:
+            pushed = self._asked(given.jvp, "jvp", shaped, self._shaped(directions))
             return self._flat(pushed, len(points), "jvp")
 
-        def pull(cotangents: Float) -> Float:
-            return self._flat(given.vjp(shaped, cotangents.reshape(shape)), len(points), "vjp")
+        def pull(cotangents: Float) -> Any:
+            pulled = self._asked(given.vjp, "vjp", shaped, cotangents.reshape(shape))
+            return self._flat(pulled, len(points), "vjp")
 
         return Linearisation(
             points=points,
@@ -141,14 +154,32 @@ class DerivativeDecoder:
             pull=pull if hasattr(given, "vjp") else None,
         )
 
+    def _asked(self, function: Callable[..., Any], what: str, *arguments: Float) -> Any:
+        try:
+            return function(*arguments)
+        except Exception as error:
+            message = (
+                f"{self.name} fails when asked for its {what} at latents of shape "
+                f"{arguments[0].shape} ({said(error)}): check its code and the latents."
+            )
+            raise InputError(message) from error
+
     def _shaped(self, rows: Float) -> Float:
         return rows if self._shape is None else rows.reshape(len(rows), *self._shape)
 
-    def _flat(self, found: Any, n_points: int, what: str) -> Float:
+    def _flat(self, found: Any, n_points: int, what: str) -> NDArray[Any]:
+        """Return rows of numbers as precise as those found: half precision is read as single."""
         array = np.asarray(found)
         refuse_type(self.name, what, str(array.dtype), is_real=array.dtype.kind == "f")
         refuse_rows(self.name, what, array.shape, n_points)
-        return np.asarray(array.reshape(n_points, -1), dtype=np.float64)
+        kind = np.float64 if array.dtype.itemsize >= 8 else np.float32
+        return array.reshape(n_points, -1).astype(kind, copy=False)
+
+
+def said(error: BaseException | None) -> str:
+    """Return the first line of an error, or its kind where it says nothing."""
+    (line, *_) = str(error).strip().splitlines() or [type(error).__name__]
+    return line.rstrip(".")
 
 
 def refuse_type(name: str, what: str, dtype: str, *, is_real: bool) -> None:
@@ -190,26 +221,44 @@ def _named(text: str) -> tuple[Any, str]:
             "check the path."
         )
         raise InputError(message)
-    return _made(_attribute(_module(module), attribute, text), text), attribute
+    with importing_from_here(text):
+        return _made(_attribute(_module(module), attribute, text), text), attribute
+
+
+@contextmanager
+def importing_from_here(given: Any) -> Iterator[None]:
+    """Let a decoder that is named be imported from the current folder, and all it imports later.
+
+    A command does not look for modules where it is called, but its user does.
+
+    Parameters
+    ----------
+    given
+        As `find_decoder` takes it. An object or a file needs nothing from here: modules that lie
+        beside a file from elsewhere must not be imported in place of others.
+    """
+    here = str(Path.cwd())
+    is_name = isinstance(given, str) and not Path(given).expanduser().is_file()
+    added = is_name and here not in sys.path
+    if added:
+        sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        if added and here in sys.path:
+            sys.path.remove(here)
 
 
 def _module(name: str) -> Any:
-    here = str(Path.cwd())
-    # A command does not look for modules where it is called, but its user does.
-    added = here not in sys.path
-    if added:
-        sys.path.insert(0, here)
     try:
         return import_module(name)
     except Exception as error:
         kind = type(error).__name__
         message = (
-            f"the module {name} cannot be imported ({kind}: {error}): check its name and code."
+            f"the module {name} cannot be imported ({kind}: {said(error)}): check its name and "
+            "code."
         )
         raise InputError(message) from error
-    finally:
-        if added:
-            sys.path.remove(here)
 
 
 def _attribute(module: Any, dotted: str, text: str) -> Any:
@@ -237,7 +286,12 @@ def _made(found: Any, text: str) -> Any:
         return found
     if any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters):
         return found
-    made = found()
+    try:
+        made = found()
+    except Exception as error:
+        kind = type(error).__name__
+        message = f"{text} fails when called ({kind}: {said(error)}): check its code."
+        raise InputError(message) from error
     if made is None:
         message = f"{text} returned nothing: return the decoder, or name one."
         raise InputError(message)

@@ -28,15 +28,13 @@ _SPEC = re.compile(r'[\w\s.,:/"\\\[\]{}-]*')
 _CONTAINERS = frozenset(
     {None, "builtins.tuple", "builtins.list", "builtins.dict", "collections.OrderedDict"}
 )
-_FUNCTIONS = frozenset(
-    """
-    Symbol Integer Float Rational Half One Zero NegativeOne Add Mul Pow Max Min Mod PythonMod
-    FloorDiv CeilDiv CleanDiv IntTrueDiv FloatTrueDiv FloatPow PowByNatural ModularIndexing LShift
-    RShift Where Identity CeilToInt FloorToInt TruncToInt TruncToFloat RoundToInt RoundDecimal
-    ToFloat IsNonOverlappingAndDenseIndicator Abs ceiling floor Eq Ne Le Ge Lt Gt Equality
-    Unequality LessThan GreaterThan StrictLessThan StrictGreaterThan And Or Not Piecewise
-    ExprCondPair Tuple
-    """.split()
+_FUNCTIONS = re.compile(
+    r"Symbol|Integer|Float|Rational|Half|One|Zero|NegativeOne|Add|Mul|Pow|Max|Min|Mod"
+    r"|PythonMod|FloorDiv|CeilDiv|CleanDiv|IntTrueDiv|FloatTrueDiv|FloatPow|PowByNatural"
+    r"|ModularIndexing|LShift|RShift|Where|Identity|CeilToInt|FloorToInt|TruncToInt"
+    r"|TruncToFloat|RoundToInt|RoundDecimal|ToFloat|IsNonOverlappingAndDenseIndicator|Abs"
+    r"|ceiling|floor|Eq|Ne|Le|Ge|Lt|Gt|Equality|Unequality|LessThan|GreaterThan"
+    r"|StrictLessThan|StrictGreaterThan|And|Or|Not|Piecewise|ExprCondPair|Tuple"
 )
 _NODES = (
     ast.Expression,
@@ -88,9 +86,9 @@ def is_size(text: str) -> bool:
 
 def _is_allowed(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS
+        return isinstance(node.func, ast.Name) and _is_function(node.func.id)
     if isinstance(node, ast.Name):
-        return node.id in _FUNCTIONS or re.fullmatch(r"[a-z]+\d+|int_oo|oo", node.id) is not None
+        return _is_function(node.id) or re.fullmatch(r"[a-z]+\d+|int_oo|oo", node.id) is not None
     if isinstance(node, ast.Constant):
         if isinstance(node.value, str):
             # Sympy evaluates some of its texts too.
@@ -99,13 +97,16 @@ def _is_allowed(node: ast.AST) -> bool:
     return isinstance(node, _NODES)
 
 
+def _is_function(name: str) -> bool:
+    return _FUNCTIONS.fullmatch(name) is not None
+
+
 def _is_harmless(found: Any, key: str = "") -> bool:
     """Judge one entry of a program by the name it has there."""
     if key in _FREE:
         return True
     if isinstance(found, dict):
-        is_step = "target" in found and "inputs" in found
-        if is_step and not _OPERATORS.fullmatch(str(found["target"])):
+        if "target" in found and not _OPERATORS.fullmatch(str(found["target"])):
             return False
         return all(
             (_NAME.fullmatch(name) or is_size(name)) and _is_harmless(each, name)

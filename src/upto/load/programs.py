@@ -12,6 +12,7 @@ import io
 import json
 import logging
 import warnings
+import zipfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ def load_program(path: Path) -> Any:
     InputError
         If the file holds something else, or something that would have to be unpickled.
     """
-    torch = import_torch()
+    torch = import_torch("decoders in files")
     if path.suffix.lower() == ".safetensors":
         message = (
             f"{path} holds weights only, not what is done with them: name a function that builds "
@@ -69,6 +70,11 @@ def _module(program: Any) -> Any:
 
 
 def _refuse_objects(torch: Any, path: Path, archive: Any, entries: set[str]) -> None:
+    with zipfile.ZipFile(path) as whole:
+        # Where the program itself cannot be read, torch unpickles one of an older format.
+        is_older = any("/" not in entry for entry in whole.namelist())
+    if is_older or "models/model.json" not in entries:
+        raise InputError(_unknown(path))
     if any(entry.startswith("data/aotinductor/") for entry in entries):
         message = (
             f"{path} holds compiled code, which upto never runs: save the exported program with "

@@ -6,6 +6,7 @@ is an isometry. It is infinite where two points fall together.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.measure.distances import squared_distances
+from upto.measure.jacobians import power_of_two, row_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,6 +136,7 @@ def secant_range(latents: Float, outputs: Float) -> SecantRange:
     latents, outputs
         The same samples, one row for each.
     """
+    (latents, before_scale), (outputs, after_scale) = _sized(latents), _sized(outputs)
     high, low = (0.0, (0, 0)), (np.inf, (0, 0))
     n_pairs = n_equal = n_clashes = 0
     for start, rows in _blocks(len(latents)):
@@ -152,8 +155,8 @@ def secant_range(latents: Float, outputs: Float) -> SecantRange:
     if not n_pairs:
         low = high
     return SecantRange(
-        largest=high[0],
-        smallest=low[0],
+        largest=_times(high[0], after_scale, before_scale),
+        smallest=_times(low[0], after_scale, before_scale),
         largest_pair=high[1],
         smallest_pair=low[1],
         n_pairs=n_pairs,
@@ -178,6 +181,8 @@ def nearest_rows(points: Float, pool: Float, count: int) -> NDArray[np.intp]:
         Positions in the pool, a row for each point; -1 where there is none.
     """
     count = min(count, len(pool))
+    pool, scale = _sized(pool)
+    points = points / scale
     found = np.full((len(points), count), -1, dtype=np.intp)
     width = max(1, _BLOCK // len(pool))
     for start in range(0, len(points), width):
@@ -202,11 +207,25 @@ def neighbour_ratios(points: Float, values: Float, pool: Float, outputs: Float) 
     pool, outputs
         Their neighbours: latents (n×k×d) and outputs (n×k×m).
     """
-    before = np.linalg.norm(pool - points[:, None, :], axis=2)
-    after = np.linalg.norm(outputs - values[:, None, :], axis=2)
+    before = row_lengths(pool - points[:, None, :])
+    after = row_lengths(outputs - values[:, None, :])
     ratios: Float = np.full(after.shape, np.nan)
     np.divide(after, before, out=ratios, where=before > 0.0)
     return ratios
+
+
+def _sized(rows: Float) -> tuple[Float, float]:
+    """Return rows whose squares stay in the range of numbers, and what they were divided by."""
+    scale = float(power_of_two(np.abs(rows).max(initial=0.0)))
+    return rows / scale, scale
+
+
+def _times(ratio: float, above: float, below: float) -> float:
+    """Return a ratio in the units it had, or the largest number there is."""
+    if not ratio:
+        return 0.0
+    power = math.log2(ratio) + math.log2(above) - math.log2(below)
+    return ratio * (above / below) if abs(power) < 1000 else 2.0 ** min(max(power, -1022), 1023)
 
 
 def _inverse(numbers: Float) -> Float:

@@ -30,6 +30,8 @@ TOLERANCE = 1e-7
 _CONDITION = 1e-6
 """Smallest over largest squared singular value from which the Gram matrix gives nine digits."""
 _CHECK_EVERY = 8
+_NOTHING = 1e-307
+"""Length that cannot be divided by."""
 
 
 class Linear(Protocol):
@@ -119,7 +121,7 @@ def dense_extremes(jacobians: Any) -> Extremes:
         values[good] = np.sqrt(squares[clear])
     if not good.all():
         rest = jacobians[_index(xp, jacobians, ~good), ...]
-        columns[~good] = _lengths(host_array(rest).astype(np.float64))
+        columns[~good] = row_lengths(rest)
         values[~good, : min(n_latents, n_outputs)] = _careful_values(xp, rest)
     return Extremes(
         largest=values[:, 0],
@@ -130,13 +132,31 @@ def dense_extremes(jacobians: Any) -> Extremes:
     )
 
 
-def _lengths(rows: Float) -> Float:
-    """Return the lengths of rows whose squares may leave the range of numbers."""
-    size = np.abs(rows).max(axis=-1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        scaled = np.divide(rows, size, out=np.zeros_like(rows), where=size > 0.0)
-    lengths: Float = size[..., 0] * np.sqrt((scaled**2).sum(axis=-1))
+def row_lengths(rows: Any) -> Float:
+    """Return the lengths along the last axis, though squares may leave the range of numbers.
+
+    Parameters
+    ----------
+    rows
+        An array of any library.
+    """
+    xp = array_api_compat.array_namespace(rows)
+    scale = power_of_two(host_array(xp.max(xp.abs(rows), axis=-1)).astype(np.float64))
+    device = array_api_compat.device(rows)
+    scaled = rows / xp.asarray(scale[..., None], dtype=rows.dtype, device=device)
+    squares = host_array(xp.sum(scaled * scaled, axis=-1)).astype(np.float64)
+    with np.errstate(over="ignore"):
+        lengths: Float = scale * np.sqrt(squares)
     return lengths
+
+
+def power_of_two(sizes: Any) -> Float:
+    """Return the largest powers of two up to given sizes, 1 for zero: dividing by them is exact."""
+    sizes = np.asarray(sizes, dtype=np.float64)
+    usable = np.isfinite(sizes) & (sizes > 0.0)
+    _, exponents = np.frexp(np.where(usable, sizes, 1.0))
+    scale: Float = np.where(usable, np.ldexp(1.0, exponents - 1), 1.0)
+    return scale
 
 
 def _careful_values(xp: Any, jacobians: Any) -> Float:
@@ -267,8 +287,8 @@ class _Basis:
         for _ in range(2 if self.count else 0):
             shares = kept @ vectors[..., None]
             vectors = vectors - (self.xp.matrix_transpose(kept) @ shares)[..., 0]
-        lengths = host_array(self.xp.linalg.vector_norm(vectors, axis=1)).astype(np.float64)
-        lengths[lengths <= self.tiny * scale] = 0.0
+        lengths = row_lengths(vectors)
+        lengths[lengths <= np.maximum(self.tiny * scale, _NOTHING)] = 0.0
         inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths != 0.0)
         return vectors * self._array(inverse[:, None]), lengths
 

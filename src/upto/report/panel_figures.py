@@ -50,6 +50,8 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         axes.set_xscale("log")
     if panel.y_log:
         axes.set_yscale("log")
+    elif panel.y_zero:
+        axes.set_ylim(bottom=0.0)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#e1e4e8", linewidth=0.7)
     axes.set_axisbelow(True)

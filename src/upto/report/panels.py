@@ -54,10 +54,8 @@ def panels_data(views: Iterable[PanelView]) -> list[dict[str, object]]:
 
 def _view(panel: Panel) -> PanelView:
     across = _scale((x for marks in panel.marks for x in marks.x), logarithmic=panel.x_log)
-    up = _scale(
-        (y for marks in panel.marks for y in (*marks.y, *marks.low, *marks.high)),
-        logarithmic=panel.y_log,
-    )
+    heights = [y for marks in panel.marks for y in (*marks.y, *marks.low, *marks.high)]
+    up = _scale([0.0, *heights] if panel.y_zero else heights, logarithmic=panel.y_log)
     drawn = [piece for n, marks in enumerate(panel.marks) for piece in _marks(marks, n, across, up)]
     places = sorted(_tips(panel, across))
     written = zip(

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _EDGE = 2.0
+_FEWEST = 3
+"""Numbers that an axis names at least."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +72,22 @@ def log_scale(values: Iterable[float], *, span: float = 1e6) -> Scale:
         return linear_scale(())
     low = max(min(positive), max(positive) / span) / 1.25
     high = max(positive) * 1.1
+    return Scale(low=low, high=high, ticks=_log_ticks(low, high), logarithmic=True)
+
+
+def _log_ticks(low: float, high: float) -> tuple[float, ...]:
+    """Return at least three round numbers, the roundest that are enough."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    marks = (1,) if high / low > 500 else (1, 2, 5)
-    ticks = [mark * 10.0**decade for decade in decades for mark in marks]
-    inside = tuple(tick for tick in ticks if low <= tick <= high)
-    return Scale(low=low, high=high, ticks=inside or (low, high), logarithmic=True)
+    for marks in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
+        if marks == (1,) and high / low <= 500:
+            continue
+        ticks = [mark * 10.0**decade for decade in decades for mark in marks]
+        inside = tuple(tick for tick in ticks if low <= tick <= high)
+        if len(inside) >= _FEWEST:
+            return inside
+    step = _step((high - low) / 5)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return tuple(i * step for i in range(first, last + 1))
 
 
 def tick_text(value: float) -> str:
@@ -85,7 +98,10 @@ def tick_text(value: float) -> str:
 def tick_texts(ticks: Sequence[float], *, logarithmic: bool = False) -> list[str]:
     """Write the numbers of one axis alike, with as many digits as tell them apart."""
     if logarithmic and min(ticks) < 1e-4:
-        return [f"{tick:.0e}".replace("e-0", "e-").replace("e+00", "") for tick in ticks]
+        # Ticks of a short axis differ in later digits only.
+        digits = next(d for d in range(17) if len({f"{t:.{d}e}" for t in ticks}) == len(ticks))
+        texts = [f"{tick:.{digits}e}" for tick in ticks]
+        return [text.replace("e-0", "e-").replace("e+00", "") for text in texts]
     if logarithmic or len(ticks) < 2:
         return [f"{tick:.4g}" for tick in ticks]
     step = min(b - a for a, b in itertools.pairwise(ticks))

@@ -75,9 +75,7 @@ def test_decoders_of_another_scale_promise_up_to_that_scale():
     assert rescaled.promise.constant("s") == pytest.approx(3.0)
     assert float(rescaled.promise) == pytest.approx(0.0, abs=1e-5)
     assert rescaled.measured == pytest.approx(0.0, abs=1e-6)
-    assert (
-        "the largest at 500 points and not proved elsewhere" in found["Theorem 1"].promise.condition
-    )
+    assert "the largest at 500 points and over their pairs" in found["Theorem 1"].promise.condition
 
 
 def test_theorem_two_is_kept_and_uses_the_measured_curvature():

@@ -12,6 +12,7 @@ from torch import nn
 
 import upto
 from upto import InputError
+from upto.core import MissingExtraError
 from upto.load.chains import layer_chain
 from upto.load.decoders import find_decoder
 from upto.load.exported import is_size
@@ -69,9 +70,117 @@ def test_a_module_its_files_and_a_function_of_it_agree(latents, tmp_path):
         lambda z: double(z),
         lambda z: (double(z), "something else"),
     ):
-        np.testing.assert_allclose(
-            constants(upto.lipschitz(latents, decoder=form)), expected, rtol=1e-6
-        )
+        found = upto.lipschitz(latents, decoder=form)
+        np.testing.assert_allclose(constants(found), expected, rtol=1e-9)
+        assert "UP056" not in codes(found)
+
+
+def codes(found):
+    return [finding.code for finding in found.findings]
+
+
+class Autoencoder(nn.Module):
+    """One whose decoder is a method."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers, self.norm = smooth_decoder(), nn.BatchNorm1d(12)
+
+    def decode(self, z):
+        return self.norm(self.layers(z))
+
+
+def test_a_method_of_a_module_is_copied_with_it(latents):
+    model = Autoencoder().eval()
+    found = upto.lipschitz(latents, decoder=model.decode)
+    assert found.decoder == "decode"
+    assert "UP056" not in codes(found)
+    double = Autoencoder().eval().double()
+    expected = upto.lipschitz(latents, decoder=lambda z: double.decode(z))
+    np.testing.assert_allclose(constants(found), constants(expected), rtol=1e-9)
+    assert {each.dtype for each in model.parameters()} == {torch.float32}
+
+
+def test_a_method_of_a_module_in_train_mode_is_refused_before_it_is_run(latents):
+    model = Autoencoder()
+    with pytest.raises(InputError, match=r"1 BatchNorm1d\): call its eval\(\) first"):
+        upto.lipschitz(latents, decoder=model.decode)
+    assert model.norm.num_batches_tracked == 0
+    assert not model.norm.running_mean.any()
+
+
+class Keeping(nn.Module):
+    """It counts its calls and keeps what it computed."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.calls, self.kept = nn.Linear(5, 9), 0, {}
+
+    def forward(self, z):
+        self.calls += 1
+        self.kept["hidden"] = self.layer(z)
+        return self.kept["hidden"]
+
+
+def test_a_module_that_keeps_tensors_is_copied_and_not_called(latents):
+    decoder = Keeping().eval()
+    decoder(torch.zeros(1, 5))
+    kept = decoder.kept["hidden"]
+    found = upto.lipschitz(latents, decoder=decoder)
+    assert "UP056" not in codes(found)
+    assert decoder.calls == 1
+    assert decoder.kept["hidden"] is kept
+    assert found.certified is not None
+
+
+def test_a_decoder_that_draws_numbers_takes_none_of_ours(latents):
+    torch.manual_seed(3)
+    state = torch.get_rng_state()
+    with pytest.raises(InputError, match="other outputs for the same latents each time"):
+        upto.lipschitz(latents, decoder=lambda z: nn.functional.dropout(z))
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+class Several(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.layer, self.kind = nn.Linear(5, 9), kind
+
+    def forward(self, z):
+        y = self.layer(z)
+        return {"dict": {"scale": y.exp(), "mean": y}, "tuple": (y, [y.exp()])}[self.kind]
+
+
+@pytest.mark.parametrize(("kind", "words"), [("dict", "scale, mean"), ("tuple", "0, 1.0")])
+def test_a_decoder_with_several_outputs_is_refused_with_their_names(latents, kind, words):
+    with pytest.raises(InputError, match=rf"Several returns 2 tensors \({words}\): wrap it in a"):
+        upto.lipschitz(latents, decoder=Several(kind).eval())
+
+
+class SinglePushes:
+    """It computes in single precision, and two of its directions are one."""
+
+    matrix = np.random.default_rng(0).normal(size=(5, 400)).astype(np.float32)
+    matrix[4] = (matrix[0] + matrix[1]) / 3
+
+    def jvp(self, points, directions):
+        return directions.astype(np.float32) @ self.matrix
+
+
+def test_single_precision_cannot_tell_a_lost_direction_from_zero(latents):
+    found = upto.lipschitz(latents, decoder=SinglePushes())
+    assert "UP056" in codes(found)
+    assert "cannot be told from zero in single precision, at 30 of 30 points" in found.verdict
+    assert "injective" not in found.verdict
+    assert "UP050" not in codes(found)
+    assert "at 30 of 30 points some stretch cannot be told from zero" in str(found.findings)
+
+
+def test_many_outputs_do_not_hide_a_direction_in_single_precision(latents):
+    """An image has thousands of outputs: rounding grows with their root, not with their number."""
+    matrix = torch.linalg.qr(torch.randn(12288, 5))[0].T * torch.logspace(0, -3, 5)[:, None]
+    found = upto.lipschitz(latents, decoder=lambda z: z.float() @ matrix)
+    assert found.spread("lipschitz").worst == pytest.approx(1e3, rel=1e-3)
 
 
 @pytest.mark.parametrize("method", ["dense", "lanczos"])
@@ -100,22 +209,44 @@ def project(tmp_path, monkeypatch):
         "def make():\n    return Double()\n"
         "def double(z):\n    return 2 * z\n"
         "def nothing():\n    pass\n"
+        "def fails():\n    raise OSError('weights.pt is missing')\n"
+        "def breaks(z):\n    raise OSError('a disk is gone')\n"
+        "def late():\n    from my_helper import double\n    return double\n"
+        "def later(z):\n    from my_helper import double\n    return double(z)\n"
         "number = 3\n"
     )
+    (tmp_path / "my_helper.py").write_text("def double(z):\n    return 2 * z\n")
     (tmp_path / "broken_decoders.py").write_text("1 / 0\n")
     monkeypatch.chdir(tmp_path)
     before = list(sys.path)
     yield tmp_path
     assert sys.path == before
-    for name in ("my_decoders", "broken_decoders"):
+    for name in ("my_decoders", "my_helper", "broken_decoders"):
         sys.modules.pop(name, None)
 
 
-@pytest.mark.parametrize("name", ["instance", "make", "double"])
+@pytest.mark.parametrize("name", ["instance", "make", "double", "late", "later"])
 def test_a_name_stands_for_a_module_a_maker_or_a_function(project, latents, name):
     found = upto.lipschitz(latents, decoder=f"my_decoders:{name}")
     assert found.decoder == name
     assert found.spread("lipschitz").worst == pytest.approx(2.0)
+
+
+def test_only_a_name_is_looked_for_in_the_current_folder(project, latents):
+    seen = []
+
+    def decoder(z):
+        seen.append(str(project) in sys.path)
+        return z
+
+    upto.lipschitz(latents, decoder=decoder)
+    assert not any(seen)
+
+
+def test_without_torch_it_is_said_what_needs_it(latents, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match="decoders that are torch modules or functions"):
+        upto.lipschitz(latents, decoder=abs)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +255,8 @@ def test_a_name_stands_for_a_module_a_maker_or_a_function(project, latents, name
         ("my_decoders:mak", "my_decoders has no 'mak'; did you mean 'make'?"),
         ("my_decoders:zzzzzz", "has no 'zzzzzz'; check the name after the colon"),
         ("my_decoders:nothing", "my_decoders:nothing returned nothing"),
+        ("my_decoders:fails", "fails when called (OSError: weights.pt is missing): check"),
+        ("my_decoders:breaks", "breaks cannot take a batch of latents of shape (5,) (a disk is"),
         ("my_decoders:number", "int is not a decoder"),
         ("my_decoders:Double", "the class Double is not a decoder"),
         ("no_such_module:x", "the module no_such_module cannot be imported (ModuleNotFoundError"),
@@ -237,6 +370,27 @@ def test_a_program_that_does_more_than_compute_is_never_loaded(
     bad = rewritten(good, "models/model.json", change, "bad.pt2")
     with pytest.raises(InputError, match="more than computations on tensors"):
         find_decoder(bad)
+    assert not (tmp_path / "harmed").exists()
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_program_of_an_older_format_inside_is_never_loaded(
+    latents, tmp_path, monkeypatch, is_kept
+):
+    """Torch falls back on one, and unpickles its weights."""
+    monkeypatch.chdir(tmp_path)
+    good = exported(smooth_decoder(), latents, "good.pt2")
+    torch.save(Harmful(), "harmful.pt")
+    with zipfile.ZipFile(good) as archive, zipfile.ZipFile("bad.pt2", "w") as bad:
+        for name in archive.namelist():
+            if is_kept or not name.endswith("models/model.json"):
+                bad.writestr(name, archive.read(name))
+        bad.writestr("version", "8.15")
+        bad.writestr("serialized_exported_program.json", b"{}")
+        for part in ("state_dict", "constants", "example_inputs"):
+            bad.write("harmful.pt", f"serialized_{part}.pt")
+    with pytest.raises(InputError, match="neither TorchScript nor an exported program"):
+        find_decoder("bad.pt2")
     assert not (tmp_path / "harmed").exists()
 
 
@@ -429,6 +583,43 @@ def test_a_branch_is_no_chain():
     assert layer_chain(Residual()) is None
     assert layer_chain(Skipping()) is None
     assert layer_chain(Branching()) is None
+
+
+def hooked(register, hook):
+    decoder = orthogonal_decoder(0.5, (4, 6, 8))
+    getattr(decoder[0], register)(hook)
+    return decoder
+
+
+def patched():
+    decoder = orthogonal_decoder(0.5, (4, 6, 8))
+    decoder[1].forward = lambda z: 0.01 * z
+    return decoder
+
+
+@pytest.mark.parametrize(
+    "decoder",
+    [
+        hooked("register_forward_hook", lambda module, inputs, output: 0.01 * output),
+        hooked("register_forward_pre_hook", lambda module, inputs: (0.01 * inputs[0],)),
+        patched(),
+        nn.Sequential(nn.Linear(4, 6), nn.Unflatten(1, (2, 3)), nn.Linear(3, 5), nn.Flatten()),
+        nn.Sequential(nn.Unflatten(1, (2, 2)), nn.Linear(2, 3), nn.Flatten(), nn.Linear(6, 7)),
+    ],
+    ids=["a hook", "a hook before", "another forward", "layers on parts", "parts first"],
+)
+def test_a_network_that_is_more_than_its_layers_has_no_certificate(rng, decoder):
+    found = upto.lipschitz(rng.normal(size=(20, 4)), decoder=decoder.eval())
+    assert found.certified is None
+
+
+def test_a_certificate_that_is_exceeded_is_not_given(rng, monkeypatch):
+    narrow = ((np.linalg.qr(rng.normal(size=(12, 5)))[0], 1.0),)
+    monkeypatch.setattr("upto.load.torch_decoders.layer_chain", lambda module: narrow)
+    points = rng.normal(size=(9, 5))
+    assert upto.lipschitz(points, decoder=nn.Linear(5, 12).eval()).certified is None
+    monkeypatch.setattr("upto.load.torch_decoders.layer_chain", lambda module: 1 / 0)
+    assert upto.lipschitz(points, decoder=nn.Linear(5, 12).eval()).certified is None
 
 
 def test_what_the_weights_certify_is_never_exceeded(rng):

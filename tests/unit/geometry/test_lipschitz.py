@@ -10,6 +10,7 @@ from torch import nn
 
 import upto
 from upto import InputError, Lipschitz
+from upto.report.panels import panel_views
 
 
 @pytest.fixture
@@ -133,6 +134,9 @@ def test_lanczos_with_few_steps_bounds_the_constant_from_below_and_says_so(rng):
     assert "UP052" in codes(few)
     assert "UP052" not in codes(exact)
     assert "at least a factor" in few.verdict
+    assert (few.is_exact, exact.is_exact) == (False, True)
+    assert few.promises == ()
+    assert "promise" not in " ".join(table.title for table in few.tables())
     assert (few.share_near, few.coordinates, few.worst.direction) == (None, (), ())
 
 
@@ -223,6 +227,49 @@ def test_near_neighbours_approach_the_local_constant(rng):
     assert (numbers(found) <= values[0] * (1 + 1e-9)).all()
 
 
+def test_neighbours_of_a_grid_do_not_make_it_an_isometry():
+    """Nearest rows lie along one axis only; the map stretches the other."""
+    across, up = np.meshgrid(np.arange(60.0), 100.0 * np.arange(20))
+    points = np.c_[across.ravel(), up.ravel()]
+    found = upto.lipschitz(points, points * [1.0, 3.0])
+    assert found.spread("lipschitz").worst == pytest.approx(1.0)
+    assert not found.is_exact
+    assert found.promises == ()
+    assert "UP012" not in codes(found)
+    assert "isometry" not in found.verdict
+    assert "by at least a factor of 3 at the worst" in found.verdict
+    same = upto.lipschitz(points, points)
+    assert "changes none of the lengths looked at" in same.verdict
+    assert Lipschitz.from_json(same.to_json()) == same
+    assert str(same)
+
+
+def test_pairs_count_in_what_is_promised(rng):
+    """A half circle is an isometry near every point, and its ends are far nearer than that."""
+    angles = rng.uniform(0, 3, size=(200, 1))
+    found = upto.lipschitz(angles, decoder=lambda z: torch.cat([torch.cos(z), torch.sin(z)], dim=1))
+    assert found.spread("lipschitz").worst == pytest.approx(1.0)
+    pairs = found.secants.lipschitz
+    assert pairs > 1.4
+    assert "is an isometry" not in found.verdict
+    assert f"distances between them by up to {pairs:.3g}" in found.verdict
+    worst, _, median, _, rescaled, _ = found.promises
+    assert f"Λ = {pairs:.4g}" in worst.condition
+    assert "Λ = 1)" in median.condition
+    assert float(worst) > float(median)
+    assert f"Λ = {math.sqrt(found.secants.largest / found.secants.smallest):.4g}" in (
+        rescaled.condition
+    )
+
+
+def test_the_promise_after_a_scale_is_up_to_that_scale_too(latents):
+    found = upto.lipschitz(latents, decoder=linear(2.0 * np.eye(5)))
+    for promise in found.promises:
+        is_rescaled = promise.statement.endswith("rescaled")
+        assert ("rigid motion and one scale" in promise.claim) is is_rescaled
+        assert "igid motion" in promise.claim
+
+
 def test_rows_are_matched_by_ids(rng, latents):
     order = rng.permutation(150)
     first = upto.Embeddings(rows=latents, name="z", ids=np.arange(150))
@@ -289,6 +336,14 @@ def test_the_result_survives_json_and_renders(latents):
             assert np.isfinite([*marks.x, *marks.y]).all()
 
 
+def test_the_plot_of_coordinates_starts_at_zero(latents):
+    """Else coordinates that are all used alike would seem to be ignored."""
+    found = upto.lipschitz(latents, decoder=linear(np.diag([0.9, 1.0, 1.0, 1.0, 1.1])))
+    *_, view = panel_views(found.panels())
+    assert view.title == "How far each latent coordinate moves the outputs"
+    assert ">0<" in str(view.plot.planes[0].numbers)
+
+
 ROWS = {
     "half precision": lambda z: z.astype(np.float16),
     "whole numbers": lambda z: np.rint(10 * z).astype(int),
@@ -315,6 +370,58 @@ def test_latents_of_any_kind_are_measured(latents, change):
     np.testing.assert_allclose(
         numbers(upto.lipschitz(given, 2 * np.asarray(given))), 2.0, rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-200, 1e-150, 1e150, 1e200, 1e300])
+def test_outputs_of_any_size_are_measured(latents, factor):
+    matrix = np.diag([2.0, 1, 1, 1, 1])
+    expected = max(2.0 * factor, 1.0 / factor)
+    for method in ("dense", "lanczos"):
+        found = upto.lipschitz(latents, decoder=lambda z: linear(matrix)(z) * factor, method=method)
+        np.testing.assert_allclose(numbers(found), expected, rtol=1e-9)
+        assert found.scaled == pytest.approx(math.sqrt(2))
+        assert found.spread("lipschitz").mean.value == pytest.approx(expected)
+        assert Lipschitz.from_json(found.to_json()) == found
+    usual, scaled = upto.lipschitz(latents, latents), upto.lipschitz(latents, factor * latents)
+    np.testing.assert_allclose(numbers(scaled, "largest"), factor * numbers(usual, "largest"))
+    assert scaled.secants.smallest == pytest.approx(factor * usual.secants.smallest)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_latents_whose_squares_leave_the_range_of_numbers_are_refused(latents, factor):
+    for given in ({"decoder": linear(np.eye(5))}, {"outputs": latents}):
+        with pytest.raises(InputError, match=r"the range of numbers\. Give the latents in"):
+            upto.lipschitz(factor * latents, **given)
+
+
+def test_chance_is_noticed_wherever_it_is(latents):
+    """Only far latents are noisy, and not those that are looked at first."""
+    first = [point.row for point in upto.lipschitz(latents, decoder=linear(np.eye(5))).points][:8]
+    limit = float(np.abs(latents[first]).max())
+
+    def decoder(z):
+        far = (z.abs().amax(dim=1, keepdim=True) > limit).to(z.dtype)
+        return z + far * torch.randn_like(z)
+
+    assert (np.abs(latents) > limit).any()
+    with pytest.raises(InputError, match="gives other outputs for the same latents each time"):
+        upto.lipschitz(latents, decoder=decoder)
+
+
+def test_files_of_arrays_with_more_axes_are_read_as_they_are(rng, latents, tmp_path):
+    images = rng.normal(size=(40, 2, 3, 3))
+    torch.manual_seed(0)
+    decoder = nn.Conv2d(2, 3, 3, padding=1).eval()
+    np.save(tmp_path / "images.npy", images)
+    np.savez(tmp_path / "images.npz", first=images, second=images[:, 0])
+    np.savez(tmp_path / "one.npz", images)
+    expected = numbers(upto.lipschitz(images, decoder=decoder))
+    for name in ("images.npy", "images.npz::first", "one.npz"):
+        found = upto.lipschitz(f"{tmp_path}/{name}", decoder=decoder)
+        np.testing.assert_allclose(numbers(found), expected)
+    np.save(tmp_path / "z.npy", images.reshape(40, 18))
+    found = upto.lipschitz(tmp_path / "z.npy", tmp_path / "images.npy")
+    np.testing.assert_allclose(numbers(found), 1.0)
 
 
 class Straight(torch.autograd.Function):
@@ -364,6 +471,7 @@ BAD = {
         lambda z: z @ torch.ones(7, 2, dtype=z.dtype),
         r"cannot take a batch of latents of shape \(5,\)",
     ),
+    "no weights": (nn.Linear(5, 6, device="meta"), "Linear has no weights, only their shapes"),
     "rows": (lambda z: z[:-1], "have the shape"),
     "NumPy": (lambda z: np.zeros((len(z), 2)), "returns ndarray, not a tensor"),
     "no decoder": (3, "int is not a decoder"),

@@ -1,6 +1,6 @@
 import pytest
 
-from upto.report.scales import linear_scale, log_scale, tick_text
+from upto.report.scales import linear_scale, log_scale, tick_text, tick_texts
 
 
 @pytest.mark.parametrize("high", [1e-9, 0.0031, 0.3, 1.0, 7.3, 4e6])
@@ -33,6 +33,21 @@ def test_a_logarithmic_axis_of_zeros_falls_back() -> None:
 def test_rounding_errors_do_not_squeeze_the_axis() -> None:
     scale = log_scale([1e-17, 0.2, 0.3])
     assert scale.position(0.3) - scale.position(0.2) > 2
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[1.0, 1.02], [2.0, 2.9], [3.1, 4.9], [1.0, 1000.0], [5.0, 5.0], [1.1e-5, 1.2e-5], [8.0, 700]],
+)
+def test_a_logarithmic_axis_names_at_least_three_numbers(values: list[float]) -> None:
+    scale = log_scale(values)
+    assert 3 <= len(scale.ticks) <= 12
+    assert all(scale.low * 0.999 <= tick <= scale.high * 1.001 for tick in scale.ticks)
+    texts = tick_texts(scale.ticks, logarithmic=True)
+    assert len(set(texts)) == len(texts)
+    assert all(
+        float(text) == pytest.approx(tick) for text, tick in zip(texts, scale.ticks, strict=True)
+    )
 
 
 def test_ticks_are_short() -> None:

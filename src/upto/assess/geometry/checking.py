@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from upto.core import InputError
 from upto.engines import host_array
+from upto.measure.jacobians import row_lengths
 
 if TYPE_CHECKING:
     from upto.load.decoders import Decoder, Linearisation
@@ -46,9 +47,9 @@ def check_decoder(decoder: Decoder, points: Float, rng: np.random.Generator) -> 
     linear = decoder.linearise(probed)
     if linear.outputs is None:
         return linear
-    outputs = _host(linear.outputs)
+    outputs = host_numbers(linear.outputs)
     refuse_not_finite(decoder.name, "outputs", outputs)
-    _refuse_chance(decoder, probed, outputs)
+    refuse_chance(decoder, probed, outputs)
     _refuse_mixing(decoder, probed, outputs)
     _refuse_wrong_derivatives(decoder, linear, probed, rng)
     return linear
@@ -65,7 +66,8 @@ def refuse_not_finite(name: str, what: str, values: Float) -> None:
         raise InputError(message)
 
 
-def _refuse_chance(decoder: Decoder, points: Float, outputs: Float) -> None:
+def refuse_chance(decoder: Decoder, points: Float, outputs: Float) -> None:
+    """Refuse a decoder that gives other outputs when it is asked again."""
     again = _outputs(decoder, points)
     if not _alike(outputs, again):
         gap = float(np.abs(outputs - again).max())
@@ -98,18 +100,20 @@ def _refuse_wrong_derivatives(
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     xp = array_api_compat.array_namespace(linear.points)
     device = array_api_compat.device(linear.points)
-    pushed = _host(linear.push(xp.asarray(directions, dtype=linear.points.dtype, device=device)))
+    pushed = host_numbers(
+        linear.push(xp.asarray(directions, dtype=linear.points.dtype, device=device))
+    )
     rounding = _rounding(linear.points, linear.outputs)
-    size = np.maximum(1.0, np.linalg.norm(points, axis=1, keepdims=True))
+    size = np.maximum(1.0, row_lengths(points)[:, None])
     gaps = []
     for power in _STEPS:
         step = rounding**power * size
         ahead = _outputs(decoder, points + step * directions)
         behind = _outputs(decoder, points - step * directions)
         difference = (ahead - behind) / (2.0 * step)
-        lengths = [np.linalg.norm(each, axis=1) for each in (pushed, difference)]
-        noise = 10.0 * rounding * np.linalg.norm(ahead, axis=1) / step[:, 0]
-        gap = np.maximum(0.0, np.linalg.norm(pushed - difference, axis=1) - noise)
+        lengths = [row_lengths(each) for each in (pushed, difference)]
+        noise = 10.0 * rounding * row_lengths(ahead) / step[:, 0]
+        gap = np.maximum(0.0, row_lengths(pushed - difference) - noise)
         gaps.append(gap / np.maximum(np.maximum(*lengths), np.finfo(np.float64).tiny))
     # A derivative is the limit of differences: it is wrong where no step comes near it.
     gap = np.min(gaps, axis=0)
@@ -132,7 +136,7 @@ def _alike(one: Float, other: Float) -> bool:
 
 
 def _outputs(decoder: Decoder, points: Float) -> Float:
-    return _host(decoder.linearise(points).outputs)
+    return host_numbers(decoder.evaluate(points))
 
 
 def _rounding(*arrays: Any) -> float:
@@ -141,5 +145,6 @@ def _rounding(*arrays: Any) -> float:
     )
 
 
-def _host(array: Any) -> Float:
+def host_numbers(array: Any) -> Float:
+    """Return an array of any library as NumPy's, in double precision."""
     return np.asarray(host_array(array), dtype=np.float64)

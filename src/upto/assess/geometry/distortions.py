@@ -83,30 +83,36 @@ def _measured(
 
 def _refuse_lower_bound(found: Lipschitz) -> None:
     """Refuse an L that is only known to be at least something: it promises nothing."""
-    open_points = sum(not point.settled for point in found.points)
+    if found.is_exact:
+        return
     if found.method == "neighbours":
         message = (
             f"L of {found.latents} was measured from outputs, which bounds it from below only, and "
             "theorems need it from above: measure the decoder itself, or give L as a number."
         )
         raise InputError(message)
-    if open_points:
-        message = (
-            f"L of {found.decoder} is known from below only at {open_points} of {found.n_points} "
-            "points: measure it with more steps, or give L as a number."
-        )
-        raise InputError(message)
+    unsettled = sum(not point.settled for point in found.points)
+    message = (
+        f"L of {found.decoder} is known from below only at {unsettled} of {found.n_points} points: "
+        "measure it with more steps, or give L as a number."
+    )
+    raise InputError(message)
 
 
 def _distortion(given: Any) -> Distortion:
     if isinstance(given, Lipschitz):
         _refuse_lower_bound(given)
-        constant = given.worst.lipschitz
+        smallest = min(point.smallest for point in given.points)
+        largest = max(point.largest for point in given.points)
+        if given.secants is not None:
+            smallest = min(smallest, given.secants.smallest)
+            largest = max(largest, given.secants.largest)
         return Distortion(
-            lipschitz=np.inf if constant is None else constant - 1.0,
-            smallest=min(point.smallest for point in given.points),
-            largest=max(point.largest for point in given.points),
-            known=f"the largest at {given.n_points:,} points and not proved elsewhere",
+            lipschitz=max(largest, 1.0 / smallest if smallest > 0.0 else np.inf) - 1.0,
+            smallest=smallest,
+            largest=largest,
+            known=f"the largest at {given.n_points:,} points and over their pairs, and not proved "
+            "elsewhere",
         )
     if isinstance(given, bool | str) or not isinstance(given, Real) or not float(given) >= 0.0:
         message = (

@@ -10,7 +10,12 @@ import array_api_compat
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.geometry.checking import check_decoder, refuse_not_finite
+from upto.assess.geometry.checking import (
+    check_decoder,
+    host_numbers,
+    refuse_chance,
+    refuse_not_finite,
+)
 from upto.core import random_stream
 from upto.core.lipschitz import Method
 from upto.engines import host_array
@@ -21,6 +26,7 @@ from upto.measure.jacobians import (
     form_jacobians,
     jacobian_method,
     lanczos_extremes,
+    row_lengths,
 )
 
 if TYPE_CHECKING:
@@ -30,6 +36,8 @@ if TYPE_CHECKING:
     from upto.load.decoders import Decoder, Linearisation
 
 Float = NDArray[np.float64]
+
+_ROUNDINGS = 4.0
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -68,7 +76,8 @@ def jacobian_stretches(
     """Look at the Jacobian of a decoder at every point."""
     tried = check_decoder(decoder, points, random_stream(seed, "differences"))
     n_points, n_latents = points.shape
-    n_outputs = int(tried.push(0.0 * tried.points).shape[1])
+    pushed = tried.push(0.0 * tried.points)
+    n_outputs, is_single = int(pushed.shape[1]), _is_single(tried.points, tried.outputs, pushed)
     can_pull = tried.pull is not None
     chosen = (
         jacobian_method(n_latents, n_outputs, can_pull=can_pull) if method == "auto" else method
@@ -91,25 +100,26 @@ def jacobian_stretches(
             else:
                 found = lanczos_extremes(linear, steps=steps, rng=started)
                 lengths = _lengths_by_products(linear, unit)
-            outputs = None if linear.outputs is None else host_array(linear.outputs)
+            outputs = None if linear.outputs is None else host_numbers(linear.outputs)
+            if outputs is not None:
+                refuse_not_finite(decoder.name, "outputs", outputs)
+                refuse_chance(decoder, points[start : start + block], outputs)
             parts.append((found, lengths, outputs))
             advance(len(linear.points))
-    is_single = _is_single(tried)
     largest, smallest, settled = (
         np.concatenate([getattr(found, name) for found, _, _ in parts])
         for name in ("largest", "smallest", "settled")
     )
     outputs = _joined([part[2] for part in parts], axis=0)
-    if outputs is not None:
-        refuse_not_finite(decoder.name, "outputs", outputs)
     refuse_not_finite(decoder.name, "derivatives", np.stack([largest, smallest], axis=1))
     lengths = _joined([part[1] for part in parts], axis=1)
     if lengths is not None:
         # A direction that goes beyond what was found for the extremes is a better bound on them.
         largest = np.maximum(largest, lengths.max(axis=0))
         smallest = np.minimum(smallest, lengths.min(axis=0))
+    # Rounding of each entry of a Jacobian moves its singular values by about this share at most.
     rounding = float(np.finfo(np.float32 if is_single else np.float64).eps)
-    is_null = smallest <= rounding * max(n_latents, n_outputs) * largest
+    is_null = smallest <= _ROUNDINGS * rounding * np.sqrt(max(n_latents, n_outputs)) * largest
     smallest = np.where(is_null | (n_outputs < n_latents), 0.0, smallest)
 
     def direction_at(place: int, *, shrinks: bool) -> tuple[float, ...]:
@@ -149,9 +159,7 @@ def _unit_vectors(rng: np.random.Generator, n_points: int, count: int, width: in
 def _lengths_of(jacobians: Any, unit: Float | None) -> Float | None:
     if unit is None:
         return None
-    xp = array_api_compat.array_namespace(jacobians)
-    pushed = _like(jacobians, unit) @ jacobians
-    return _host(xp.linalg.vector_norm(pushed, axis=2)).T
+    return row_lengths(_like(jacobians, unit) @ jacobians).T
 
 
 def _lengths_by_products(linear: Linearisation, unit: Float | None) -> Float | None:
@@ -159,9 +167,7 @@ def _lengths_by_products(linear: Linearisation, unit: Float | None) -> Float | N
         return None
     found = []
     for place in range(unit.shape[1]):
-        pushed = linear.push(_like(linear.points, unit[:, place, :]))
-        xp = array_api_compat.array_namespace(pushed)
-        found.append(_host(xp.linalg.vector_norm(pushed, axis=1)))
+        found.append(row_lengths(linear.push(_like(linear.points, unit[:, place, :]))))
     return np.stack(found)
 
 
@@ -170,9 +176,9 @@ def _like(array: Any, numbers: Float) -> Any:
     return xp.asarray(numbers, dtype=array.dtype, device=array_api_compat.device(array))
 
 
-def _is_single(linear: Linearisation) -> bool:
-    kinds = [linear.points] + ([] if linear.outputs is None else [linear.outputs])
-    return any(each.dtype != array_api_compat.array_namespace(each).float64 for each in kinds)
+def _is_single(*arrays: Any | None) -> bool:
+    found = [each for each in arrays if each is not None]
+    return any(each.dtype != array_api_compat.array_namespace(each).float64 for each in found)
 
 
 def _joined(parts: list[Any], *, axis: int) -> Float | None:
@@ -180,7 +186,3 @@ def _joined(parts: list[Any], *, axis: int) -> Float | None:
         return None
     joined: Float = np.concatenate(parts, axis=axis, dtype=np.float64)
     return joined
-
-
-def _host(array: Any) -> Float:
-    return np.asarray(host_array(array), dtype=np.float64)

@@ -12,47 +12,80 @@ from upto.core import Group
 from upto.theory import certify_network, rigid_mean_promise, rigid_promise
 
 if TYPE_CHECKING:
-    from upto.core import Promise, Spread
+    from upto.core import Promise
+    from upto.load.decoders import Decoder
 
 Float = NDArray[np.float64]
 
 _WIDEST = 4096
 """Outputs up to which an activation after the last layer is written as one more layer."""
+_ROUNDED = 1e-4
+"""Share by which a constant measured in single precision may exceed the true one."""
 
 
 def promised_errors(
-    spread: Spread, scaled: float, n_latents: int, diameter: float
+    *, worst: float, median: float, scaled: float, n_latents: int, diameter: float
 ) -> tuple[Promise, ...]:
     """Return what Theorem 1 promises two runs whose decoders are like this one.
 
-    The bounds hold if no point is worse than those looked at; the second ones would if all were
-    like the median point, and the last ones after the best scale of the outputs.
+    The bounds hold if no point and no pair is worse than those looked at; the second ones would if
+    all were like the median point, and the last ones after the best scale of the outputs.
+
+    Parameters
+    ----------
+    worst, median, scaled
+        The constant over points and pairs, at the median point, and over all after the best scale:
+        known from above, for a lower bound promises nothing.
+    n_latents, diameter
+        Of the latents.
     """
+    looked = "no latent is worse than the worst point and pair looked at"
     cases = (
-        (spread.at("worst"), "", "no latent is worse than the worst point looked at"),
-        (spread.at("median"), ", median point", "no latent is worse than the median point"),
-        (scaled, ", rescaled", "no latent is worse than the worst point after the best scale"),
+        (worst, "", looked),
+        (median, ", median point", "no latent is worse than the median point"),
+        (scaled, ", rescaled", f"{looked} after the best scale"),
     )
     found = []
     for constant, suffix, condition in cases:
         for bound in (rigid_promise, rigid_mean_promise):
             excess = max(0.0, constant - 1.0)
             promise = bound(excess, n_dimensions=n_latents, diameter=diameter)
+            is_rescaled = suffix == ", rescaled"
             found.append(
                 replace(
                     promise,
                     statement=promise.statement + suffix,
+                    claim=promise.claim.replace("rigid motion", "rigid motion and one scale")
+                    if is_rescaled
+                    else promise.claim,
                     condition=f"{condition} (Λ = {constant:.4g}), {promise.condition}",
-                    up_to=Group.SIMILARITY if suffix == ", rescaled" else promise.up_to,
+                    up_to=Group.SIMILARITY if is_rescaled else promise.up_to,
                 )
             )
     return tuple(found)
 
 
-def certified_bound(chain: tuple[tuple[Float, float], ...] | None) -> Promise | None:
-    """Return the constant that the weights of a chain of layers certify; None for others."""
-    if chain is None:
+def certified_bound(decoder: Decoder, measured: float) -> Promise | None:
+    """Return the constant that the weights of a decoder certify; None where there is none.
+
+    Parameters
+    ----------
+    decoder
+        One that is no chain of known layers has no certificate.
+    measured
+        The largest constant found: a certificate below it would be wrong, and is not given.
+    """
+    try:
+        chain = decoder.chain
+        found = None if chain is None else _certified(chain)
+    except Exception:  # noqa: BLE001 - a certificate is an extra: without it all else stands
         return None
+    if found is None or (found.value is not None and measured > found.value * (1.0 + _ROUNDED)):
+        return None
+    return found
+
+
+def _certified(chain: tuple[tuple[Float, float], ...]) -> Promise | None:
     weights, leaks = [weight for weight, _ in chain], [leak for _, leak in chain]
     if leaks[-1] != 1.0:
         n_outputs = weights[-1].shape[0]

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.comparing import as_embeddings
 from upto.assess.geometry import words
 from upto.assess.geometry.jacobian import Stretches, jacobian_stretches
 from upto.assess.geometry.neighbours import neighbour_stretches
 from upto.assess.geometry.promised import certified_bound, promised_errors
+from upto.assess.geometry.sampling import Sample, read_sample
 from upto.assess.intervals import mean_intervals
-from upto.assess.prepare import place_runs, survey_runs
-from upto.assess.split import Split, split_rows, take_rows
 from upto.core import (
-    Diameter,
-    Embeddings,
     Estimate,
-    Finding,
     InputError,
     Lipschitz,
     PointStretch,
+    Promise,
     Provenance,
     Secants,
     SilentProgress,
@@ -35,9 +31,7 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import choose_engine
-from upto.load import match_rows
-from upto.load.decoders import find_decoder
-from upto.measure import diameter
+from upto.load.decoders import find_decoder, importing_from_here
 from upto.measure.distortion import (
     best_scale,
     bi_lipschitz,
@@ -47,6 +41,7 @@ from upto.measure.distortion import (
     secant_range,
     share_within,
 )
+from upto.measure.jacobians import power_of_two, row_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +56,6 @@ Float = NDArray[np.float64]
 
 NEAR = 0.1
 """Singular values within this of 1 are counted as those of an isometry."""
-_DIAMETER_ROWS = 2048
 
 
 def lipschitz(
@@ -135,18 +129,19 @@ def lipschitz(
         message = f"there is no method {method!r}: choose auto, dense or lanczos."
         raise InputError(message)
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    sample = _read(engine, latents, outputs, n_points=n_points, seed=seed)
+    sample = read_sample(engine, latents, outputs, n_points=n_points, seed=seed)
     if decoder is not None:
-        found = find_decoder(decoder, sample.shape)
-        stretches = jacobian_stretches(
-            found,
-            sample.points,
-            directions=directions,
-            method=method,
-            steps=steps,
-            seed=seed,
-            progress=progress,
-        )
+        with importing_from_here(decoder):
+            found = find_decoder(decoder, sample.shape)
+            stretches = jacobian_stretches(
+                found,
+                sample.points,
+                directions=directions,
+                method=method,
+                steps=steps,
+                seed=seed,
+                progress=progress,
+            )
     else:
         found = None
         stretches = neighbour_stretches(
@@ -176,20 +171,6 @@ def lipschitz(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class _Sample:
-    """The runs, and the rows of them that are looked at."""
-
-    runs: tuple[Embeddings, ...]
-    split: Split
-    rows: NDArray[np.intp]
-    points: Float
-    shape: tuple[int, ...] | None
-    n_dead: int
-    extent: Diameter
-    findings: tuple[Finding, ...]
-
-
 def _check_options(**options: Any) -> None:
     lowest = {"n_points": 1, "directions": 0, "steps": 1, "seed": 0}
     for name, value in options.items():
@@ -198,49 +179,8 @@ def _check_options(**options: Any) -> None:
             raise InputError(message)
 
 
-def _read(
-    engine: Engine, latents: Run, outputs: Run | None, *, n_points: int, seed: int
-) -> _Sample:
-    flat, shape = _flattened(latents)
-    given = [flat] if outputs is None else [flat, _flattened(outputs)[0]]
-    found: Sequence[Finding] = ()
-    runs = as_embeddings(given, names=("latents", "outputs"))
-    if len(runs) != len(given):
-        message = f"there are {len(runs)} runs in place of {len(given)}: name one of the manifest."
-        raise InputError(message)
-    if outputs is not None:
-        runs, found = match_rows(runs)
-    placed = place_runs(engine, runs)
-    surveyed = survey_runs(engine, placed[:1], at_least=1, varying=False)[0]
-    survey_runs(engine, placed[1:], at_least=1, varying=False)
-    split = split_rows(engine, [placed[0].rows], 0.0, seed)
-    rows = split.order[~split.repeats[split.order]][:n_points]
-    sample = take_rows(engine, placed[0].rows, split.order[:_DIAMETER_ROWS])
-    return _Sample(
-        runs=placed,
-        split=split,
-        rows=rows,
-        points=take_rows(engine, placed[0].rows, rows),
-        shape=shape,
-        n_dead=int((surveyed.low == surveyed.high).sum()),
-        extent=diameter(engine, placed[0].rows, surveyed.mean, sample),
-        findings=tuple(found),
-    )
-
-
-def _flattened(run: Any) -> tuple[Any, tuple[int, ...] | None]:
-    """Return an array with one row for each sample, and the shape a sample had."""
-    if isinstance(run, Embeddings | str) or not hasattr(run, "ndim"):
-        return run, None
-    if hasattr(run, "detach"):
-        run = run.detach().cpu().numpy()
-    if run.ndim < 3:
-        return run, None
-    return np.asarray(run).reshape(len(run), -1), tuple(int(size) for size in run.shape[1:])
-
-
 def _result(
-    sample: _Sample,
+    sample: Sample,
     stretches: Stretches,
     decoder: Decoder | None,
     *,
@@ -260,7 +200,8 @@ def _result(
     spreads = tuple(
         _spread(name, values, sample.rows, provenance.seed) for name, values in constants.items()
     )
-    certified = None if decoder is None else certified_bound(decoder.chain)
+    secants = _secants(sample, stretches.outputs)
+    measured = float(np.max(constants["lipschitz"]))
     result = Lipschitz(
         decoder=None if decoder is None else decoder.name,
         latents=sample.runs[0].name,
@@ -282,21 +223,37 @@ def _result(
         share_near=share,
         coordinates=()
         if stretches.columns is None
-        else tuple(float(each) for each in np.sqrt(np.mean(stretches.columns**2, axis=0))),
-        secants=_secants(sample, stretches.outputs),
-        certified=certified,
-        promises=promised_errors(spreads[0], scaled, width, sample.extent.upper),
+        else tuple(float(e) for e in row_lengths(stretches.columns.T) / np.sqrt(len(largest))),
+        secants=secants,
+        certified=None if decoder is None else certified_bound(decoder, measured),
+        promises=(),
         verdict="",
         findings=(),
         provenance=provenance,
     )
+    if result.is_exact:
+        result = replace(result, promises=_promises(result, largest, smallest))
     remarks = words.findings(
         result, n_dead=sample.n_dead, is_single=stretches.is_single, n_clashes=stretches.n_clashes
     )
     return replace(
         result,
-        verdict=words.verdict(result),
+        verdict=words.verdict(result, is_single=stretches.is_single),
         findings=unique_findings([*sample.findings, *remarks]),
+    )
+
+
+def _promises(result: Lipschitz, largest: Float, smallest: Float) -> tuple[Promise, ...]:
+    """Apply Theorem 1, which is about all distances: pairs count beside points."""
+    if result.secants is not None:
+        largest = np.append(largest, result.secants.largest)
+        smallest = np.append(smallest, result.secants.smallest)
+    return promised_errors(
+        worst=float(bi_lipschitz(largest, smallest).max()),
+        median=result.spread("lipschitz").at("median"),
+        scaled=best_scale(largest, smallest)[1],
+        n_latents=result.n_latents,
+        diameter=result.diameter.upper,
     )
 
 
@@ -305,9 +262,11 @@ def _spread(name: str, values: Float, rows: NDArray[np.intp], seed: int) -> Spre
     median, high = np.quantile(values, [0.5, 0.95], method="higher")
     mean: Estimate | None = None
     if np.isfinite(values).all():
-        mean = mean_intervals(values[:, None], seed)[0]
-        if mean.low is not None:
-            mean = replace(mean, low=max(1.0, mean.low))
+        scale = float(power_of_two(values.max()))
+        mean = mean_intervals(values[:, None] / scale, seed)[0]
+        low, high_end = (None if e is None else e * scale for e in (mean.low, mean.high))
+        low = None if low is None else max(1.0, low)
+        mean = replace(mean, value=mean.value * scale, low=low, high=high_end)
     worst = int(np.argmax(values))
     return Spread(
         name=name,
@@ -339,17 +298,18 @@ def _points(
 
 def _worst(rows: NDArray[np.intp], stretches: Stretches, values: Float) -> WorstPoint:
     place = int(np.argmax(values))
-    shrinks = stretches.smallest[place] * stretches.largest[place] < 1.0
+    smallest, largest = float(stretches.smallest[place]), float(stretches.largest[place])
+    shrinks = smallest == 0.0 or 1.0 / smallest > largest
     return WorstPoint(
         row=int(rows[place]),
         lipschitz=finite_or_none(values[place]),
         side="shrink" if shrinks else "stretch",
-        factor=float(stretches.smallest[place] if shrinks else stretches.largest[place]),
-        direction=stretches.direction_at(place, shrinks=bool(shrinks)),
+        factor=smallest if shrinks else largest,
+        direction=stretches.direction_at(place, shrinks=shrinks),
     )
 
 
-def _secants(sample: _Sample, outputs: Float | None) -> Secants | None:
+def _secants(sample: Sample, outputs: Float | None) -> Secants | None:
     if outputs is None or len(outputs) < 2:
         return None
     found = secant_range(sample.points, outputs)

@@ -23,27 +23,30 @@ _HARDLY = 0.05
 """The same for one that the decoder hardly uses, as after a posterior collapse."""
 
 
-def verdict(result: Lipschitz) -> str:
+def verdict(result: Lipschitz, *, is_single: bool) -> str:
     """Say in one sentence how far the decoder is from an isometry."""
-    spread = result.spread("lipschitz")
     subject = result.decoder or f"the map from {result.latents} to {result.outputs}"
     count = sum(point.lipschitz is None for point in result.points)
     where = f"{result.n_points} points" if result.n_points > 1 else "1 point"
     if count:
-        return (
-            f"{subject} loses some direction of the latents altogether at {count} of {where}: it "
-            "is not injective there, and no theorem promises anything."
-        )
+        return _losing(result, subject, f"{count} of {where}", is_single=is_single)
+    spread, pairs = result.spread("lipschitz"), result.secants
     worst, median = spread.at("worst"), spread.at("median")
-    if worst <= 1.0 + _EXACT:
+    far = 1.0 if pairs is None else math.inf if pairs.lipschitz is None else pairs.lipschitz
+    if not result.is_exact:
+        return _bounded(subject, worst, median, far, where)
+    if max(worst, far) <= 1.0 + _EXACT:
         return f"{subject} is an isometry at all {where}: it changes no length at all."
-    least = "at least " if not _is_exact(result) else ""
     text = (
-        f"{subject} changes lengths by {least}a factor of {worst:.3g} at the worst of {where} and "
+        f"{subject} changes lengths by a factor of {worst:.3g} at the worst of {where} and "
         f"{median:.3g} at the median"
     )
     if result.scaled is not None and result.scaled < 0.9 * worst:
         text += f" ({result.scaled:.3g} at the worst after one scale of {result.scale:.3g})"
+    if math.isinf(far):
+        text += ", and some pairs of them fall together"
+    elif far > max(1.0 + _EXACT, 1.01 * worst):
+        text += f", and distances between them by up to {far:.3g}"
     extent = result.diameter.upper or 1.0
     for promise, kind in zip(result.promises, ("worst", "root mean square"), strict=False):
         if not promise.is_vacuous:
@@ -54,13 +57,42 @@ def verdict(result: Lipschitz) -> str:
     return text + "; that is too much for Theorem 1 to promise anything."
 
 
+def _losing(result: Lipschitz, subject: str, where: str, *, is_single: bool) -> str:
+    if _is_rounding(result, is_single=is_single):
+        return (
+            f"{subject} has directions of the latents whose effect cannot be told from zero in "
+            f"single precision, at {where}: no theorem promises anything."
+        )
+    return (
+        f"{subject} loses some direction of the latents altogether at {where}: it is not injective "
+        "there, and no theorem promises anything."
+    )
+
+
+def _bounded(subject: str, worst: float, median: float, far: float, where: str) -> str:
+    """Say what is known from below only."""
+    if math.isinf(far):
+        return f"{subject} takes different latents to equal outputs: no theorem promises anything."
+    if max(worst, far) <= 1.0 + _EXACT:
+        return (
+            f"{subject} changes none of the lengths looked at from {where}; others may change, so "
+            "no theorem promises anything."
+        )
+    text = (
+        f"{subject} changes lengths by at least a factor of {max(worst, far):.3g} at the worst of "
+        f"{where} and {median:.3g} at the median"
+    )
+    return text + "; how much more is not known, so no theorem promises anything."
+
+
 def findings(
     result: Lipschitz, *, n_dead: int, is_single: bool, n_clashes: int
 ) -> Iterator[Finding]:
     """Remark on what a reader should not miss."""
     lost = sum(point.lipschitz is None for point in result.points)
     n_points, spread = result.n_points, result.spread("lipschitz")
-    if lost:
+    is_told = not _is_rounding(result, is_single=is_single)
+    if lost and is_told:
         yield Finding(code="UP050", message=_lost(result, lost))
     median, worst = spread.at("median"), spread.at("worst")
     if median > FAR and not lost:
@@ -90,7 +122,10 @@ def findings(
         message = f"{n_clashes} rows have the latents of another and different outputs."
         yield Finding(code="UP055", message=message)
     if is_single:
-        message = f"{result.decoder} computes in single precision."
+        message = f"{result.decoder} computes in single precision"
+        if lost and not is_told:
+            message += f", and at {lost} of {n_points} points some stretch cannot be told from zero"
+        message += "."
         yield Finding(code="UP056", message=message)
     vacuous = [each for each in result.promises if each.is_vacuous]
     if vacuous:
@@ -111,8 +146,9 @@ def findings(
         yield Finding(code="UP024", message=message)
 
 
-def _is_exact(result: Lipschitz) -> bool:
-    return result.method != "neighbours" and all(point.settled for point in result.points)
+def _is_rounding(result: Lipschitz, *, is_single: bool) -> bool:
+    """Tell whether a direction that seems lost may only be below the rounding of the decoder."""
+    return is_single and result.n_outputs >= result.n_latents
 
 
 def _lost(result: Lipschitz, count: int) -> str:

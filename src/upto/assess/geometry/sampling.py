@@ -1,0 +1,110 @@
+"""The latents at which a decoder is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.assess.comparing import as_embeddings
+from upto.assess.prepare import LARGEST, SMALLEST, place_runs, survey_runs
+from upto.assess.split import Split, split_rows, take_rows
+from upto.core import Diameter, Embeddings, Finding, InputError
+from upto.load import match_rows
+from upto.load.shaped import shaped_array
+from upto.measure import diameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.assess.comparing import Run
+    from upto.engines.base import Engine
+    from upto.engines.passes import Survey
+
+Float = NDArray[np.float64]
+
+_DIAMETER_ROWS = 2048
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Sample:
+    """The runs, and the rows of them that are looked at."""
+
+    runs: tuple[Embeddings, ...]
+    split: Split
+    rows: NDArray[np.intp]
+    points: Float
+    shape: tuple[int, ...] | None
+    n_dead: int
+    extent: Diameter
+    findings: tuple[Finding, ...]
+
+
+def read_sample(
+    engine: Engine, latents: Run, outputs: Run | None, *, n_points: int, seed: int
+) -> Sample:
+    """Read latents, and outputs where there are any, and choose rows by their content.
+
+    Parameters
+    ----------
+    engine
+        Where the passes over the rows are made.
+    latents, outputs
+        As `upto.lipschitz` takes them.
+    n_points, seed
+        How many rows are chosen, and by which keys.
+    """
+    flat, shape = _flattened(latents)
+    given = [flat] if outputs is None else [flat, _flattened(outputs)[0]]
+    found: Sequence[Finding] = ()
+    runs = as_embeddings(given, names=("latents", "outputs"))
+    if len(runs) != len(given):
+        message = f"there are {len(runs)} runs in place of {len(given)}: name one of the manifest."
+        raise InputError(message)
+    if outputs is not None:
+        runs, found = match_rows(runs)
+    placed = place_runs(engine, runs)
+    surveyed = survey_runs(engine, placed[:1], at_least=1, varying=False)[0]
+    survey_runs(engine, placed[1:], at_least=1, varying=False)
+    _refuse_extremes(runs[0].name, surveyed)
+    split = split_rows(engine, [placed[0].rows], 0.0, seed)
+    rows = split.order[~split.repeats[split.order]][:n_points]
+    sample = take_rows(engine, placed[0].rows, split.order[:_DIAMETER_ROWS])
+    return Sample(
+        runs=placed,
+        split=split,
+        rows=rows,
+        points=take_rows(engine, placed[0].rows, rows),
+        shape=shape,
+        n_dead=int((surveyed.low == surveyed.high).sum()),
+        extent=diameter(engine, placed[0].rows, surveyed.mean, sample),
+        findings=tuple(found),
+    )
+
+
+def _refuse_extremes(name: str, survey: Survey) -> None:
+    """Refuse latents whose squared distances leave the range of numbers."""
+    size = max(float(np.abs(survey.low).max()), float(np.abs(survey.high).max()))
+    spread = float((survey.high - survey.low).max())
+    if size > LARGEST or 0.0 < spread < SMALLEST:
+        message = (
+            f"the values of {name} reach {size:.3g} and differ by at most {spread:.3g}: squares of "
+            "such distances leave the range of numbers. Give the latents in another unit."
+        )
+        raise InputError(message)
+
+
+def _flattened(run: Any) -> tuple[Any, tuple[int, ...] | None]:
+    """Return an array with one row for each sample, and the shape a sample had."""
+    if isinstance(run, str | Path):
+        run = given if (given := shaped_array(run)) is not None else run
+    if isinstance(run, Embeddings | str) or not hasattr(run, "ndim"):
+        return run, None
+    if hasattr(run, "detach"):
+        run = run.detach().cpu().numpy()
+    if run.ndim < 3:
+        return run, None
+    return np.asarray(run).reshape(len(run), -1), tuple(int(size) for size in run.shape[1:])
