@@ -58,8 +58,8 @@ rows[0] += 1000
 result = upto.inspect_run(rows, ica=False)
 """,
     "UP012": """\
-latents = np.random.default_rng(0).normal(size=(300, 4))
-result = upto.lipschitz(latents, 3 * latents)
+rows = np.random.default_rng(0).uniform(size=(300, 2))
+result = upto.compare(rows, rows[:, ::-1], lipschitz=1.0, refits=0)
 """,
     "UP013": """\
 rows = np.random.default_rng(0).laplace(size=(300, 3))
