@@ -20,6 +20,7 @@ BENCHMARKS = {
     "p09": "p09_measures",
     "p10": "p10_null",
     "p11": "p11_restarts",
+    "p12": "p12_infomec",
     "p16": "p16_lipschitz",
     "p15": "p15_ensembles",
     "p17": "p17_startup",

@@ -34,7 +34,7 @@ nitpick_ignore_regex = [
     # Short names that only type checkers import; the pages describe them in words.
     (r"py:class", r"Run|Engine|Progress|Arrays|Statistic|Combine|AffineMap|Float"),
     (r"py:class", r"Transform|Solver|Whiten|Method|Shrinkage"),
-    (r"py:class", r"Measure|LayersOfRun|ConsensusUpTo|Pool|Stretch|Contrast"),
+    (r"py:class", r"Measure|LayersOfRun|ConsensusUpTo|Pool|Stretch|Contrast|Estimator|Sap|Irs"),
     (r"py:class", r"upto\.core\.(similarity|layers|consensus)\.\w+"),
     (r"py:class", r"upto\.theory\.hierarchy\.Guarantee"),
     (r"py:exc", r"MissingExtraError"),

@@ -1,7 +1,8 @@
-"""Data with known truth: sources, mixings of prescribed constants, sprites."""
+"""Data with known truth: sources, mixings of prescribed constants, sprites, rendered scenes."""
 
 from upto.simulate.clusters import Clusters, draw_clusters
 from upto.simulate.drawing import MIXINGS, draw_mixing
+from upto.simulate.grids import FactorGrid
 from upto.simulate.mixings import (
     LeakyMixing,
     LinearMixing,
@@ -12,6 +13,14 @@ from upto.simulate.mixings import (
     rigid_mixing,
 )
 from upto.simulate.regressions import CURVES, Curve, Regression, draw_regression, fit_linear
+from upto.simulate.scenes import OBJECTS, render_room, render_studio, room_grid, studio_grid
+from upto.simulate.shapes import (
+    DSPRITES_OUTLINES,
+    SHAPES,
+    Outlines,
+    dsprites_grid,
+    render_dsprites,
+)
 from upto.simulate.sources import (
     SOURCES,
     Source,
@@ -39,13 +48,18 @@ from upto.simulate.warps import ball_inversion, radial_warp, shear_wave, spiral,
 
 __all__ = [
     "CURVES",
+    "DSPRITES_OUTLINES",
     "MIXINGS",
+    "OBJECTS",
+    "SHAPES",
     "SOURCES",
     "Clusters",
     "Curve",
+    "FactorGrid",
     "LeakyMixing",
     "LinearMixing",
     "Mixing",
+    "Outlines",
     "Regression",
     "Source",
     "Sources",
@@ -59,6 +73,7 @@ __all__ = [
     "draw_regression",
     "draw_sources",
     "draw_sprites",
+    "dsprites_grid",
     "fit_linear",
     "flat_coordinates",
     "generalised_normal",
@@ -70,12 +85,17 @@ __all__ = [
     "linear_mixing",
     "pixel_metric",
     "radial_warp",
+    "render_dsprites",
+    "render_room",
     "render_sprites",
+    "render_studio",
     "rigid_mixing",
+    "room_grid",
     "shear_wave",
     "smoothing_constant",
     "sparse",
     "spiral",
     "student_t",
+    "studio_grid",
     "twist",
 ]

@@ -1,0 +1,242 @@
+"""How much of each factor a linear predictor finds in all codes: the explicitness of InfoMEC."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import random_stream
+from upto.measure.factors.fitting import fitted_logistic, quietly
+from upto.measure.factors.labelled import (
+    Factor,
+    as_codes,
+    as_factors,
+    averaged,
+    constant_codes,
+    scaled,
+)
+from upto.measure.factors.mutual_information import entropy
+from upto.measure.factors.shared_information import DEVIATIONS, OUTERMOST, Float, Whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from upto.measure.factors.score import FactorScore
+
+MOST_CLASSES = 1_000
+"""A factor of more is not predicted: too few rows would stand behind each weight."""
+STEPS, GRADIENT = 100, 1e-4
+"""Of the search for the regression: scikit-learn's own, which the authors leave as they are."""
+
+
+def explicitness(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    continuous: bool | Sequence[bool] = False,
+    discrete_codes: bool = False,
+    adjusted: bool = False,
+    seed: int = 0,
+) -> FactorScore:
+    """Return which part of what is unknown of a factor a linear predictor of the codes tells.
+
+    Parameters
+    ----------
+    codes, factors
+        A row for each sample; a label that is None or NaN is missing.
+    continuous
+        Which factors are numbers on a line.
+    discrete_codes
+        Whether codes are whole numbers without an order.
+    adjusted
+        Whether to count only what is beyond chance, as `predictive_shares` says; otherwise it is
+        InfoE as its authors compute it.
+    seed
+        Of the permutation behind chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> labels = np.arange(60) % 3
+    >>> codes = np.column_stack([np.cos(2 * labels), np.sin(2 * labels)])
+    >>> round(explicitness(codes, labels[:, None]).value, 2)
+    1.0
+    """
+    read = as_codes(codes, discrete_codes=discrete_codes)
+    skipped = [factor.fault for factor in as_factors(factors, read, continuous=continuous)]
+    parts, faults = predictive_shares(
+        codes,
+        factors,
+        skipped=skipped,
+        discrete_codes=discrete_codes,
+        continuous=continuous,
+        adjusted=adjusted,
+        seed=seed,
+    )
+    name = "explicitness/adjusted" if adjusted else "explicitness/infomec"
+    return averaged(name, parts, [constant_codes(read), *faults])
+
+
+def predictive_shares(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    skipped: Sequence[str],
+    discrete_codes: bool,
+    continuous: bool | Sequence[bool],
+    adjusted: bool,
+    seed: int,
+) -> tuple[list[float | None], list[str]]:
+    """Return for each factor the share that is predicted, and why one is missing.
+
+    Discrete factors are predicted by unpenalised multinomial regression on the rows it is fitted
+    to, for at most a hundred steps. As by the authors, classes weigh the same in the fit and the
+    loss is compared with the logarithm of their number. Adjusted, rows weigh the same, the loss is
+    compared with the entropy, codes are held within twice their inner range, and what a regression
+    may find by chance is not counted. Continuous factors are predicted by least squares: the share
+    is R².
+    """
+    table = as_codes(codes)
+    rows = table.columns
+    columns = as_factors(factors, table, continuous=continuous)
+    if adjusted and not discrete_codes:
+        rows = _held_in(rows)
+    faults = [
+        fault or _many_classes(factor) for factor, fault in zip(columns, skipped, strict=True)
+    ]
+
+    def share(place: int) -> float | None:
+        if faults[place]:
+            return None
+        factor = columns[place]
+        inputs = _inputs(rows[factor.rows], discrete_codes=discrete_codes)
+        if factor.is_continuous:
+            return _explained(inputs, np.asarray(factor.values, np.float64), adjusted=adjusted)
+        stream = random_stream(seed, "factors", "explicitness", str(place))
+        return _predicted(inputs, factor.values.astype(np.intp), stream if adjusted else None)
+
+    # Warnings are silenced for all threads at once, and the regression leaves Python's lock.
+    with quietly(), ThreadPoolExecutor(min(len(columns), os.cpu_count() or 1)) as pool:
+        parts = list(pool.map(share, range(len(columns))))
+    return parts, faults
+
+
+def _many_classes(factor: Factor) -> str:
+    if factor.classes <= MOST_CLASSES:
+        return ""
+    return (
+        f"factor {factor.number} has {factor.classes:,} classes and is predicted with at most "
+        f"{MOST_CLASSES:,}"
+    )
+
+
+def _held_in(rows: Float) -> Float:
+    """Return codes without values far out: no scale is then set by a few rows."""
+    ascending = np.sort(rows, axis=0)
+    outermost = min(int(np.ceil(OUTERMOST * len(rows))), (len(rows) - 1) // 2)
+    low, high = ascending[outermost], ascending[len(rows) - 1 - outermost]
+    margin = (high - low) / 2
+    held: Float = np.clip(rows, low - margin, high + margin)
+    return held
+
+
+def _inputs(rows: Float, *, discrete_codes: bool) -> Any:
+    if not discrete_codes:
+        return scaled(rows, rows.mean(axis=0), rows.std(axis=0))
+    from sklearn.preprocessing import OneHotEncoder
+
+    return OneHotEncoder().fit_transform(rows)
+
+
+def _predicted(inputs: Any, labels: Whole, stream: np.random.Generator | None) -> float:
+    if stream is None:
+        whole = float(np.log(labels.max() + 1))
+        return (whole - _loss(inputs, labels, class_weight="balanced")) / whole
+    whole = entropy(labels)
+    gain = max(0.0, whole - _loss(inputs, stream.permutation(labels)))
+    # Twice the rows times the gain of chance is of a chi-squared law: its mean tells its spread.
+    level = gain + DEVIATIONS * np.sqrt(gain / len(labels))
+    return _beyond(1.0 - _loss(inputs, labels) / whole, float(level) / whole)
+
+
+def _loss(inputs: Any, labels: Whole, class_weight: str | None = None) -> float:
+    """Return the mean log loss of the regression on the rows it was fitted to."""
+    if labels.max() == 1 or not isinstance(inputs, np.ndarray):
+        model = fitted_logistic(
+            inputs, labels, C=np.inf, tol=GRADIENT, max_iter=STEPS, class_weight=class_weight
+        )
+        chosen = model.predict_proba(inputs)[np.arange(len(labels)), labels]
+    else:
+        counts = np.bincount(labels)
+        weights = 1.0 / counts[labels] if class_weight else np.ones(len(labels))
+        chosen = _softmax(inputs, labels, weights / weights.sum())
+    least = np.finfo(np.float64).eps
+    return float(-np.log(np.clip(chosen, least, 1.0 - least)).mean())
+
+
+def _softmax(inputs: Float, labels: Whole, weights: Float) -> Float:
+    """Return the probability of each label by a regression that takes scikit-learn's steps.
+
+    Classes are rows here, which is three times as fast. Both differ by rounding: where a search
+    ends at its last step, that may have grown to a ten-millionth.
+    """
+    # It takes longer to import than many regressions to fit.
+    from scipy.optimize import minimize
+
+    n_samples, width = inputs.shape
+    rows = np.column_stack([inputs, np.ones(n_samples)])
+    columns = np.ascontiguousarray(rows.T)
+    classes = int(labels.max()) + 1
+    chances = np.empty((classes, n_samples))
+    own = labels * n_samples + np.arange(n_samples)
+
+    def fill(weight: Float) -> tuple[Float, Float]:
+        np.matmul(weight.reshape(classes, width + 1), columns, out=chances)
+        np.subtract(chances, chances.max(axis=0), out=chances)
+        margins = chances.ravel()[own]
+        np.exp(chances, out=chances)
+        return margins, chances.sum(axis=0)
+
+    def loss(weight: Float) -> tuple[float, Float]:
+        margins, sums = fill(weight)
+        np.multiply(chances, weights / sums, out=chances)
+        chances.ravel()[own] -= weights
+        return float(weights @ (np.log(sums) - margins)), (chances @ rows).ravel()
+
+    found = minimize(
+        loss,
+        np.zeros(classes * (width + 1)),
+        jac=True,
+        method="L-BFGS-B",
+        options={
+            "maxiter": STEPS,
+            "maxls": 50,
+            "gtol": GRADIENT,
+            "ftol": 64 * np.finfo(np.float64).eps,
+        },
+    )
+    margins, sums = fill(found.x)
+    chosen: Float = np.exp(margins) / sums
+    return chosen
+
+
+def _explained(inputs: Any, values: Float, *, adjusted: bool) -> float:
+    from sklearn.linear_model import LinearRegression
+
+    r2 = float(LinearRegression().fit(inputs, values).score(inputs, values))
+    if not adjusted:
+        return r2
+    n_samples, width = inputs.shape
+    # R² of noise is of a beta law with this mean and about this deviation.
+    level = (width + DEVIATIONS * np.sqrt(2.0 * width)) / max(n_samples - 1, 1)
+    return _beyond(r2, float(level))
+
+
+def _beyond(share: float, level: float) -> float:
+    """Return what of a share is above a level, from 0 there to 1."""
+    return min(max((share - level) / (1.0 - level), 0.0), 1.0) if level < 1.0 else 0.0

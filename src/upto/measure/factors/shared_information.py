@@ -1,0 +1,305 @@
+"""The information of every code about every factor: computed once, read by many scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from upto.core import InputError, random_stream
+from upto.measure.factors.labelled import Factor, as_codes, as_factors
+from upto.measure.factors.mutual_information import (
+    continuous_information,
+    count_bins,
+    digammas,
+    discrete_information,
+    entropy,
+    histogram_bins,
+    mixed_information,
+    most_continuous,
+    unit_bins,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+Float = np.ndarray[Any, np.dtype[np.float64]]
+Whole = np.ndarray[Any, np.dtype[np.intp]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+OUTERMOST = 0.005
+"""The share of rows at either end of a code that its inner range leaves out."""
+DEVIATIONS = 5.0
+"""How far above the mean of permuted rows, in standard deviations, information must be."""
+PERMUTATIONS = 10
+"""Of scores that are adjusted for chance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimator:
+    """How the information of a code about a factor is estimated.
+
+    Parameters
+    ----------
+    kind
+        ``neighbours``: Ross for discrete factors, Kraskov, Stögbauer and Grassberger for
+        continuous ones. ``histogram`` and ``unit-bins``: of binned codes, as disentanglement_lib
+        and as Ubisoft's package bin. Discrete codes are counted as they are in each.
+    size
+        The number of neighbours, or of bins.
+    """
+
+    kind: Literal["neighbours", "histogram", "unit-bins"] = "neighbours"
+    size: int = 10
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            message = f"{self.size} neighbours or bins: ask for one or more."
+            raise InputError(message)
+
+    def __str__(self) -> str:
+        return f"{self.size} {self.kind}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Information:
+    """What codes tell about factors, in nats; factors are rows and codes are columns.
+
+    Parameters
+    ----------
+    mutual
+        The information of every code about every factor, none below zero.
+    entropies
+        Of every factor: the plug-in entropy of labels; of a continuous factor, the most that the
+        estimator can find.
+    code_entropies
+        Of every code as the estimator counts it, on the rows labelled by every factor; NaN for
+        codes that are not counted.
+    chance
+        The information after labels were permuted over rows, permutation by permutation.
+    ranges, quartile_ranges, inner_ranges
+        Of every code: its range, that of the middle half of rows, and that without the outermost.
+    values
+        How many values every code takes.
+    faults
+        For every factor why nothing can be said of it; empty where something can.
+    labelled
+        How many rows have a label of every factor.
+    """
+
+    mutual: Float
+    entropies: Float
+    code_entropies: Float
+    chance: Float
+    ranges: Float
+    quartile_ranges: Float
+    inner_ranges: Float
+    values: Whole
+    faults: tuple[str, ...]
+    labelled: tuple[int, ...]
+    estimator: Estimator
+    discrete_codes: bool
+
+    @property
+    def told(self) -> Mask:
+        """Which factors something can be said of."""
+        return np.array([not fault for fault in self.faults], dtype=bool)
+
+    @property
+    def shares(self) -> Float:
+        """The information of every code about every factor over the factor's entropy."""
+        return over_entropy(self.mutual, self.entropies)
+
+
+def over_entropy(mutual: Float, entropies: Float) -> Float:
+    """Return information over the entropies of factors; zero where a factor has none."""
+    whole = np.broadcast_to(entropies[:, None], mutual.shape)
+    return np.divide(mutual, whole, out=np.zeros_like(mutual), where=whole > 0.0)
+
+
+def information(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    estimator: Estimator | None = None,
+    discrete_codes: bool = False,
+    continuous: bool | Sequence[bool] = False,
+    permutations: int = 0,
+    seed: int = 0,
+) -> Information:
+    """Return what codes tell about factors.
+
+    Parameters
+    ----------
+    codes
+        Rows and codes.
+    factors
+        Rows and factors; None and NaN stand for a label that is missing.
+    estimator
+        Ten neighbours by default.
+    discrete_codes
+        Whether codes are numbers of values whose order means nothing.
+    continuous
+        Whether factors are numbers on a line, of all or of each.
+    permutations
+        How often labels are permuted over rows to see what chance gives.
+    seed
+        Of the permutations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.arange(600).reshape(-1, 1) % 3
+    >>> found = information(np.hstack([factors, factors * 0.0]), factors)
+    >>> found.shares.round(2)
+    array([[1., 0.]])
+    """
+    estimator = estimator or Estimator()
+    if permutations < 0:
+        message = f"{permutations} permutations: ask for none or more."
+        raise InputError(message)
+    table = as_codes(codes)
+    rows = table.columns
+    columns = as_factors(factors, table, continuous=continuous)
+    counted = _counted(rows, estimator, discrete_codes=discrete_codes)
+    ascending = np.sort(rows, axis=0)
+    lower, upper = np.quantile(ascending, (0.25, 0.75), axis=0)
+    outermost = min(int(np.ceil(OUTERMOST * len(rows))), (len(rows) - 1) // 2)
+    psi = digammas(len(rows))
+    orders = np.argsort(rows, axis=0, kind="stable") if counted is None else None
+    shape = (len(columns), rows.shape[1])
+    found = Information(
+        mutual=np.zeros(shape),
+        entropies=np.zeros(len(columns)),
+        code_entropies=np.full(shape, np.nan),
+        chance=np.zeros((permutations, *shape)),
+        ranges=ascending[-1] - ascending[0],
+        quartile_ranges=upper - lower,
+        inner_ranges=ascending[len(rows) - 1 - outermost] - ascending[outermost],
+        values=1 + np.count_nonzero(np.diff(ascending, axis=0), axis=0),
+        faults=tuple(_fault(column, estimator, counted) for column in columns),
+        labelled=tuple(len(column.rows) for column in columns),
+        estimator=estimator,
+        discrete_codes=discrete_codes,
+    )
+    for place, (factor, fault) in enumerate(zip(columns, found.faults, strict=True)):
+        if fault:
+            continue
+        values = _factor_values(factor, estimator, counted)
+        of_labels = not np.issubdtype(values.dtype, np.floating)
+        found.entropies[place] = (
+            entropy(values) if of_labels else most_continuous(len(values), estimator.size, psi)
+        )
+        if counted is not None:
+            found.code_entropies[place] = [entropy(column) for column in counted[factor.rows].T]
+        stream = random_stream(seed, "factors", "information", str(place))
+        # Unpermuted first: the same call serves both.
+        for turn in range(permutations + 1):
+            shown = values if turn == 0 else stream.permutation(values)
+            for code in range(shape[1]):
+                if counted is not None:
+                    told = discrete_information(counted[factor.rows, code], shown)
+                elif orders is not None and of_labels:
+                    told = _ross(rows[:, code], orders[:, code], factor.rows, shown, estimator, psi)
+                else:
+                    told = continuous_information(
+                        rows[factor.rows, code], shown, estimator.size, psi
+                    )
+                if turn == 0:
+                    found.mutual[place, code] = max(0.0, told)
+                else:
+                    found.chance[turn - 1, place, code] = told
+    return found
+
+
+def informed(
+    given: Information | None,
+    codes: ArrayLike,
+    factors: ArrayLike,
+    estimator: Estimator,
+    name: str,
+    **settings: Any,
+) -> Information:
+    """Return the information that a score is made of: what is given, where it is that."""
+    if given is None:
+        return information(codes, factors, estimator=estimator, **settings)
+    if given.estimator != estimator:
+        message = (
+            f"{name} is made of information by {estimator}, and this is by {given.estimator}: "
+            "leave it out, or ask for that estimator."
+        )
+        raise InputError(message)
+    return given
+
+
+def beyond_chance(found: Information) -> Float:
+    """Return the share of each factor's entropy that codes tell beyond chance, from 0 to 1.
+
+    Information of permuted rows is chance. What is counted is above all of it and above its mean
+    by `DEVIATIONS` standard deviations: a share of noise would else be set against other noise.
+    """
+    if len(found.chance) < 2:
+        message = (
+            f"{len(found.chance)} permutations of rows do not tell what chance gives: ask for two "
+            "or more."
+        )
+        raise InputError(message)
+    deviations = found.chance.std(axis=0, ddof=1)
+    # Few permutations of one code may lie close together by chance; those of all codes do not.
+    pooled = np.sqrt(np.square(deviations).mean(axis=1, keepdims=True))
+    level = found.chance.mean(axis=0) + DEVIATIONS * np.maximum(deviations, pooled)
+    level = np.maximum(np.maximum(level, found.chance.max(axis=0)), 0.0)
+    room = found.entropies[:, None] - level
+    shares = np.divide(found.mutual - level, room, out=np.zeros_like(room), where=room > 0.0)
+    clipped: Float = np.clip(shares, 0.0, 1.0)
+    return clipped
+
+
+def _ross(
+    code: Float, order: Whole, labelled: Whole, labels: Whole, estimator: Estimator, psi: Float
+) -> float:
+    if len(labelled) < len(code):
+        of_all = np.full(len(code), -1, dtype=np.intp)
+        of_all[labelled] = labels
+        order = order[of_all[order] >= 0]
+        labels = of_all
+    return mixed_information(code[order], labels[order], estimator.size, psi)
+
+
+def _counted(rows: Float, estimator: Estimator, *, discrete_codes: bool) -> Whole | None:
+    """Return codes as whole numbers from zero; None where neighbours are asked for."""
+    if discrete_codes:
+        return np.column_stack([np.unique(code, return_inverse=True)[1] for code in rows.T])
+    if estimator.kind == "neighbours":
+        return None
+    binned = histogram_bins if estimator.kind == "histogram" else unit_bins
+    return np.column_stack([binned(code, estimator.size) for code in rows.T])
+
+
+def _factor_values(factor: Factor, estimator: Estimator, counted: Whole | None) -> Any:
+    """Return a factor as whole numbers, or as numbers where it is measured by neighbours."""
+    if not factor.is_continuous:
+        return factor.values
+    values = np.asarray(factor.values, dtype=np.float64)
+    if counted is None:
+        return values
+    if estimator.kind == "neighbours":
+        # Codes that are counted have no neighbours: the factor is counted as well.
+        return count_bins(values, max(2, round(len(values) ** (1 / 3))))
+    return (histogram_bins if estimator.kind == "histogram" else unit_bins)(values, estimator.size)
+
+
+def _fault(factor: Factor, estimator: Estimator, counted: Whole | None) -> str:
+    if factor.fault:
+        return factor.fault
+    if counted is None and not factor.is_continuous and factor.classes == len(factor.rows):
+        return (
+            f"factor {factor.number} has another label on each of its {len(factor.rows)} rows, "
+            "and neighbours are rows of one label"
+        )
+    if factor.is_continuous and len(factor.rows) < 3 and estimator.kind == "neighbours":
+        return f"factor {factor.number} has {len(factor.rows)} labels, too few for neighbours"
+    return ""

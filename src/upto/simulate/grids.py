@@ -1,0 +1,159 @@
+"""Grids of factors: every combination of the levels of a few factors, numbered."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.core import InputError, random_stream
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactorGrid:
+    """The levels of each factor; points are numbered with the last factor running fastest.
+
+    Parameters
+    ----------
+    names
+        One name a factor.
+    values
+        For each factor the value of every level.
+
+    Examples
+    --------
+    >>> grid = FactorGrid(names=("size", "hue"), values=((1.0, 2.0), (0.0, 0.3, 0.6)))
+    >>> grid.sizes, len(grid)
+    ((2, 3), 6)
+    >>> grid.levels([4]).tolist(), grid.index([[1, 1]]).tolist()
+    ([[1, 1]], [4])
+    >>> grid.factors([4]).tolist()
+    [[2.0, 0.3]]
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        if not self.names or len(self.names) != len(self.values):
+            message = (
+                f"{len(self.names)} names for {len(self.values)} factors make no grid: "
+                "give one name a factor, and at least one factor."
+            )
+            raise InputError(message)
+        if len(set(self.names)) < len(self.names):
+            message = f"the names {', '.join(self.names)} are not distinct: rename a factor."
+            raise InputError(message)
+        for name, levels in zip(self.names, self.values, strict=True):
+            if not levels or not all(math.isfinite(value) for value in levels):
+                message = f"the factor {name} has no levels, or not finite ones: leave it out."
+                raise InputError(message)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many levels each factor has."""
+        return tuple(len(levels) for levels in self.values)
+
+    def __len__(self) -> int:
+        return math.prod(self.sizes)
+
+    def levels(self, indices: Any = None) -> Int:
+        """Return the level of every factor, a row for each index; of all points if none is given.
+
+        Parameters
+        ----------
+        indices
+            Numbers of points, from 0 to the length of the grid less one.
+
+        Returns
+        -------
+        ndarray of shape (indices, factors)
+        """
+        chosen = np.arange(len(self)) if indices is None else _whole(indices, 1, "indices")
+        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self):
+            message = (
+                f"indices from {chosen.min()} to {chosen.max()} leave the grid: "
+                f"its {len(self)} points are 0 to {len(self) - 1}."
+            )
+            raise InputError(message)
+        return np.stack(np.unravel_index(chosen, self.sizes), axis=1).astype(np.int64)
+
+    def index(self, levels: Any) -> Int:
+        """Return the number of each point, from rows of levels."""
+        rows = self._checked(levels)
+        return np.asarray(np.ravel_multi_index(tuple(rows.T), self.sizes), dtype=np.int64)
+
+    def values_of(self, levels: Any) -> Float:
+        """Return the values of rows of levels."""
+        rows = self._checked(levels)
+        columns = [np.array(own)[rows[:, j]] for j, own in enumerate(self.values)]
+        return np.stack(columns, axis=1).astype(np.float64)
+
+    def factors(self, indices: Any = None) -> Float:
+        """Return the value of every factor, a row for each index; of all points if none is given.
+
+        A factor without a scale, as a shape, has the number of its level for a value.
+        """
+        return self.values_of(self.levels(indices))
+
+    def draw(self, n_points: int, *, distinct: bool = False, seed: int) -> Int:
+        """Draw points uniformly, so that all factors are independent, and return their numbers.
+
+        Parameters
+        ----------
+        n_points
+            How many.
+        distinct
+            Whether no point may be drawn twice.
+        seed
+            The seed.
+
+        Examples
+        --------
+        >>> grid = FactorGrid(names=("size",), values=((1.0, 2.0, 3.0),))
+        >>> sorted(grid.draw(3, distinct=True, seed=0).tolist())
+        [0, 1, 2]
+        """
+        if n_points < 1 or (distinct and n_points > len(self)):
+            most = f" and at most {len(self)}" if distinct else ""
+            message = f"{n_points} points cannot be drawn: ask for at least one{most}."
+            raise InputError(message)
+        stream = random_stream(seed, "grid")
+        if distinct:
+            return np.asarray(stream.choice(len(self), size=n_points, replace=False), np.int64)
+        return np.asarray(stream.integers(len(self), size=n_points), dtype=np.int64)
+
+    def _checked(self, levels: Any) -> Int:
+        rows = _whole(levels, 2, "levels")
+        if rows.shape[1] != len(self.names):
+            message = (
+                f"rows of {rows.shape[1]} levels do not fit {len(self.names)} factors: "
+                f"give one level each of {', '.join(self.names)}."
+            )
+            raise InputError(message)
+        outside = ((rows < 0) | (rows >= self.sizes)).any(axis=0)
+        if outside.any():
+            j = int(outside.argmax())
+            message = (
+                f"levels from {rows[:, j].min()} to {rows[:, j].max()} of {self.names[j]} leave "
+                f"the grid: its levels are 0 to {self.sizes[j] - 1}."
+            )
+            raise InputError(message)
+        return rows
+
+
+def _whole(numbers: Any, n_dimensions: int, what: str) -> Int:
+    found = np.asarray(numbers)
+    if found.size and not np.issubdtype(found.dtype, np.integer):
+        message = f"{what} of type {found.dtype} are no whole numbers: give integers."
+        raise InputError(message)
+    if found.ndim != n_dimensions:
+        message = f"{what} of shape {found.shape} need {n_dimensions} dimension(s): reshape them."
+        raise InputError(message)
+    return found.astype(np.int64)

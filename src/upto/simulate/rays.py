@@ -1,0 +1,220 @@
+"""Rays against convex solids: where they enter and leave, in closed form.
+
+Points and directions are arrays whose first axis is (x, y, z), with y upwards; directions have
+length one. A ray that does not meet a solid in front of its origin enters at infinity.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Point = tuple[float, float, float]
+
+_NEAR = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sphere:
+    """A ball."""
+
+    centre: Point
+    radius: float
+
+    @property
+    def ball(self) -> tuple[Point, float]:
+        """The centre and radius of a ball around it."""
+        return self.centre, self.radius
+
+    def enter(self, origins: Array, directions: Array) -> Array:
+        """Return the distance at which rays enter."""
+        away = origins - _column(self.centre, origins)
+        return _entry(*_round(away, directions, self.radius, 1.0))
+
+    def normal(self, points: Array) -> Array:
+        """Return the outward normal at points of the surface."""
+        return _unit(points - _column(self.centre, points))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """A box along the axes."""
+
+    low: Point
+    high: Point
+
+    @property
+    def ball(self) -> tuple[Point, float]:
+        """The centre and radius of a ball around it."""
+        x, y, z = ((low + high) / 2 for low, high in zip(self.low, self.high, strict=True))
+        return (x, y, z), math.dist(self.low, self.high) / 2
+
+    def span(self, origins: Array, directions: Array) -> tuple[Array, Array]:
+        """Return the distances at which lines enter and leave; they miss if the first is larger."""
+        spans = [
+            _slab(origins[k], directions[k], self.low[k], self.high[k])
+            for k in range(len(self.low))
+        ]
+        first = np.maximum(np.maximum(spans[0][0], spans[1][0]), spans[2][0])
+        last = np.minimum(np.minimum(spans[0][1], spans[1][1]), spans[2][1])
+        return first, last
+
+    def enter(self, origins: Array, directions: Array) -> Array:
+        """Return the distance at which rays enter."""
+        return _entry(*self.span(origins, directions))
+
+    def normal(self, points: Array) -> Array:
+        """Return the outward normal at points of the surface."""
+        low, high = _column(self.low, points), _column(self.high, points)
+        share = (2 * points - low - high) / (high - low)
+        side = np.abs(share).argmax(axis=0)
+        axes = np.arange(3).reshape(3, *[1] * (points.ndim - 1))
+        return np.where(axes == side, np.sign(share), 0).astype(points.dtype)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cylinder:
+    """An upright cylinder."""
+
+    foot: Point
+    radius: float
+    height: float
+
+    @property
+    def ball(self) -> tuple[Point, float]:
+        """The centre and radius of a ball around it."""
+        x, y, z = self.foot
+        return (x, y + self.height / 2, z), math.hypot(self.height / 2, self.radius)
+
+    def enter(self, origins: Array, directions: Array) -> Array:
+        """Return the distance at which rays enter."""
+        away = origins - _column(self.foot, origins)
+        steep = directions[0] ** 2 + directions[2] ** 2
+        around = _round(away[::2], directions[::2], self.radius, steep)
+        level = _slab(away[1], directions[1], 0.0, self.height)
+        return _entry(np.maximum(around[0], level[0]), np.minimum(around[1], level[1]))
+
+    def normal(self, points: Array) -> Array:
+        """Return the outward normal at points of the surface."""
+        away = points - _column(self.foot, points)
+        up = 2 * away[1] / self.height - 1
+        cap = np.abs(up) > np.hypot(away[0], away[2]) / self.radius
+        away[1] = 0
+        lid = np.zeros_like(points)
+        lid[1] = np.sign(up)
+        return np.where(cap, lid, _unit(away))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capsule:
+    """An upright cylinder with half a ball at either end; the height is that of all."""
+
+    foot: Point
+    radius: float
+    height: float
+
+    @property
+    def ball(self) -> tuple[Point, float]:
+        """The centre and radius of a ball around it."""
+        x, y, z = self.foot
+        return (x, y + self.height / 2, z), math.hypot(self.height / 2, self.radius)
+
+    def enter(self, origins: Array, directions: Array) -> Array:
+        """Return the distance at which rays enter."""
+        x, y, z = self.foot
+        between = self.height - 2 * self.radius
+        low = y + self.radius
+        parts = (
+            Cylinder(foot=(x, low, z), radius=self.radius, height=between),
+            Sphere(centre=(x, low, z), radius=self.radius),
+            Sphere(centre=(x, low + between, z), radius=self.radius),
+        )
+        entries = [part.enter(origins, directions) for part in parts]
+        return np.minimum(np.minimum(entries[0], entries[1]), entries[2])
+
+    def normal(self, points: Array) -> Array:
+        """Return the outward normal at points of the surface."""
+        away = points - _column(self.foot, points)
+        away[1] -= np.clip(away[1], self.radius, self.height - self.radius)
+        return _unit(away)
+
+
+Solid = Sphere | Box | Cylinder | Capsule
+
+
+def camera_rays(position: Point, target: Point, *, angle: float, n_pixels: int) -> Array:
+    """Return the directions of the rays through the centres of pixels.
+
+    Parameters
+    ----------
+    position, target
+        Where the camera is and what it looks at; not straight up or down.
+    angle
+        The field of view in degrees, the same across and down.
+    n_pixels
+        Pixels along a side.
+
+    Returns
+    -------
+    ndarray of shape (3, n_pixels, n_pixels)
+        Rows run downwards.
+    """
+    ahead = _unit(np.subtract(target, position))
+    right = _unit(np.cross(ahead, (0.0, 1.0, 0.0)))
+    up = np.cross(right, ahead)
+    steps = math.tan(math.radians(angle) / 2) * ((np.arange(n_pixels) + 0.5) * 2 / n_pixels - 1)
+    ahead, right, up = (axis[:, None, None] for axis in (ahead, right, up))
+    return _unit(ahead + right * steps - up * steps[:, None])
+
+
+def passes_ball(solid: Solid, origin: Array, directions: Array) -> NDArray[np.bool_]:
+    """Tell which rays from one point pass the ball around a solid: the others cannot meet it."""
+    centre, radius = solid.ball
+    towards = _column(centre, origin) - origin
+    squared = float(dot(towards, towards).item()) - radius**2
+    if squared <= 0:
+        return np.ones(directions.shape[1:], dtype=bool)
+    return np.asarray(dot(towards, directions) >= math.sqrt(squared) * (1 - 1e-6))
+
+
+def dot(first: Array, second: Array) -> Array:
+    """Return inner products along the first axis, which is short: several times faster than sum."""
+    total = first[0] * second[0]
+    for one, other in zip(first[1:], second[1:], strict=True):
+        total += one * other
+    return np.asarray(total)
+
+
+def _unit(vectors: Array) -> Array:
+    length = np.sqrt(dot(vectors, vectors))
+    return np.asarray(vectors / np.where(length > 0, length, 1))
+
+
+def _column(point: Point, like: Array) -> Array:
+    return np.array(point, dtype=like.dtype).reshape(3, *[1] * (like.ndim - 1))
+
+
+def _round(away: Array, directions: Array, radius: float, steep: Any) -> tuple[Array, Array]:
+    """Return the span of lines in |away + s·direction| ≤ radius, where steep = |direction|²."""
+    steep = np.maximum(steep, 1e-12)
+    half = dot(away, directions)
+    inside = half * half - steep * (dot(away, away) - radius**2)
+    root = np.sqrt(np.maximum(inside, 0))
+    first, last = (-half - root) / steep, (-half + root) / steep
+    return np.where(inside < 0, np.inf, first), np.where(inside < 0, -np.inf, last)
+
+
+def _slab(origin: Array, direction: Array, low: float, high: float) -> tuple[Array, Array]:
+    # A ray along the slab leaves it so far away that it does not matter where.
+    inverse = 1 / np.where(np.abs(direction) < 1e-9, 1e-9, direction)
+    one, other = (low - origin) * inverse, (high - origin) * inverse
+    return np.minimum(one, other), np.maximum(one, other)
+
+
+def _entry(first: Array, last: Array) -> Array:
+    return np.where((first <= last) & (first > _NEAR), first, np.inf)

@@ -1,0 +1,157 @@
+"""Scores that fit predictors, against the numbers of their authors' own programs."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from upto.measure.factors.dci import (
+    dci_scores,
+    importance_completeness,
+    importance_disentanglement,
+)
+from upto.measure.factors.gaussian_tc import gaussian_total_correlation, wasserstein_correlation
+from upto.measure.factors.interventions import beta_vae_score, factor_vae_score, irs_score
+from upto.measure.factors.predictive import explicitness
+from upto.measure.factors.probes import downstream_probe, ridgeway_explicitness
+from upto.measure.factors.sap import sap_score
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = json.loads((ROOT / "tests" / "golden" / "dci.json").read_text("utf-8"))["values"]
+AGREE = 1e-9
+
+
+@pytest.fixture(scope="module")
+def oracles():
+    source = ROOT / "checks" / "oracles_dci.py"
+    spec = importlib.util.spec_from_file_location("oracles_dci", source)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def discrete(oracles):
+    return oracles.data_of(0, continuous=False)
+
+
+@pytest.fixture
+def numbers(oracles):
+    return oracles.data_of(2, continuous=True)
+
+
+def same(found, name, within=AGREE):
+    np.testing.assert_allclose(found, GOLDEN[name], atol=within, rtol=0)
+
+
+@pytest.mark.slow
+def test_boosted_trees_of_dci_are_those_of_disentanglement_lib(discrete, oracles):
+    found = dci_scores(*discrete, held_out=oracles.held_out(), seed=0)
+    same(found.importance, "dci importance")
+    expected = GOLDEN["dci"]
+    assert found.disentanglement.value == pytest.approx(expected["disentanglement"], abs=AGREE)
+    assert found.completeness.value == pytest.approx(expected["completeness"], abs=AGREE)
+    assert found.informativeness.value == pytest.approx(expected["informativeness_test"], abs=AGREE)
+    assert found.fitted.value == pytest.approx(expected["informativeness_train"], abs=AGREE)
+
+
+def test_importances_are_summed_up_as_in_disentanglement_lib(oracles):
+    given = oracles.importance_of(1)
+    found = importance_disentanglement(given)
+    same(found.value, "disentanglement of importance")
+    same(found.per_code, "disentanglement of codes")
+    same(importance_completeness(given).value, "completeness of importance")
+
+
+@pytest.mark.parametrize("model", ["lasso", pytest.param("random_forest", marks=pytest.mark.slow)])
+def test_dci_is_that_of_ubisoft(model, numbers):
+    variant = f"ubisoft/{model.replace('_', '-')}"
+    found = dci_scores(*numbers, continuous=True, variant=variant, seed=0)
+    three = (found.disentanglement, found.completeness, found.informativeness)
+    same([each.value for each in three], f"ubisoft dci, {model}")
+
+
+def test_sap_of_labels_is_that_of_disentanglement_lib(discrete, oracles):
+    found = sap_score(*discrete, held_out=oracles.held_out())
+    same(found.matrix, "sap matrix")
+    same(found.score.value, "sap, discrete")
+
+
+def test_sap_of_numbers_is_that_of_both(numbers):
+    found = sap_score(*numbers, continuous=True)
+    same(found.score.value, "sap, continuous")
+    same(found.score.value, "ubisoft sap")
+
+
+def test_the_fixture_without_random_numbers_scores_as_recorded():
+    f0, f1, f2 = np.indices((4, 5, 6)).reshape(3, -1)
+    codes = np.column_stack([f0, f1 + f2 / 2, f2**2 / 5, np.sin(f0 + f1), 0 * f0])
+    found = sap_score(codes, np.column_stack([f0, f1, f2]), continuous=True)
+    assert found.score.value == pytest.approx(0.6950718876106192, abs=AGREE)
+    codes = codes[:, :4]
+    assert gaussian_total_correlation(codes).value == pytest.approx(0.3162962412123209, abs=AGREE)
+    assert wasserstein_correlation(codes).value == pytest.approx(0.521622944821857, abs=AGREE)
+    given = [[0.7, 0.1, 0.05], [0.2, 0.6, 0.1], [0.05, 0.2, 0.8], [0.05, 0.1, 0.05]]
+    found = importance_disentanglement(given)
+    assert found.value == pytest.approx(0.3431846151766062, abs=AGREE)
+    assert importance_completeness(given).value == pytest.approx(0.358390276838368, abs=AGREE)
+
+
+def test_explicitness_is_that_of_infomec(discrete, numbers):
+    codes, factors = discrete
+    # The search ends at its hundredth step, where rounding has grown.
+    same(explicitness(codes, factors).value, "infomec explicitness", within=1e-6)
+    levels = np.round(2 * codes).astype(int)
+    found = explicitness(levels, factors, discrete_codes=True)
+    same(found.value, "infomec explicitness, discrete codes", within=1e-6)
+    found = explicitness(*numbers, continuous=True)
+    same(found.value, "infomec explicitness, continuous")
+
+
+def test_ridgeway_explicitness_is_that_of_both(discrete, numbers, oracles):
+    found = ridgeway_explicitness(*discrete, held_out=oracles.held_out())
+    same(found.per_factor, "ridgeway explicitness")
+    found = ridgeway_explicitness(*discrete, variant="ubisoft")
+    same(found.value, "ubisoft explicitness")
+    found = ridgeway_explicitness(*numbers, continuous=True, variant="ubisoft")
+    same(found.value, "ubisoft explicitness, continuous")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("predictor", ["linear", "boosted-trees"])
+def test_downstream_accuracies_are_those_of_disentanglement_lib(predictor, discrete, oracles):
+    found = downstream_probe(*discrete, predictor=predictor, held_out=oracles.held_out(), seed=0)
+    same(found.per_factor, f"downstream {predictor}")
+
+
+@pytest.mark.parametrize("quantile", [0.99, 1.0])
+def test_irs_is_that_of_disentanglement_lib(quantile, discrete):
+    found = irs_score(*discrete, quantile=quantile)
+    same(found.score.value, f"irs {quantile:g}")
+    same(found.matrix, f"irs matrix {quantile:g}")
+
+
+def test_irs_of_the_largest_deviation_is_that_of_ubisoft(discrete):
+    same(irs_score(*discrete, quantile=1.0).score.value, "ubisoft irs")
+
+
+def test_dependence_of_codes_is_that_of_disentanglement_lib(discrete):
+    codes = discrete[0]
+    same(gaussian_total_correlation(codes).value, "total correlation")
+    same(wasserstein_correlation(codes).value, "wasserstein correlation")
+    found = wasserstein_correlation(codes, normalised=True)
+    same(found.value, "wasserstein correlation, normalised")
+
+
+@pytest.mark.parametrize(
+    ("name", "score"), [("beta-vae", beta_vae_score), ("factor-vae", factor_vae_score)]
+)
+def test_scores_by_drawing_are_those_of_disentanglement_lib_but_for_chance(name, score, oracles):
+    codes, factors = oracles.grid_of(3)
+    found = score(codes, factors, batch=16, fitted=2000, scored=4000)
+    # Two shares of four thousand draws each, and classifiers of two thousand.
+    same(found.value, name, within=0.04)
