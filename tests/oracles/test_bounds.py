@@ -25,6 +25,8 @@ from upto.theory.trials.rigid import squared_errors
 from upto.unmix import ICA, smallest_curvature
 from upto.unmix.contrasts import Cube, Exp, LogCosh
 
+pytestmark = pytest.mark.slow
+
 DIMENSIONS = [1, 2, 3, 5, 8, 16]
 
 

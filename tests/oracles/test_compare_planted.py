@@ -123,7 +123,14 @@ def test_a_rank_deficient_source_gives_the_planted_group(group, rng):
 
 
 @pytest.mark.parametrize("group", Group)
-@pytest.mark.parametrize(("n_samples", "n_features"), [(120, 4), (2000, 1), (2000, 16)])
+@pytest.mark.parametrize(
+    ("n_samples", "n_features"),
+    [
+        (120, 4),
+        pytest.param(2000, 1, marks=pytest.mark.slow),
+        pytest.param(2000, 16, marks=pytest.mark.slow),
+    ],
+)
 def test_gaussian_noise_gives_the_errors_of_the_closed_form(group, n_samples, n_features, rng):
     d, sigma = n_features, 0.05
     x = rng.normal(size=(n_samples, d))

@@ -173,7 +173,7 @@ def test_every_engine_agrees_with_numpy(engine, offset):
     )
 
 
-@pytest.mark.parametrize("block_rows", [150, 407])
+@pytest.mark.parametrize("block_rows", [pytest.param(150, marks=pytest.mark.slow), 407])
 def test_a_cluster_agrees_with_numpy(client, block_rows):
     source, target = pair(1e3)
     engine = DaskEngine(client=client, block_rows=block_rows)

@@ -9,6 +9,8 @@ from upto.studies import bounds_hold
 from upto.studies.running import run_study
 from upto.theory import trials
 
+pytestmark = pytest.mark.slow
+
 FEW = {
     "pairs": 6,
     "sets": 12,

@@ -8,6 +8,8 @@ import pytest
 from upto.studies import compared_promises
 from upto.studies.compared_promises import COMPONENTS, MAPS, compared_cases
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def cases():
