@@ -585,7 +585,7 @@ def made_by(record: Record) -> str:
 
 def section(part: Section, results: Path) -> str:
     """Return what the page says of one benchmark."""
-    number_of = f"P{int(part.name[1:])}: " if part.name != "memory" else ""
+    number_of = f"P{int(part.name[1:3])}: " if part.name != "memory" else ""
     title = f"{number_of}{part.heading}"
     path = results / f"{part.name}.json"
     if not path.exists():
