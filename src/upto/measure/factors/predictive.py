@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MOST_CLASSES = 1_000
 """A factor of more is not predicted: too few rows would stand behind each weight."""
+DENSE_CELLS = 2**24
+"""Cells up to which the columns of discrete codes are a dense table."""
 STEPS, GRADIENT = 100, 1e-4
 """Of the search for the regression: scikit-learn's own, which the authors leave as they are."""
 
@@ -150,7 +152,9 @@ def _inputs(rows: Float, *, discrete_codes: bool) -> Any:
         return scaled(rows, rows.mean(axis=0), rows.std(axis=0))
     from sklearn.preprocessing import OneHotEncoder
 
-    return OneHotEncoder().fit_transform(rows)
+    columns = OneHotEncoder().fit_transform(rows)
+    # Sums over rows round otherwise in a sparse table, so the authors' dense one is kept if it can.
+    return columns.toarray() if columns.shape[0] * columns.shape[1] <= DENSE_CELLS else columns
 
 
 def _predicted(inputs: Any, labels: Whole, stream: np.random.Generator | None) -> float:
@@ -166,24 +170,26 @@ def _predicted(inputs: Any, labels: Whole, stream: np.random.Generator | None) -
 
 def _loss(inputs: Any, labels: Whole, class_weight: str | None = None) -> float:
     """Return the mean log loss of the regression on the rows it was fitted to."""
-    if labels.max() == 1 or not isinstance(inputs, np.ndarray):
+    chosen = None
+    if labels.max() > 1 and isinstance(inputs, np.ndarray):
+        counts = np.bincount(labels)
+        weights = 1.0 / counts[labels] if class_weight else np.ones(len(labels))
+        chosen = _softmax(inputs, labels, weights / weights.sum())
+    if chosen is None:
         model = fitted_logistic(
             inputs, labels, C=np.inf, tol=GRADIENT, max_iter=STEPS, class_weight=class_weight
         )
         chosen = model.predict_proba(inputs)[np.arange(len(labels)), labels]
-    else:
-        counts = np.bincount(labels)
-        weights = 1.0 / counts[labels] if class_weight else np.ones(len(labels))
-        chosen = _softmax(inputs, labels, weights / weights.sum())
     least = np.finfo(np.float64).eps
     return float(-np.log(np.clip(chosen, least, 1.0 - least)).mean())
 
 
-def _softmax(inputs: Float, labels: Whole, weights: Float) -> Float:
+def _softmax(inputs: Float, labels: Whole, weights: Float) -> Float | None:
     """Return the probability of each label by a regression that takes scikit-learn's steps.
 
-    Classes are rows here, which is three times as fast. Both differ by rounding: where a search
-    ends at its last step, that may have grown to a ten-millionth.
+    Classes are rows here, which is three times as fast. Both differ by rounding, which a search
+    that converges forgets. None where it does not: rounding has then grown to a ten-millionth,
+    and only scikit-learn's own search ends where the authors' does.
     """
     # It takes longer to import than many regressions to fit.
     from scipy.optimize import minimize
@@ -220,6 +226,8 @@ def _softmax(inputs: Float, labels: Whole, weights: Float) -> Float:
             "ftol": 64 * np.finfo(np.float64).eps,
         },
     )
+    if not found.success:
+        return None
     margins, sums = fill(found.x)
     chosen: Float = np.exp(margins) / sums
     return chosen
