@@ -1,6 +1,11 @@
 """How well codes match known factors: every score by its source's name, from plain arrays."""
 
-from upto.measure.factors.dci import Dci, dci_scores
+from upto.measure.factors.dci import (
+    Dci,
+    dci_scores,
+    importance_completeness,
+    importance_disentanglement,
+)
 from upto.measure.factors.gaps import dcimig, jemmig, mig, mig_sup, rmig
 from upto.measure.factors.gaussian_tc import gaussian_total_correlation, wasserstein_correlation
 from upto.measure.factors.info_scores import InfoMEC, infomec
@@ -24,6 +29,8 @@ __all__ = [
     "explicitness",
     "factor_vae_score",
     "gaussian_total_correlation",
+    "importance_completeness",
+    "importance_disentanglement",
     "infomec",
     "information",
     "irs_score",

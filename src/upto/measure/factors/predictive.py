@@ -17,9 +17,10 @@ from upto.measure.factors.labelled import (
     averaged,
     constant_codes,
     scaled,
+    without_outliers,
 )
 from upto.measure.factors.mutual_information import entropy
-from upto.measure.factors.shared_information import DEVIATIONS, OUTERMOST, Float, Whole
+from upto.measure.factors.shared_information import DEVIATIONS, Float, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,15 +100,15 @@ def predictive_shares(
     Discrete factors are predicted by unpenalised multinomial regression on the rows it is fitted
     to, for at most a hundred steps. As by the authors, classes weigh the same in the fit and the
     loss is compared with the logarithm of their number. Adjusted, rows weigh the same, the loss is
-    compared with the entropy, codes are held within twice their inner range, and what a regression
-    may find by chance is not counted. Continuous factors are predicted by least squares: the share
+    compared with the entropy, outliers of codes are drawn in, and what a regression may find by
+    chance is not counted. Continuous factors are predicted by least squares: the share
     is R².
     """
     table = as_codes(codes)
     rows = table.columns
     columns = as_factors(factors, table, continuous=continuous)
     if adjusted and not discrete_codes:
-        rows = _held_in(rows)
+        rows = without_outliers(rows)
     faults = [
         fault or _many_classes(factor) for factor, fault in zip(columns, skipped, strict=True)
     ]
@@ -135,16 +136,6 @@ def _many_classes(factor: Factor) -> str:
         f"factor {factor.number} has {factor.classes:,} classes and is predicted with at most "
         f"{MOST_CLASSES:,}"
     )
-
-
-def _held_in(rows: Float) -> Float:
-    """Return codes without values far out: no scale is then set by a few rows."""
-    ascending = np.sort(rows, axis=0)
-    outermost = min(int(np.ceil(OUTERMOST * len(rows))), (len(rows) - 1) // 2)
-    low, high = ascending[outermost], ascending[len(rows) - 1 - outermost]
-    margin = (high - low) / 2
-    held: Float = np.clip(rows, low - margin, high + margin)
-    return held
 
 
 def _inputs(rows: Float, *, discrete_codes: bool) -> Any:
