@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes
 
-from upto.load.images import read_small_digits
+from upto.load import read_image_set
 from upto.train import Ensemble, Network, Training, train_ensemble
 from upto.train.orders import Orders
 from upto.train.pairs import decoder_stretches, measure_pairs
@@ -17,17 +17,19 @@ torch = pytest.importorskip("torch")
 
 @pytest.mark.slow
 def test_linear_autoencoders_reach_pca_and_agree_up_to_a_rotation():
-    images = read_small_digits()
+    digits = read_image_set("digits")
+    rows, held_rows = (
+        digits.read_floats(chosen).reshape(len(chosen), -1)
+        for chosen in (digits.training_rows, digits.held_rows)
+    )
     network = Network.autoencoder((64, 48, 32, 8), orthogonal=True, bias=False)
     training = Training(
         epochs=400, decay_epochs=300, batch_rows=512, learning_rate=5e-3, patience=50
     )
-    ensemble = train_ensemble(network, images.rows, seeds=range(4), leaks=1.0, training=training)
-    optimum = linear_autoencoder_error(images.rows, 8)
-    assert ensemble.errors(images.rows) == pytest.approx([optimum] * 4, rel=1e-4)
-    for pair in measure_pairs(
-        ensemble, images.rows, images.held_rows, n_samples=500, n_directions=10, seed=0
-    ):
+    ensemble = train_ensemble(network, rows, seeds=range(4), leaks=1.0, training=training)
+    optimum = linear_autoencoder_error(rows, 8)
+    assert ensemble.errors(rows) == pytest.approx([optimum] * 4, rel=1e-4)
+    for pair in measure_pairs(ensemble, rows, held_rows, n_samples=500, n_directions=10, seed=0):
         assert pair.errors.relative < 1e-3
         assert pair.errors.held_relative < 1e-3
     assert ensemble.worst_defect.max() < 1e-5

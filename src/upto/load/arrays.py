@@ -17,11 +17,13 @@ from upto.load.containers import (
     PICKLED,
     Container,
     Entry,
+    as_columns,
+    container_columns,
     container_labels,
     problem_of,
     read_container,
 )
-from upto.load.request import Contents, Request
+from upto.load.request import Columns, Contents, Request
 from upto.load.rows import StoredRows
 
 if TYPE_CHECKING:
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Header:
+class NpyHeader:
+    """What the head of a `.npy` file says of its array, and the length of the head."""
+
     shape: tuple[int, ...]
     fortran: bool
     dtype: np.dtype[Any]
@@ -39,6 +43,7 @@ class _Header:
 
     @property
     def n_bytes(self) -> int:
+        """The bytes of the array."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
@@ -74,6 +79,23 @@ def npy_labels(request: Request) -> tuple[str, NDArray[Any]]:
     return request.path.stem, np.load(request.path, allow_pickle=False)
 
 
+def npy_columns(request: Request) -> Columns:
+    """Read a `.npy` file of one or two dimensions as columns, numbered from 0."""
+    header = _npy_header(request)
+    if header.dtype.kind == "O":
+        message = f"{request.path} {PICKLED}"
+        raise InputError(message)
+    return Columns(
+        ids=None,
+        columns=as_columns(request, request.path.stem, np.load(request.path, allow_pickle=False)),
+    )
+
+
+def npz_columns(request: Request) -> Columns:
+    """Read the vectors of an `.npz` archive, or the columns of one array."""
+    return container_columns(request, _Archive(request.path))
+
+
 def read_npz(request: Request) -> Contents:
     """Read an `.npz` archive: stored members by block, compressed ones when they are chosen."""
     return read_container(request, _Archive(request.path))
@@ -88,13 +110,13 @@ class _Archive(Container):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        self._members: dict[str, tuple[zipfile.ZipInfo, _Header]] = {}
+        self._members: dict[str, tuple[zipfile.ZipInfo, NpyHeader]] = {}
         try:
             with zipfile.ZipFile(path) as archive:
                 for member in archive.infolist():
                     if member.filename.endswith(".npy"):
                         with archive.open(member) as file:
-                            header = _read_header(file)
+                            header = read_npy_header(file)
                         name = member.filename.removesuffix(".npy")
                         self._members[name] = member, header
                         self.add(name, Entry.of(header.shape, header.dtype))
@@ -105,7 +127,7 @@ class _Archive(Container):
         member, header = self._members[key]
         if member.compress_type != zipfile.ZIP_STORED:
             return self._load(key)
-        offset = _data_offset(self.path, member) + header.length
+        offset = member_offset(self.path, member) + header.length
         return StoredRows(self.path, offset, header.shape, header.dtype, fortran=header.fortran)
 
     def values(self, name: str) -> NDArray[Any]:
@@ -120,13 +142,13 @@ class _Archive(Container):
         return array
 
 
-def _npy_header(request: Request) -> _Header:
+def _npy_header(request: Request) -> NpyHeader:
     if request.key is not None:
         message = f"{request.path} holds one array without a name: drop `::{request.key}`."
         raise InputError(message)
     try:
         with request.path.open("rb") as file:
-            header = _read_header(file)
+            header = read_npy_header(file)
     except (ValueError, EOFError) as why:
         raise InputError(_damaged(request.path, why)) from None
     held = request.path.stat().st_size - header.length
@@ -140,7 +162,8 @@ def _npy_header(request: Request) -> _Header:
     return header
 
 
-def _read_header(file: IO[bytes]) -> _Header:
+def read_npy_header(file: IO[bytes]) -> NpyHeader:
+    """Read the head of a `.npy` file and leave the file where its array begins."""
     version = npy_format.read_magic(file)
     if version == (1, 0):
         shape, fortran, dtype = npy_format.read_array_header_1_0(file)
@@ -149,10 +172,11 @@ def _read_header(file: IO[bytes]) -> _Header:
     else:
         message = f"format version {version[0]}.{version[1]} is for records, not for plain numbers"
         raise ValueError(message)
-    return _Header(shape, fortran, dtype, file.tell())
+    return NpyHeader(shape, fortran, dtype, file.tell())
 
 
-def _data_offset(path: Path, member: zipfile.ZipInfo) -> int:
+def member_offset(path: Path, member: zipfile.ZipInfo) -> int:
+    """Return where the content of a stored member of an archive begins."""
     # The local header repeats the name and has an extra field of its own length.
     with path.open("rb") as file:
         file.seek(member.header_offset + 26)

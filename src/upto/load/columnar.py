@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError, MissingExtraError
-from upto.load.request import Contents, Request
+from upto.load.request import Columns, Contents, Request
 from upto.load.rows import BlockRows
-from upto.load.tables import ColumnKind, label_column, table_layout
+from upto.load.tables import ColumnKind, column_layout, label_column, table_layout
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +40,18 @@ def parquet_labels(request: Request) -> tuple[str, NDArray[Any]]:
     file = _open(request.path)
     name = label_column(request, _kinds(file.schema_arrow))
     return name, _columns(request.path, file, [name])[name]
+
+
+def parquet_columns(request: Request) -> Columns:
+    """Read every column of a parquet file but lists; the key is what their names begin with."""
+    file = _open(request.path)
+    layout = column_layout(request, _kinds(file.schema_arrow))
+    names = [*layout.labels, *([layout.ids] if layout.ids is not None else [])]
+    columns = _columns(request.path, file, names)
+    return Columns(
+        ids=None if layout.ids is None else columns[layout.ids],
+        columns={name: columns[name] for name in layout.labels},
+    )
 
 
 class ParquetRows(BlockRows):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError, Rows
-from upto.load.request import ID_NAMES, Contents, Request, listed
+from upto.load.request import ID_NAMES, Columns, Contents, Request, listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -126,6 +126,61 @@ def container_labels(request: Request, container: Container) -> tuple[str, NDArr
     if name not in container.vectors:
         raise InputError(_no_column(request, container, name))
     return name, container.values(name)
+
+
+def container_columns(request: Request, container: Container) -> Columns:
+    """Return the vectors of a container as columns; without any, those of its only array.
+
+    A key names one vector, or an array whose columns are meant.
+    """
+    ids = request.ids if request.ids is not None else container.ids
+    if ids is not None and ids not in container.vectors:
+        raise InputError(_no_column(request, container, ids))
+    names = [name for name in container.vectors if name != ids]
+    if request.key is not None and request.key in container.vectors:
+        names = [request.key]
+    elif request.key is not None or not names:
+        key = _choose(request, container)
+        columns = as_columns(request, short_key(key), np.asarray(container.rows(key)[:]))
+        return _of_one_length(request, container, ids, columns)
+    return _of_one_length(request, container, ids, {name: container.values(name) for name in names})
+
+
+def as_columns(request: Request, name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return the columns of an array, numbered from 0; a vector is one."""
+    if values.ndim == 1:
+        return {name: values}
+    if values.ndim != 2 or values.shape[1] == 0:
+        message = (
+            f"{request.path} has the shape {values.shape}: columns are of an array of one or two "
+            "dimensions."
+        )
+        raise InputError(message)
+    return {f"{name} {number}": column for number, column in enumerate(values.T)}
+
+
+def short_key(key: str) -> str:
+    """Return the last part of a key."""
+    return key.rstrip("/").rpartition("/")[2] or key
+
+
+def _of_one_length(
+    request: Request, container: Container, ids: str | None, columns: dict[str, NDArray[Any]]
+) -> Columns:
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        shown = listed([f"{name} ({length})" for name, length in lengths.items()])
+        message = (
+            f"{request.path} has vectors of different lengths: {shown}. Choose one array, as in "
+            f"{request.path}::{next(iter(lengths))}."
+        )
+        raise InputError(message)
+    length = next(iter(lengths.values()))
+    if ids is not None and container.vectors[ids] != length:
+        if request.ids is not None:
+            _check_vector(request, container, ids, next(iter(columns)), length)
+        ids = None
+    return Columns(ids=None if ids is None else container.values(ids), columns=columns)
 
 
 def _choose(request: Request, container: Container) -> str:

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from upto.core import Embeddings, InputError
-from upto.load.request import Contents, Request, split_key
+from upto.load.request import Columns, Contents, Request, split_key
 from upto.load.signatures import check_exists, check_signature, check_suffix
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ class Format:
         How its files end, in small letters.
     module
         The module of this package that reads it, imported when it is needed.
-    read, labels
-        The functions there that read a run and a column of labels; None where the format cannot
-        hold a run.
+    read, labels, columns
+        The functions there that read a run, a column of labels and all columns; None where the
+        format cannot hold that.
     signature
         The suffix that the first bytes of such a file stand for, None for text.
     """
@@ -38,6 +38,7 @@ class Format:
     module: str
     read: str | None
     labels: str
+    columns: str | None = None
     signature: str | None = None
 
 
@@ -47,6 +48,7 @@ FORMATS = (
         module="arrays",
         read="read_npy",
         labels="npy_labels",
+        columns="npy_columns",
         signature=".npy",
     ),
     Format(
@@ -54,14 +56,22 @@ FORMATS = (
         module="arrays",
         read="read_npz",
         labels="npz_labels",
+        columns="npz_columns",
         signature=".npz",
     ),
-    Format(suffixes=(".csv", ".tsv"), module="text", read="read_text", labels="text_labels"),
+    Format(
+        suffixes=(".csv", ".tsv"),
+        module="text",
+        read="read_text",
+        labels="text_labels",
+        columns="text_columns",
+    ),
     Format(
         suffixes=(".parquet", ".pq"),
         module="columnar",
         read="read_parquet",
         labels="parquet_labels",
+        columns="parquet_columns",
         signature=".parquet",
     ),
     Format(
@@ -69,6 +79,7 @@ FORMATS = (
         module="hierarchies",
         read="read_hierarchy",
         labels="hierarchy_labels",
+        columns="hierarchy_columns",
         signature=".h5",
     ),
     Format(
@@ -76,12 +87,14 @@ FORMATS = (
         module="hierarchies",
         read="read_hierarchy",
         labels="hierarchy_labels",
+        columns="hierarchy_columns",
     ),
     Format(
         suffixes=(".safetensors",),
         module="tensors",
         read="read_safetensors",
         labels="safetensors_labels",
+        columns="safetensors_columns",
     ),
     Format(suffixes=(".txt",), module="text", read=None, labels="line_labels"),
 )
@@ -156,6 +169,33 @@ def read_labels(path: str | Path, column: str | None = None) -> tuple[str, NDArr
     entry = _format(request, FORMATS)
     labels: tuple[str, NDArray[Any]] = getattr(_module(entry), entry.labels)(request)
     return labels
+
+
+def read_columns(path: str | Path, *, ids: str | None = None) -> Columns:
+    """Read all columns of a file, such as known factors, with the ids of its rows.
+
+    Parameters
+    ----------
+    path
+        A table, whose columns are meant; an npz, HDF5, h5ad, zarr or safetensors file, whose
+        vectors are, or the columns of its only array; or an npy file. ``path::key`` chooses an
+        array, or what the names of columns begin with.
+    ids
+        The column or entry with one id for each row.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or it is not clear what its columns are.
+    """
+    file, inside = split_key(path)
+    request = Request(path=file, key=inside, ids=ids)
+    entry = _format(request, [known for known in FORMATS if known.columns is not None])
+    if ids is not None and entry.module == "arrays" and file.suffix.lower() == ".npy":
+        message = f"{file} holds one array and no ids: keep ids in an .npz file or a table."
+        raise InputError(message)
+    found: Columns = getattr(_module(entry), str(entry.columns))(request)
+    return found
 
 
 def short_name(path: Path, key: str | None) -> str:

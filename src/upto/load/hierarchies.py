@@ -10,7 +10,14 @@ import numpy as np
 
 from upto.core import InputError, MissingExtraError, Rows
 from upto.load.annotated import AnnotatedContainer, decoded, is_annotated, refuse_pickle
-from upto.load.containers import PICKLED, Container, Entry, container_labels, read_container
+from upto.load.containers import (
+    PICKLED,
+    Container,
+    Entry,
+    container_columns,
+    container_labels,
+    read_container,
+)
 from upto.load.rows import BlockRows, ThreadHandles
 
 if TYPE_CHECKING:
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.load.request import Contents, Request
+    from upto.load.request import Columns, Contents, Request
 
 
 def read_hierarchy(request: Request) -> Contents:
@@ -32,6 +39,12 @@ def hierarchy_labels(request: Request) -> tuple[str, NDArray[Any]]:
     """Read a vector of an HDF5 or zarr file, or a column of AnnData's `obs`."""
     with _damage_reported(request.path):
         return container_labels(request, _container(request.path))
+
+
+def hierarchy_columns(request: Request) -> Columns:
+    """Read the vectors of an HDF5 or zarr file or AnnData's `obs`, or the columns of one array."""
+    with _damage_reported(request.path):
+        return container_columns(request, _container(request.path))
 
 
 @contextmanager

@@ -37,6 +37,14 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Columns of a file, one value a row, and the ids of the rows where it has them."""
+
+    ids: NDArray[Any] | None
+    columns: dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
     """What a reader found."""
 

@@ -57,6 +57,23 @@ def table_layout(request: Request, kinds: Mapping[str, ColumnKind]) -> Layout:
     return Layout(features=features, ids=ids, labels=labels)
 
 
+def column_layout(request: Request, kinds: Mapping[str, ColumnKind]) -> Layout:
+    """Choose all columns but ids and lists, as labels: those that begin with the key, if any."""
+    ids = request.ids
+    names = [name for name, kind in kinds.items() if kind != "list"]
+    if ids is not None and ids not in names:
+        message = f"{request.path} has no column {ids!r}: its columns are {listed([*kinds])}."
+        raise InputError(message)
+    if ids is None:
+        ids = next((name for name in ID_NAMES if name in names), None)
+    labels = tuple(name for name in names if name != ids and name.startswith(request.key or ""))
+    if not labels:
+        begins = f" that begins with {request.key!r}" if request.key else " but ids and lists"
+        message = f"{request.path} has no column{begins}: its columns are {listed([*kinds])}."
+        raise InputError(message)
+    return Layout(features=(), ids=ids, labels=labels)
+
+
 def label_column(request: Request, kinds: Mapping[str, ColumnKind]) -> str:
     """Choose the column of labels: the key, the only column, or the only one not a feature."""
     names = [name for name, kind in kinds.items() if kind != "list"]

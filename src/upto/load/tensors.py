@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError, MissingExtraError, Rows
-from upto.load.containers import Container, Entry, container_labels, read_container
+from upto.load.containers import (
+    Container,
+    Entry,
+    container_columns,
+    container_labels,
+    read_container,
+)
 from upto.load.rows import StoredRows
 
 if TYPE_CHECKING:
@@ -17,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.load.request import Contents, Request
+    from upto.load.request import Columns, Contents, Request
 
 _TYPES = {
     "F64": "<f8",
@@ -45,6 +51,11 @@ def read_safetensors(request: Request) -> Contents:
 def safetensors_labels(request: Request) -> tuple[str, NDArray[Any]]:
     """Read a one-dimensional tensor of a safetensors file."""
     return container_labels(request, _Tensors(request.path))
+
+
+def safetensors_columns(request: Request) -> Columns:
+    """Read the vectors of a safetensors file, or the columns of one tensor."""
+    return container_columns(request, _Tensors(request.path))
 
 
 class _Tensors(Container):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.load.request import Contents, Request
-from upto.load.tables import ColumnKind, label_column, table_layout
+from upto.load.request import Columns, Contents, Request
+from upto.load.tables import ColumnKind, column_layout, label_column, table_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +51,22 @@ def text_labels(request: Request) -> tuple[str, NDArray[Any]]:
         position = table.position[name]
         cells = [cells[position] for lines in table.chunks() for _, cells in lines]
     return name, as_labels(cells)
+
+
+def text_columns(request: Request) -> Columns:
+    """Read every column of a table of text; the key is what their names begin with."""
+    with _open_table(request.path) as table:
+        layout = column_layout(request, table.kinds)
+        names = [*layout.labels, *([layout.ids] if layout.ids is not None else [])]
+        kept: dict[str, list[str]] = {name: [] for name in names}
+        for lines in table.chunks():
+            for name, cells in kept.items():
+                position = table.position[name]
+                cells.extend(line[position].strip() for _, line in lines)
+    return Columns(
+        ids=None if layout.ids is None else as_labels(kept[layout.ids], fractions=False),
+        columns={name: as_labels(kept[name]) for name in layout.labels},
+    )
 
 
 def line_labels(request: Request) -> tuple[str, NDArray[Any]]:

@@ -1,8 +1,8 @@
 """Data with known truth: sources, mixings of prescribed constants, sprites, rendered scenes."""
 
+from upto.core import FactorGrid
 from upto.simulate.clusters import Clusters, draw_clusters
 from upto.simulate.drawing import MIXINGS, draw_mixing
-from upto.simulate.grids import FactorGrid
 from upto.simulate.mixings import (
     LeakyMixing,
     LinearMixing,

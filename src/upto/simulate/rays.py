@@ -1,7 +1,8 @@
 """Rays against convex solids: where they enter and leave, in closed form.
 
 Points and directions are arrays whose first axis is (x, y, z), with y upwards; directions have
-length one. A ray that does not meet a solid in front of its origin enters at infinity.
+length one. A ray that does not meet a solid in front of its origin enters at infinity. Arrays are
+NumPy's or torch's, and the answers are of the same library, type and device.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import array_api_compat
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from upto.simulate.canvas import namespace
+
+Array = Any
 Point = tuple[float, float, float]
 
 _NEAR = 1e-6
@@ -34,7 +37,8 @@ class Sphere:
     def enter(self, origins: Array, directions: Array) -> Array:
         """Return the distance at which rays enter."""
         away = origins - _column(self.centre, origins)
-        return _entry(*_round(away, directions, self.radius, 1.0))
+        # A double of NumPy's: what follows is then in double precision there.
+        return _entry(*_round(away, directions, self.radius, np.float64(1.0)))
 
     def normal(self, points: Array) -> Array:
         """Return the outward normal at points of the surface."""
@@ -60,8 +64,9 @@ class Box:
             _slab(origins[k], directions[k], self.low[k], self.high[k])
             for k in range(len(self.low))
         ]
-        first = np.maximum(np.maximum(spans[0][0], spans[1][0]), spans[2][0])
-        last = np.minimum(np.minimum(spans[0][1], spans[1][1]), spans[2][1])
+        xp = namespace(directions)
+        first = xp.maximum(xp.maximum(spans[0][0], spans[1][0]), spans[2][0])
+        last = xp.minimum(xp.minimum(spans[0][1], spans[1][1]), spans[2][1])
         return first, last
 
     def enter(self, origins: Array, directions: Array) -> Array:
@@ -70,11 +75,12 @@ class Box:
 
     def normal(self, points: Array) -> Array:
         """Return the outward normal at points of the surface."""
-        low, high = _column(self.low, points), _column(self.high, points)
+        xp, low, high = namespace(points), _column(self.low, points), _column(self.high, points)
         share = (2 * points - low - high) / (high - low)
-        side = np.abs(share).argmax(axis=0)
-        axes = np.arange(3).reshape(3, *[1] * (points.ndim - 1))
-        return np.where(axes == side, np.sign(share), 0).astype(points.dtype)
+        side = xp.argmax(xp.abs(share), axis=0)
+        axes = xp.arange(3, device=array_api_compat.device(points))
+        axes = xp.reshape(axes, (3, *[1] * (points.ndim - 1)))
+        return xp.where(axes == side, xp.sign(share), xp.zeros_like(share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,21 +99,21 @@ class Cylinder:
 
     def enter(self, origins: Array, directions: Array) -> Array:
         """Return the distance at which rays enter."""
-        away = origins - _column(self.foot, origins)
-        steep = directions[0] ** 2 + directions[2] ** 2
+        xp, away = namespace(directions), origins - _column(self.foot, origins)
+        steep = xp.maximum(directions[0] ** 2 + directions[2] ** 2, 1e-12)
         around = _round(away[::2], directions[::2], self.radius, steep)
         level = _slab(away[1], directions[1], 0.0, self.height)
-        return _entry(np.maximum(around[0], level[0]), np.minimum(around[1], level[1]))
+        return _entry(xp.maximum(around[0], level[0]), xp.minimum(around[1], level[1]))
 
     def normal(self, points: Array) -> Array:
         """Return the outward normal at points of the surface."""
-        away = points - _column(self.foot, points)
+        xp, away = namespace(points), points - _column(self.foot, points)
         up = 2 * away[1] / self.height - 1
-        cap = np.abs(up) > np.hypot(away[0], away[2]) / self.radius
+        cap = xp.abs(up) > xp.hypot(away[0], away[2]) / self.radius
         away[1] = 0
-        lid = np.zeros_like(points)
-        lid[1] = np.sign(up)
-        return np.where(cap, lid, _unit(away))
+        lid = xp.zeros_like(points)
+        lid[1] = xp.sign(up)
+        return xp.where(cap, lid, _unit(away))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,12 +141,13 @@ class Capsule:
             Sphere(centre=(x, low + between, z), radius=self.radius),
         )
         entries = [part.enter(origins, directions) for part in parts]
-        return np.minimum(np.minimum(entries[0], entries[1]), entries[2])
+        xp = namespace(directions)
+        return xp.minimum(xp.minimum(entries[0], entries[1]), entries[2])
 
     def normal(self, points: Array) -> Array:
         """Return the outward normal at points of the surface."""
-        away = points - _column(self.foot, points)
-        away[1] -= np.clip(away[1], self.radius, self.height - self.radius)
+        xp, away = namespace(points), points - _column(self.foot, points)
+        away[1] -= xp.minimum(xp.maximum(away[1], self.radius), self.height - self.radius)
         return _unit(away)
 
 
@@ -172,14 +179,14 @@ def camera_rays(position: Point, target: Point, *, angle: float, n_pixels: int) 
     return _unit(ahead + right * steps - up * steps[:, None])
 
 
-def passes_ball(solid: Solid, origin: Array, directions: Array) -> NDArray[np.bool_]:
-    """Tell which rays from one point pass the ball around a solid: the others cannot meet it."""
+def passes_ball(solid: Solid, origins: Array, directions: Array) -> Array:
+    """Tell which rays pass the ball around a solid: the others cannot meet it."""
     centre, radius = solid.ball
-    towards = _column(centre, origin) - origin
-    squared = float(dot(towards, towards).item()) - radius**2
-    if squared <= 0:
-        return np.ones(directions.shape[1:], dtype=bool)
-    return np.asarray(dot(towards, directions) >= math.sqrt(squared) * (1 - 1e-6))
+    xp, towards = namespace(directions), _column(centre, origins) - origins
+    squared = dot(towards, towards) - radius**2
+    # From within the ball every ray passes it.
+    least = xp.where(squared <= 0, -xp.inf, xp.sqrt(xp.maximum(squared, 0)) * (1 - 1e-6))
+    return dot(towards, directions) >= least
 
 
 def dot(first: Array, second: Array) -> Array:
@@ -187,34 +194,38 @@ def dot(first: Array, second: Array) -> Array:
     total = first[0] * second[0]
     for one, other in zip(first[1:], second[1:], strict=True):
         total += one * other
-    return np.asarray(total)
+    return total
 
 
 def _unit(vectors: Array) -> Array:
-    length = np.sqrt(dot(vectors, vectors))
-    return np.asarray(vectors / np.where(length > 0, length, 1))
+    xp = namespace(vectors)
+    length = xp.sqrt(dot(vectors, vectors))
+    return vectors / xp.where(length > 0, length, 1)
 
 
 def _column(point: Point, like: Array) -> Array:
-    return np.array(point, dtype=like.dtype).reshape(3, *[1] * (like.ndim - 1))
+    xp = namespace(like)
+    column = xp.asarray(point, dtype=like.dtype, device=array_api_compat.device(like))
+    return xp.reshape(column, (3, *[1] * (like.ndim - 1)))
 
 
 def _round(away: Array, directions: Array, radius: float, steep: Any) -> tuple[Array, Array]:
     """Return the span of lines in |away + s·direction| ≤ radius, where steep = |direction|²."""
-    steep = np.maximum(steep, 1e-12)
-    half = dot(away, directions)
+    xp, half = namespace(directions), dot(away, directions)
     inside = half * half - steep * (dot(away, away) - radius**2)
-    root = np.sqrt(np.maximum(inside, 0))
+    root = xp.sqrt(xp.maximum(inside, 0))
     first, last = (-half - root) / steep, (-half + root) / steep
-    return np.where(inside < 0, np.inf, first), np.where(inside < 0, -np.inf, last)
+    return xp.where(inside < 0, xp.inf, first), xp.where(inside < 0, -xp.inf, last)
 
 
 def _slab(origin: Array, direction: Array, low: float, high: float) -> tuple[Array, Array]:
+    xp = namespace(direction)
     # A ray along the slab leaves it so far away that it does not matter where.
-    inverse = 1 / np.where(np.abs(direction) < 1e-9, 1e-9, direction)
+    inverse = 1 / xp.where(xp.abs(direction) < 1e-9, 1e-9, direction)
     one, other = (low - origin) * inverse, (high - origin) * inverse
-    return np.minimum(one, other), np.maximum(one, other)
+    return xp.minimum(one, other), xp.maximum(one, other)
 
 
 def _entry(first: Array, last: Array) -> Array:
-    return np.where((first <= last) & (first > _NEAR), first, np.inf)
+    xp = namespace(first)
+    return xp.where((first <= last) & (first > _NEAR), first, xp.inf)

@@ -15,6 +15,7 @@ left and from the top.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -22,14 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core import InputError
-from upto.simulate.grids import FactorGrid
+from upto.core import FactorGrid, InputError
+from upto.simulate.canvas import canvas_on, namespace
 from upto.simulate.mixings import checked
 
 Float = NDArray[np.float64]
 
 SHAPES = ("square", "ellipse", "heart")
-_BATCH = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +86,12 @@ def dsprites_grid() -> FactorGrid:
 
 
 def render_dsprites(
-    factors: Any, *, n_pixels: int = 64, outlines: Outlines = DSPRITES_OUTLINES
-) -> NDArray[np.uint8]:
+    factors: Any,
+    *,
+    n_pixels: int = 64,
+    outlines: Outlines = DSPRITES_OUTLINES,
+    device: Any = None,
+) -> Any:
     """Return re-rendered dSprites, of gridded or any other factors.
 
     Parameters
@@ -99,10 +103,13 @@ def render_dsprites(
         Pixels along a side.
     outlines
         How the shapes are drawn.
+    device
+        None for NumPy; ``"cpu"``, ``"cuda"`` and so on render by torch, in double precision as
+        well, and the images stay there.
 
     Returns
     -------
-    ndarray of shape (factors, n_pixels, n_pixels)
+    ndarray or tensor of bytes, of shape (factors, n_pixels, n_pixels)
         Rows of an image run downwards, its pixels are 0 or 1.
 
     Examples
@@ -115,46 +122,55 @@ def render_dsprites(
     if n_pixels < 1:
         message = f"{n_pixels} pixels make no image: ask for at least one."
         raise InputError(message)
-    images = np.zeros((len(rows), n_pixels, n_pixels), dtype=np.uint8)
+    canvas = canvas_on(device)
+    images = canvas.empty(len(rows), n_pixels, n_pixels)
     # Shapes are few pixels wide, so only a window around each is looked at.
     reach = outlines.reach / 64 * n_pixels
     width = min(n_pixels, math.ceil(2 * reach) + 1)
-    for kind in range(len(SHAPES)):
-        own = np.flatnonzero(rows[:, 0] == kind)
-        for start in range(0, len(own), _BATCH):
-            batch = own[start : start + _BATCH]
-            scale, angle, x, y = rows[batch, 1:].T
-            left, top = ((0.25 + 0.5 * along) * n_pixels for along in (x, y))
-            first_column, first_row = (
-                np.clip(np.floor(centre - reach), 0, n_pixels - width).astype(np.intp)
-                for centre in (left, top)
-            )
-            columns = first_column[:, None, None] + np.arange(width)
-            lines = first_row[:, None, None] + np.arange(width)[:, None]
-            size = (scale * n_pixels / 64)[:, None, None]
-            right = (columns + 0.5 - left[:, None, None]) / size
-            down = (lines + 0.5 - top[:, None, None]) / size
-            cosine, sine = np.cos(angle)[:, None, None], np.sin(angle)[:, None, None]
+    order = np.argsort(rows[:, 0], kind="stable")
+    kinds, scale, angle, *centre = rows[order].T
+    left, top = ((0.25 + 0.5 * along) * n_pixels for along in centre)
+    corners = (
+        np.clip(np.floor(along - reach), 0, n_pixels - width).astype(np.int64)
+        for along in (left, top)
+    )
+    # Sines and cosines are NumPy's everywhere, so that a pixel on the outline falls alike.
+    numbers = (left, top, scale * n_pixels / 64, np.cos(angle), np.sin(angle))
+    placed = [canvas.place(each[:, None, None]) for each in (order, *corners, *numbers)]
+    steps = canvas.place(np.arange(width))
+    ends = np.searchsorted(kinds, range(len(SHAPES) + 1)).tolist()
+    for kind, (start, stop) in enumerate(itertools.pairwise(ends)):
+        for first, last in canvas.spans(start, stop, 8 * width**2):
+            own, column, line, *pose = (each[first:last] for each in placed)
+            columns, lines = column + steps, line + steps[:, None]
+            left, top, size, cosine, sine = pose
+            right, down = (columns + 0.5 - left) / size, (lines + 0.5 - top) / size
             covered = _within(
                 kind, cosine * right + sine * down, sine * right - cosine * down, outlines
             )
-            images[batch[:, None, None], lines, columns] = covered
+            images[own, lines, columns] = namespace(covered).astype(covered, images.dtype)
     return images
 
 
-def _within(kind: int, u: Float, v: Float, outlines: Outlines) -> NDArray[np.bool_]:
+def _within(kind: int, u: Any, v: Any, outlines: Outlines) -> Any:
     """Tell which points lie within the upright outline; u runs to the right, v upwards."""
+    xp = namespace(u)
     if kind == 0:
-        return np.asarray(np.maximum(np.abs(u), np.abs(v)) <= outlines.half_side)
+        return xp.maximum(xp.abs(u), xp.abs(v)) <= outlines.half_side
     if kind == 1:
-        return np.asarray((u / outlines.long) ** 2 + (v / outlines.short) ** 2 <= 1)
+        return (u / outlines.long) ** 2 + (v / outlines.short) ** 2 <= 1
     # At one u the curve is crossed at t and π − t. With c = cos t ≥ 0 these are the two heights
     # lift + rise·(4 − 2c² − 8c⁴ ± c·(19 − 8c²)).
-    squared = 1 - np.cbrt(u / outlines.half_width) ** 2
-    c2 = np.maximum(squared, 0.0)
+    squared = 1 - _cube_root(xp.abs(u / outlines.half_width)) ** 2
+    c2 = xp.maximum(squared, 0.0)
     middle = outlines.lift + outlines.rise * (4 - c2 * (2 + 8 * c2))
-    half = outlines.rise * np.sqrt(c2) * (19 - 8 * c2)
-    return np.asarray((squared >= 0) & (np.abs(v - middle) <= half))
+    half = outlines.rise * xp.sqrt(c2) * (19 - 8 * c2)
+    return (squared >= 0) & (xp.abs(v - middle) <= half)
+
+
+def _cube_root(array: Any) -> Any:
+    # Only NumPy has a cube root; the power differs from it in the last digit.
+    return np.cbrt(array) if isinstance(array, np.ndarray) else array ** (1 / 3)
 
 
 def _factors(factors: Any) -> Float:

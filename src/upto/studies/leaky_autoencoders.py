@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from upto.core import Estimate, random_stream
-from upto.load.images import Images, read_mnist, read_small_digits
+from upto.load import read_image_set
 from upto.studies.leaky_figures import figures
 from upto.studies.leaky_tables import certified, tables
 from upto.studies.outcome import Outcome, Work
@@ -18,11 +19,7 @@ from upto.train.curves import FORMS, Curve, correlation, fit_curve, mean_estimat
 from upto.train.pairs import EXCESSES, Pair, converged_pairs, measure_pairs
 from upto.train.references import linear_autoencoder_error
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Float = NDArray[np.float64]
-
+Float = NDArray[np.float64]
 Count = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Leak = Annotated[float, Meta(gt=0.0, le=1.0)]
@@ -57,6 +54,17 @@ class Settings:
     digit_epochs: Count
     digit_decay_epochs: NotNegative
     digit_tf32_epochs: NotNegative
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Images:
+    """Images as rows of pixels from 0 to 1, their digits, and others nobody trains on."""
+
+    name: str
+    rows: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    held_rows: NDArray[np.float32]
+    held_labels: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -123,7 +131,19 @@ def _says(measured: dict[str, Estimate], together: Trained, images: Images) -> s
 
 
 def _images(settings: Settings, work: Work) -> Images:
-    return read_mnist(work.data) if settings.data == "mnist" else read_small_digits()
+    loaded = read_image_set(settings.data, work.data)
+    rows, held_rows = (
+        loaded.read_floats(chosen).reshape(len(chosen), -1)
+        for chosen in (loaded.training_rows, loaded.held_rows)
+    )
+    labels = loaded.factors[:, 0].astype(np.int64)
+    return Images(
+        name=loaded.name,
+        rows=rows,
+        labels=labels[loaded.training_rows],
+        held_rows=held_rows,
+        held_labels=labels[loaded.held_rows],
+    )
 
 
 def _training(settings: Settings, epochs: int, decay_epochs: int, tf32_epochs: int) -> Training:

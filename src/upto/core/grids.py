@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core import InputError, random_stream
+from upto.core.errors import InputError
+from upto.core.seeds import random_stream
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -94,6 +95,35 @@ class FactorGrid:
         rows = self._checked(levels)
         columns = [np.array(own)[rows[:, j]] for j, own in enumerate(self.values)]
         return np.stack(columns, axis=1).astype(np.float64)
+
+    def levels_of(self, values: Any) -> Int:
+        """Return the levels of rows of values, each of which is that of a level but for rounding.
+
+        Examples
+        --------
+        >>> grid = FactorGrid(names=("size", "hue"), values=((1.0, 2.0), (0.0, 0.3, 0.6)))
+        >>> grid.levels_of([[2.0, 0.3]]).tolist()
+        [[1, 1]]
+        """
+        rows: Float = np.asarray(values, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != len(self.names):
+            message = (
+                f"values of shape {rows.shape} are not rows of {len(self.names)}: give one value "
+                f"each of {', '.join(self.names)}."
+            )
+            raise InputError(message)
+        found = np.empty(rows.shape, dtype=np.int64)
+        for j, own in enumerate(self.values):
+            away = np.abs(rows[:, j, None] - np.array(own))
+            found[:, j] = away.argmin(axis=1)
+            near = away.min(axis=1) <= 1e-6 * max(1.0, *(abs(value) for value in own))
+            if not near.all():
+                message = (
+                    f"{int((~near).sum())} of {len(rows)} values of {self.names[j]} are those of "
+                    "no level: take values of the grid."
+                )
+                raise InputError(message)
+        return found
 
     def factors(self, indices: Any = None) -> Float:
         """Return the value of every factor, a row for each index; of all points if none is given.
