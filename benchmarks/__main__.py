@@ -21,10 +21,12 @@ BENCHMARKS = {
     "p10": "p10_null",
     "p11": "p11_restarts",
     "p12": "p12_infomec",
+    "p13": "p13_dci",
     "p16": "p16_lipschitz",
     "p15": "p15_ensembles",
     "p17": "p17_startup",
     "memory": "memory",
+    "rendering": "rendering",
 }
 PUBLISHED, QUICK = Path(__file__).parent / "results", Path("build/benchmarks")
 
@@ -36,7 +38,9 @@ def main():
     parser.add_argument("--rounds", type=int, help="rounds of each contestant, where there is one")
     parser.add_argument("--data", type=Path, help="a folder of npz files with real embeddings")
     parser.add_argument(
-        "--peers", type=Path, help="a folder of peers' sources: svcca/ and thingsvision/"
+        "--peers",
+        type=Path,
+        help="a folder of peers' sources: svcca/, thingsvision/, latent_quantization/",
     )
     parser.add_argument(
         "--results",

@@ -94,6 +94,11 @@ def memory_rate(n_bytes=2**28, repeats=5):
     return n_bytes / best
 
 
+def load():
+    """Return how many processes wanted a core over the last minute, ours among them."""
+    return round(os.getloadavg()[0], 1)
+
+
 def available_memory():
     """Return the bytes of memory that can be taken without pushing others out."""
     for line in Path("/proc/meminfo").read_text().splitlines():

@@ -17,12 +17,12 @@ from upto.assess.similarities.calibrating import (
     p_value,
 )
 from upto.assess.similarities.leaner import leaner_measures
-from upto.assess.similarities.pairings import draw_halves, draw_pairings
 from upto.assess.similarities.scoring import Scored, score_pairs
 from upto.core import InputError
 from upto.measure.catalogue import find_measure, find_measures
 from upto.measure.kinds import MomentMeasure, RelationMeasure
 from upto.measure.moments import pair_moments
+from upto.measure.resampling import draw_halves, draw_pairings
 
 LINEAR_CKA, NEIGHBOURS = find_measure("linear-cka"), find_measure("mutual-knn:3")
 

@@ -211,7 +211,7 @@ def test_the_booster_that_was_used_is_named(monkeypatch):
     assert "LightGBM 9.9" in found.predictor
     assert values(found) == values(dci_scores(codes, factors))
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    with pytest.raises(InputError, match="pip install lightgbm"):
+    with pytest.raises(InputError, match=r"pip install 'upto\[boost\]'"):
         dci_scores(codes, factors, variant="lightgbm")
 
 

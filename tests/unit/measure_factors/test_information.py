@@ -6,6 +6,7 @@ from sklearn.feature_selection import mutual_info_classif, mutual_info_regressio
 from sklearn.metrics import mutual_info_score
 
 from upto.core import InputError
+from upto.measure.factors.ascending import Ascending
 from upto.measure.factors.mutual_information import (
     continuous_information,
     digammas,
@@ -26,7 +27,8 @@ HISTOGRAM = Estimator(kind="histogram", size=20)
 
 def ross(values, labels, neighbours):
     order = np.argsort(values, kind="stable")
-    return mixed_information(values[order], labels[order], neighbours, digammas(len(values)))
+    line = Ascending.of(values[order])
+    return mixed_information(line, labels[order], neighbours, digammas(len(values)))
 
 
 def counted_one_by_one(values, labels, neighbours):

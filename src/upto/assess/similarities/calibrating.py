@@ -1,11 +1,4 @@
-"""What scores mean beside their nulls: p-values, chance, its limit, and intervals.
-
-Intervals come from half-samples drawn without replacement and not from the bootstrap: a bootstrap
-sample holds rows twice, and a row at distance zero to its copy is its own nearest neighbour, gives
-kernels a second diagonal and lets what is fitted see what it is judged on. For a mean over n rows,
-half-samples vary about the whole as much as the whole varies about the truth, (1 - ½) / (n/2) = 1/n
-times the variance of a row, and smooth measures follow it.
-"""
+"""What scores mean beside their nulls: p-values, chance, its limit, and intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.core import Estimate
+from upto.measure.resampling import (
+    LEVEL,
+    ROUNDING,
+    half_sample_interval,
+    limit_of_chance,
+    share_as_good,
+    share_beyond,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,13 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.assess.similarities.scoring import Scored
+    from upto.core import Estimate
 
     Float = NDArray[np.float64]
-
-LEVEL = 0.05
-"""Of the tests; the limit of chance is the value that just fails to reach it."""
-_NORMAL_QUANTILE = 1.959963984540054
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +44,7 @@ def p_value(scored: Scored) -> float:
 
     Where all pairings are in the null this is exact, else it is an estimate that keeps the level.
     """
-    reference = _oriented(scored)
-    return float(np.mean(reference >= reference[0] - _slack(scored)))
+    return share_as_good(scored.value, scored.null, better=scored.measure.closer)
 
 
 def adjusted_p_values(family: Sequence[Scored]) -> list[float]:
@@ -70,7 +65,7 @@ def family_tests(family: Sequence[Scored]) -> list[FamilyTest]:
     values = [each.value for each in family]
     scores: Float = sign[:, None] * np.column_stack([values, [each.null for each in family]])
     # Pairings that differ by equal rows score the same up to the order of sums.
-    slack = _ROUNDING * np.maximum(1.0, np.abs(scores[:, 0]))
+    slack = ROUNDING * np.maximum(1.0, np.abs(scores[:, 0]))
     mean, spread = scores.mean(axis=1), scores.std(axis=1)
     varies = spread > slack
     away = np.zeros_like(scores)
@@ -80,7 +75,7 @@ def family_tests(family: Sequence[Scored]) -> list[FamilyTest]:
     # Where all pairings score the same, what is left are rounding errors.
     needed = away[:, 0] - np.divide(slack, spread, out=np.zeros_like(slack), where=varies)
     p_values = (count - np.searchsorted(largest, needed)) / count
-    allowed = math.floor(LEVEL * count + _ROUNDING)
+    allowed = math.floor(LEVEL * count + ROUNDING)
     if allowed == 0:
         return [FamilyTest(p_value=float(p), limit=None) for p in p_values]
     beyond = mean + largest[-allowed - 1] * spread + slack
@@ -101,11 +96,7 @@ def chance_limit(scored: Scored) -> float | None:
 
     None where there are too few pairings for that.
     """
-    allowed = math.floor(LEVEL * (len(scored.null) + 1) + _ROUNDING)
-    if allowed == 0:
-        return None
-    ordered = np.sort(scored.null)
-    return float(ordered[-allowed] if scored.measure.closer == "higher" else ordered[allowed - 1])
+    return limit_of_chance(scored.null, better=scored.measure.closer)
 
 
 def calibrated(scored: Scored) -> float | None:
@@ -115,30 +106,10 @@ def calibrated(scored: Scored) -> float | None:
     """
     limit = chance_limit(scored)
     best = scored.measure.high if scored.measure.closer == "higher" else scored.measure.low
-    if limit is None or not math.isfinite(best):
-        return None
-    if limit == best:
-        return 0.0
-    return min(max((scored.value - limit) / (best - limit), 0.0), 1.0)
+    return None if limit is None else share_beyond(scored.value, limit, best)
 
 
 def interval(scored: Scored) -> Estimate:
     """Return the value with its interval, where there are half-samples."""
-    if len(scored.halves) < 2:
-        return Estimate(value=scored.value)
-    half = _NORMAL_QUANTILE * float(scored.halves.std(ddof=1))
-    within = scored.measure.within
-    return Estimate(
-        value=scored.value, low=within(scored.value - half), high=within(scored.value + half)
-    )
-
-
-def _oriented(scored: Scored) -> Float:
-    """Return the scores of all pairings, larger for closer runs, the true one first."""
-    sign = scored.measure.oriented(1.0)
-    return sign * np.concatenate([[scored.value], scored.null])
-
-
-def _slack(scored: Scored) -> float:
-    # Pairings that differ by equal rows score the same up to the order of sums.
-    return _ROUNDING * max(1.0, abs(scored.value))
+    low, high = scored.measure.low, scored.measure.high
+    return half_sample_interval(scored.value, scored.halves, low, high)

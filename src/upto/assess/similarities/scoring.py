@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from upto.assess.similarities.families import Family, families_of
 from upto.assess.similarities.leaner import fewer_coordinates, leaner_measures
-from upto.assess.similarities.pairings import Index, Pairings, draw_halves, draw_pairings
 from upto.core import Finding, InputError, SilentProgress
 from upto.engines import blas_threads_for
 from upto.measure.kinds import Measure, MomentMeasure
+from upto.measure.resampling import MIN_HALF, Index, Pairings, draw_halves, draw_pairings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -37,8 +37,6 @@ Float = NDArray[np.float64]
 Pair = tuple[int, int]
 Directions = tuple[bool, ...]
 
-MIN_HALF = 10
-"""Half-samples of fewer rows give no interval."""
 VIEW_BYTES = 2**30
 """What may be held of all runs at a time; with more, runs are looked at again."""
 _CHUNK = 8

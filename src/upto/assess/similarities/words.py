@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from upto.assess.intervals import MIN_ROWS
-from upto.assess.similarities.calibrating import LEVEL
-from upto.assess.similarities.scoring import MIN_HALF
 from upto.core import Finding
+from upto.measure.resampling import LEVEL, MIN_HALF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

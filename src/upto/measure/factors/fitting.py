@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Leave a search where its number of steps ends it, as the sources of these scores do."""
+    """Leave a search where its number of steps ends it, as the sources of these scores do.
+
+    Nor does anyone have to hear that a factor with many values could be a number.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         yield
 
 

@@ -18,7 +18,7 @@ from sklearn.linear_model import Lasso
 from sklearn.metrics import r2_score
 from sklearn.preprocessing import minmax_scale
 
-from upto.core import InputError
+from upto.core import InputError, MissingExtraError
 from upto.measure.factors.fitting import indicators, quietly
 from upto.measure.factors.labelled import Float, parted
 
@@ -208,11 +208,8 @@ def _lightgbm(factor: Factor, seed: int) -> tuple[Any, str]:
     try:
         library = import_module("lightgbm")
     except ImportError:
-        message = (
-            "this variant of DCI needs the package lightgbm, which is not installed: run "
-            "`pip install lightgbm`, or take the variant disentanglement_lib."
-        )
-        raise InputError(message) from None
+        what = "the variant lightgbm of DCI"
+        raise MissingExtraError(what, package="lightgbm", extra="boost") from None
     kind = library.LGBMRegressor if factor.is_continuous else library.LGBMClassifier
     model = kind(
         importance_type="gain",

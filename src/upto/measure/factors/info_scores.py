@@ -171,7 +171,7 @@ def infomec(
     if rule.adjusted:
         active = active & (shares.max(axis=0, initial=0.0) > 0.0)
     modularity, compactness = ratio_scores(shares, active, found.faults, variant)
-    explicitness = _explicitness(
+    explicitness = explicitness_score(
         predictive_shares(
             codes,
             factors,
@@ -295,9 +295,10 @@ def _ratios(table: Float) -> list[float | None]:
     ]
 
 
-def _explicitness(
+def explicitness_score(
     found: tuple[list[float | None], list[str]] | None, faults: Sequence[str], variant: str
 ) -> FactorScore:
+    """Return the mean of what `predictive_shares` found; zero where no code is active."""
     name = f"infomec/explicitness/{variant}"
     if found is None:
         return FactorScore(

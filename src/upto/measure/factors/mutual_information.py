@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from upto.measure.factors.ascending import Ascending
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -42,7 +44,7 @@ def discrete_information(first: Integer, second: Integer) -> float:
     return found if found > _ROUNDING else 0.0
 
 
-def mixed_information(values: Float, labels: Integer, neighbours: int, table: Float) -> float:
+def mixed_information(line: Ascending, labels: Integer, neighbours: int, table: Float) -> float:
     """Return Ross's estimate of the information between values and labels.
 
     It is that of scikit-learn's ``mutual_info_classif`` before negative estimates are set to 0, on
@@ -52,8 +54,8 @@ def mixed_information(values: Float, labels: Integer, neighbours: int, table: Fl
 
     Parameters
     ----------
-    values
-        Ascending.
+    line
+        Ascending values.
     labels
         Those of the same rows; rows with a label of their own do not count.
     neighbours
@@ -62,33 +64,26 @@ def mixed_information(values: Float, labels: Integer, neighbours: int, table: Fl
         Digammas of counts up to the number of rows.
     """
     counts = np.bincount(labels)
-    repeated = counts[labels] > 1
-    if not repeated.all():
-        values, labels = values[repeated], labels[repeated]
-        counts = np.bincount(labels) if len(labels) else counts
-    n_samples = len(values)
-    if not n_samples:
-        return 0.0
+    if (counts == 1).any():
+        repeated = counts[labels] > 1
+        if not repeated.any():
+            return 0.0
+        line, labels = Ascending.of(line.values[repeated]), labels[repeated]
+        counts = np.bincount(labels)
+    counts = counts[counts > 0]
+    n_samples = len(labels)
     order = _grouped(labels)
-    groups = labels[order]
-    sizes = counts[groups]
-    starts = (np.cumsum(counts) - counts)[groups]
-    near = np.minimum(neighbours, sizes - 1)
-    grouped = values[order]
-    radii, extended = _radii(grouped, starts, starts + sizes, near)
-    # Neighbourhoods of ascending values are found fastest.
-    ascending = np.empty_like(radii)
-    ascending[order] = radii
-    first, last = _within(values, ascending)
-    if extended:
-        keys = groups * n_samples + order
-        offsets = groups * n_samples
-        near = np.searchsorted(keys, offsets + last[order])
-        near = near - np.searchsorted(keys, offsets + first[order]) - 1
-    all_near = last - first - 1
-    return float(
-        table[n_samples] + table[near].mean() - table[sizes].mean() - table[all_near].mean()
-    )
+    centres = line.values[order]
+    radii, near, extended = _radii(centres, counts, neighbours)
+    first, last = line.within(centres, radii)
+    if len(extended):
+        # Places in the order of values, group by group, ascend.
+        offsets = n_samples * np.repeat(np.arange(len(counts)), counts)
+        keys, offsets = offsets + order, offsets[extended]
+        near[extended] = np.searchsorted(keys, offsets + last[extended])
+        near[extended] -= np.searchsorted(keys, offsets + first[extended]) + 1
+    total = table[n_samples] + table[near].mean() - table[last - first - 1].mean()
+    return float(total - np.dot(counts, table[counts]) / n_samples)
 
 
 def continuous_information(first: Float, second: Float, neighbours: int, table: Float) -> float:
@@ -107,7 +102,7 @@ def continuous_information(first: Float, second: Float, neighbours: int, table: 
     both = np.column_stack(columns)
     distances = scipy.spatial.KDTree(both).query(both, k=neighbours + 1, p=np.inf)[0][:, 1:]
     radii = distances[:, -1]
-    inside = np.nextafter(radii, 0.0)
+    inside = np.maximum(np.nextafter(radii, 0.0), 0.0)
     near = 1 + np.count_nonzero(distances < radii[:, None], axis=1)
     tied = radii == 0.0
     if tied.any():
@@ -115,8 +110,7 @@ def continuous_information(first: Float, second: Float, neighbours: int, table: 
         near[tied] = counts[cells.ravel()][tied]
     total = table[n_samples] + table[near].mean()
     for column in columns:
-        order = np.argsort(column, kind="stable")
-        first_within, last_within = _within(column[order], np.maximum(inside[order], 0.0))
+        first_within, last_within = Ascending.of(np.sort(column)).within(column, inside)
         total -= table[last_within - first_within].mean()
     return float(total)
 
@@ -160,52 +154,52 @@ def _entropy_of_counts(counts: Integer) -> float:
 
 
 def _grouped(labels: Integer) -> Integer:
-    # Small integers are sorted in linear time.
-    small = labels.astype(np.uint16) if labels.max() < 1 << 16 else labels
-    return np.argsort(small, kind="stable")
+    # Integers of one or two bytes are sorted in linear time.
+    kind = np.min_scalar_type(labels.max())
+    return np.argsort(labels.astype(kind) if kind.itemsize <= 2 else labels, kind="stable")
 
 
-def _radii(values: Float, starts: Integer, ends: Integer, near: Integer) -> tuple[Float, bool]:
-    """Return the distance of every value to its last neighbour, and whether more are as close.
+def _radii(values: Float, counts: Integer, neighbours: int) -> tuple[Float, Integer, Integer]:
+    """Return the distance of every value to its last neighbour, and how many neighbours it has.
 
-    The neighbours of a value are a window of its group, in which values ascend: the first window
-    that reaches further above than below, or the one before.
+    Values ascend within groups of `counts`. Where more of a group are as close as the last
+    neighbour, they are not counted yet: the third array has the places of such values.
     """
-    own = np.arange(len(values))
-    lowest = np.maximum(starts, own - near)
-    low, high = lowest, np.minimum(own, ends - 1 - near)
-    for _ in range(int(near.max()).bit_length()):
-        middle = (low + high) >> 1
-        above = values[middle + near] - values >= values - values[middle]
-        high = np.where(above, middle, high)
-        low = np.where(above, low, np.minimum(middle + 1, high))
-    before = np.maximum(low - 1, lowest)
-    reach = np.maximum(values - values[low], values[low + near] - values)
-    reach_before = np.maximum(values - values[before], values[before + near] - values)
-    radii = np.minimum(reach, reach_before)
-    window = np.where(reach_before < reach, before, low)
-    below, above_it = np.maximum(window - 1, 0), np.minimum(window + near + 1, len(values) - 1)
-    extended = (window > starts) & (values - values[below] <= radii)
-    extended |= (window + near + 1 < ends) & (values[above_it] - values <= radii)
-    return radii, bool(extended.any())
+    most = int(min(neighbours, counts.max() - 1))
+    # What lies infinitely far around each group is no neighbour of it.
+    shifts = most * (2 * np.arange(len(counts)) + 1)
+    places = np.arange(len(values)) + np.repeat(shifts, counts)
+    padded = np.full(len(values) + 2 * most * len(counts), np.inf)
+    ahead = np.cumsum(counts) - counts + shifts
+    padded[(ahead[:, None] - np.arange(1, most + 1)).ravel()] = -np.inf
+    padded[places] = values
+    below = _nearer_below(padded, most)[places - most].astype(np.intp)
+    near = np.full(len(values), most)
+    if counts.min() <= most:
+        # Of a group that is no larger, all are neighbours.
+        sizes = np.repeat(counts, counts)
+        near = np.minimum(most, sizes - 1)
+        below = np.where(sizes <= most, places - np.repeat(ahead, counts), below)
+    low = places - below
+    high = low + near
+    radii = np.maximum(values - padded[low], padded[high] - values)
+    extended = (values - padded[low - 1] <= radii) | (padded[high + 1] - values <= radii)
+    return radii, near, np.flatnonzero(extended)
 
 
-def _within(values: Float, radii: Float) -> tuple[Integer, Integer]:
-    """Return where the values within a radius of every ascending value start and end."""
-    first = _first_within(values, radii)
-    # The end is the start of the values turned round.
-    last = len(values) - _first_within(-values[::-1], radii[::-1])[::-1]
-    return first, last
+def _nearer_below(padded: Float, most: int) -> NDArray[np.unsignedinteger]:
+    """Return how many of the nearest `most` values lie below each; `most` at either end have none.
 
-
-def _first_within(values: Float, radii: Float) -> Integer:
-    first = np.searchsorted(values, values - radii)
-    while True:
-        # The sum of a value and a radius is rounded; their difference decides, as for neighbours.
-        left = np.maximum(first - 1, 0)
-        wider = np.flatnonzero((first > 0) & (values - values[left] <= radii))
-        narrower = np.flatnonzero(values - values[first] > radii)
-        if not len(wider) and not len(narrower):
-            return first
-        first[wider] = np.searchsorted(values, values[left[wider]])
-        first[narrower] = np.searchsorted(values, values[first[narrower]], side="right")
+    The one that lies j places below is among them where it is nearer than the one that lies
+    `most` + 1 - j places above.
+    """
+    inner = len(padded) - 2 * most
+    found = np.zeros(inner, dtype=np.min_scalar_type(most))
+    with np.errstate(invalid="ignore"):
+        for lag in range(1, most // 2 + most % 2 + 1):
+            other = most + 1 - lag
+            near, far = padded[lag:] - padded[:-lag], padded[other:] - padded[:-other]
+            found += near[most - lag :][:inner] <= far[most:][:inner]
+            if other != lag:
+                found += far[most - other :][:inner] <= near[most:][:inner]
+    return found

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from upto.core import random_stream
 from upto.measure.factors.fitting import fitted_logistic, quietly
@@ -35,6 +36,8 @@ DENSE_CELLS = 2**24
 """Cells up to which the columns of discrete codes are a dense table."""
 STEPS, GRADIENT = 100, 1e-4
 """Of the search for the regression: scikit-learn's own, which the authors leave as they are."""
+SURE_STEPS = 30
+"""Steps after which a search that must end where the authors' does is left to scikit-learn."""
 
 
 def explicitness(
@@ -101,8 +104,9 @@ def predictive_shares(
     to, for at most a hundred steps. As by the authors, classes weigh the same in the fit and the
     loss is compared with the logarithm of their number. Adjusted, rows weigh the same, the loss is
     compared with the entropy, outliers of codes are drawn in, and what a regression may find by
-    chance is not counted. Continuous factors are predicted by least squares: the share
-    is R².
+    chance is not counted; the search is made among whitened codes, where it converges, so that a
+    rotation or another invertible map of the codes changes the share by a thousandth at most.
+    Continuous factors are predicted by least squares: the share is R².
     """
     table = as_codes(codes)
     rows = table.columns
@@ -121,12 +125,18 @@ def predictive_shares(
         if factor.is_continuous:
             return _explained(inputs, np.asarray(factor.values, np.float64), adjusted=adjusted)
         stream = random_stream(seed, "factors", "explicitness", str(place))
+        if adjusted and not discrete_codes:
+            inputs = _whitened(inputs)
         return _predicted(inputs, factor.values.astype(np.intp), stream if adjusted else None)
 
-    # Warnings are silenced for all threads at once, and the regression leaves Python's lock.
-    with quietly(), ThreadPoolExecutor(min(len(columns), os.cpu_count() or 1)) as pool:
-        parts = list(pool.map(share, range(len(columns))))
-    return parts, faults
+    # Warnings are silenced for all threads at once, and the regression leaves Python's lock; its
+    # products are too small for threads of their own, which would wait for each other.
+    n_threads = min(len(columns), os.cpu_count() or 1)
+    with quietly(), threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
+        # The longest first, so that no thread waits for one that began last.
+        order = sorted(range(len(columns)), key=lambda place: -columns[place].classes)
+        found = dict(zip(order, pool.map(share, order), strict=True))
+    return [found[place] for place in range(len(columns))], faults
 
 
 def _many_classes(factor: Factor) -> str:
@@ -148,10 +158,17 @@ def _inputs(rows: Float, *, discrete_codes: bool) -> Any:
     return columns.toarray() if columns.shape[0] * columns.shape[1] <= DENSE_CELLS else columns
 
 
+def _whitened(inputs: Float) -> Float:
+    """Return uncorrelated columns of variance one with the span of centred ones."""
+    turned, spreads, _ = np.linalg.svd(inputs, full_matrices=False)
+    kept = spreads > spreads[0] * max(inputs.shape) * np.finfo(np.float64).eps
+    return turned[:, kept] * np.sqrt(len(inputs)) if kept.any() else inputs
+
+
 def _predicted(inputs: Any, labels: Whole, stream: np.random.Generator | None) -> float:
     if stream is None:
         whole = float(np.log(labels.max() + 1))
-        return (whole - _loss(inputs, labels, class_weight="balanced")) / whole
+        return (whole - _loss(inputs, labels, as_authors=True)) / whole
     whole = entropy(labels)
     gain = max(0.0, whole - _loss(inputs, stream.permutation(labels)))
     # Twice the rows times the gain of chance is of a chi-squared law: its mean tells its spread.
@@ -159,28 +176,33 @@ def _predicted(inputs: Any, labels: Whole, stream: np.random.Generator | None) -
     return _beyond(1.0 - _loss(inputs, labels) / whole, float(level) / whole)
 
 
-def _loss(inputs: Any, labels: Whole, class_weight: str | None = None) -> float:
+def _loss(inputs: Any, labels: Whole, *, as_authors: bool = False) -> float:
     """Return the mean log loss of the regression on the rows it was fitted to."""
     chosen = None
     if labels.max() > 1 and isinstance(inputs, np.ndarray):
         counts = np.bincount(labels)
-        weights = 1.0 / counts[labels] if class_weight else np.ones(len(labels))
-        chosen = _softmax(inputs, labels, weights / weights.sum())
+        weights = 1.0 / counts[labels] if as_authors else np.ones(len(labels))
+        chosen = _softmax(inputs, labels, weights / weights.sum(), as_authors=as_authors)
     if chosen is None:
         model = fitted_logistic(
-            inputs, labels, C=np.inf, tol=GRADIENT, max_iter=STEPS, class_weight=class_weight
+            inputs,
+            labels,
+            C=np.inf,
+            tol=GRADIENT,
+            max_iter=STEPS,
+            class_weight="balanced" if as_authors else None,
         )
         chosen = model.predict_proba(inputs)[np.arange(len(labels)), labels]
     least = np.finfo(np.float64).eps
     return float(-np.log(np.clip(chosen, least, 1.0 - least)).mean())
 
 
-def _softmax(inputs: Float, labels: Whole, weights: Float) -> Float | None:
+def _softmax(inputs: Float, labels: Whole, weights: Float, *, as_authors: bool) -> Float | None:
     """Return the probability of each label by a regression that takes scikit-learn's steps.
 
     Classes are rows here, which is three times as fast. Both differ by rounding, which a search
-    that converges forgets. None where it does not: rounding has then grown to a ten-millionth,
-    and only scikit-learn's own search ends where the authors' does.
+    that converges forgets. Where it does not, rounding grows to a ten-millionth, and only
+    scikit-learn's own search ends where the authors' does: if it shall, None.
     """
     # It takes longer to import than many regressions to fit.
     from scipy.optimize import minimize
@@ -211,13 +233,13 @@ def _softmax(inputs: Float, labels: Whole, weights: Float) -> Float | None:
         jac=True,
         method="L-BFGS-B",
         options={
-            "maxiter": STEPS,
+            "maxiter": SURE_STEPS if as_authors else STEPS,
             "maxls": 50,
             "gtol": GRADIENT,
             "ftol": 64 * np.finfo(np.float64).eps,
         },
     )
-    if not found.success:
+    if as_authors and not found.success:
         return None
     margins, sums = fill(found.x)
     chosen: Float = np.exp(margins) / sums

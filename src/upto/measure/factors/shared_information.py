@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from upto.core import InputError, random_stream
+from upto.measure.factors.ascending import Ascending
 from upto.measure.factors.labelled import Factor, as_codes, as_factors
 from upto.measure.factors.mutual_information import (
     continuous_information,
@@ -22,7 +26,7 @@ from upto.measure.factors.mutual_information import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -36,6 +40,8 @@ DEVIATIONS = 5.0
 """How far above the mean of permuted rows, in standard deviations, information must be."""
 PERMUTATIONS = 10
 """Of scores that are adjusted for chance."""
+THREADED_ROWS = 32_768
+"""With fewer, threads would spend their time on waiting for Python's lock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +175,6 @@ def information(
     lower, upper = np.quantile(ascending, (0.25, 0.75), axis=0)
     outermost = min(int(np.ceil(OUTERMOST * len(rows))), (len(rows) - 1) // 2)
     psi = digammas(len(rows))
-    orders = np.argsort(rows, axis=0, kind="stable") if counted is None else None
     shape = (len(columns), rows.shape[1])
     found = Information(
         mutual=np.zeros(shape),
@@ -185,33 +190,39 @@ def information(
         estimator=estimator,
         discrete_codes=discrete_codes,
     )
-    for place, (factor, fault) in enumerate(zip(columns, found.faults, strict=True)):
-        if fault:
-            continue
-        values = _factor_values(factor, estimator, counted)
-        of_labels = not np.issubdtype(values.dtype, np.floating)
-        found.entropies[place] = (
-            entropy(values) if of_labels else most_continuous(len(values), estimator.size, psi)
-        )
-        if counted is not None:
-            found.code_entropies[place] = [entropy(column) for column in counted[factor.rows].T]
-        stream = random_stream(seed, "factors", "information", str(place))
-        # Unpermuted first: the same call serves both.
-        for turn in range(permutations + 1):
-            shown = values if turn == 0 else stream.permutation(values)
-            for code in range(shape[1]):
-                if counted is not None:
-                    told = discrete_information(counted[factor.rows, code], shown)
-                elif orders is not None and of_labels:
-                    told = _ross(rows[:, code], orders[:, code], factor.rows, shown, estimator, psi)
+    whole: list[tuple[Ascending, Whole]] = []
+    # Most of an estimate is made outside Python's lock, and none depends on another.
+    with ThreadPoolExecutor(min(shape[1], os.cpu_count() or 1)) as pool:
+        each_code = pool.map if len(rows) >= THREADED_ROWS else map
+        for place, (factor, fault) in enumerate(zip(columns, found.faults, strict=True)):
+            if fault:
+                continue
+            values = _factor_values(factor, estimator, counted)
+            told: Callable[[Any, int], float]
+            if counted is not None:
+                found.entropies[place] = entropy(values)
+                shown_codes = counted[factor.rows]
+                found.code_entropies[place] = [entropy(column) for column in shown_codes.T]
+                told = partial(_counting, shown_codes)
+            elif factor.is_continuous:
+                found.entropies[place] = most_continuous(len(values), estimator.size, psi)
+                told = partial(_kraskov, rows[factor.rows], estimator, psi)
+            else:
+                found.entropies[place] = entropy(values)
+                if len(factor.rows) < len(rows):
+                    lines = _lines(rows, factor.rows)
                 else:
-                    told = continuous_information(
-                        rows[factor.rows, code], shown, estimator.size, psi
-                    )
+                    lines = whole = whole or _lines(rows, factor.rows)
+                told = partial(_ross, lines, estimator, psi)
+            stream = random_stream(seed, "factors", "information", str(place))
+            # Unpermuted first: the same call serves both.
+            for turn in range(permutations + 1):
+                shown = values if turn == 0 else stream.permutation(values)
+                each = list(each_code(partial(told, shown), range(shape[1])))
                 if turn == 0:
-                    found.mutual[place, code] = max(0.0, told)
+                    found.mutual[place] = np.maximum(each, 0.0)
                 else:
-                    found.chance[turn - 1, place, code] = told
+                    found.chance[turn - 1, place] = each
     return found
 
 
@@ -258,15 +269,32 @@ def beyond_chance(found: Information) -> Float:
     return clipped
 
 
+def _lines(rows: Float, labelled: Whole) -> list[tuple[Ascending, Whole]]:
+    """Return the ascending values of each code on labelled rows, and whose they are."""
+    orders = np.argsort(rows[labelled], axis=0, kind="stable")
+    return [
+        (Ascending.of(code[labelled[order]]), order)
+        for code, order in zip(rows.T, np.ascontiguousarray(orders.T), strict=True)
+    ]
+
+
 def _ross(
-    code: Float, order: Whole, labelled: Whole, labels: Whole, estimator: Estimator, psi: Float
+    lines: Sequence[tuple[Ascending, Whole]],
+    estimator: Estimator,
+    psi: Float,
+    labels: Whole,
+    code: int,
 ) -> float:
-    if len(labelled) < len(code):
-        of_all = np.full(len(code), -1, dtype=np.intp)
-        of_all[labelled] = labels
-        order = order[of_all[order] >= 0]
-        labels = of_all
-    return mixed_information(code[order], labels[order], estimator.size, psi)
+    line, order = lines[code]
+    return mixed_information(line, labels[order], estimator.size, psi)
+
+
+def _kraskov(rows: Float, estimator: Estimator, psi: Float, values: Float, code: int) -> float:
+    return continuous_information(rows[:, code], values, estimator.size, psi)
+
+
+def _counting(rows: Whole, values: Whole, code: int) -> float:
+    return discrete_information(rows[:, code], values)
 
 
 def _counted(rows: Float, estimator: Estimator, *, discrete_codes: bool) -> Whole | None:
