@@ -17,16 +17,15 @@ from upto.engines.feeding import host_array
 
 INTERVAL = 120.0
 """Seconds between two writes."""
-_EPOCH = "epoch"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class KeptState:
-    """What a checkpoint kept: arrays by name, and the number of epochs behind them."""
+    """What a checkpoint kept: arrays by name, and how many epochs or steps are behind them."""
 
     path: Path
     arrays: dict[str, NDArray[Any]]
-    epoch: int
+    done: int
 
     def take(self, name: str, shape: tuple[int | None, ...], kind: Any) -> NDArray[Any]:
         """Return a copy of one array; an axis of None may be of any length."""
@@ -57,6 +56,8 @@ class TrainingCheckpoint:
         The file; None keeps nothing.
     words
         What is trained: another training does not continue this one.
+    unit
+        What trainings are counted in.
 
     Raises
     ------
@@ -64,9 +65,9 @@ class TrainingCheckpoint:
         If the file could not be written: better now than after hours.
     """
 
-    def __init__(self, path: str | Path | None, words: dict[str, str]) -> None:
+    def __init__(self, path: str | Path | None, words: dict[str, str], unit: str = "epoch") -> None:
         self.path = None if path is None else Path(path)
-        self.words = words
+        self.words, self.unit = words, unit
         if self.path is not None:
             _refuse_unwritable(self.path)
         self.written = time.monotonic()
@@ -79,11 +80,11 @@ class TrainingCheckpoint:
         """Tell whether the state shall be written now."""
         return self.path is not None and time.monotonic() - self.written >= INTERVAL
 
-    def write(self, arrays: dict[str, Any], epoch: int) -> None:
-        """Write the state after an epoch, whole or not at all."""
+    def write(self, arrays: dict[str, Any], done: int) -> None:
+        """Write the state after some epochs or steps, whole or not at all."""
         if self.path is not None:
             held = {name: host_array(values) for name, values in arrays.items()}
-            write_tensors(self.path, held, {**self.words, _EPOCH: str(epoch)})
+            write_tensors(self.path, held, {**self.words, self.unit: str(done)})
         self.written = time.monotonic()
 
     def read(self) -> KeptState:
@@ -92,7 +93,7 @@ class TrainingCheckpoint:
             message = "no checkpoint was named: pass one to resume from."
             raise InputError(message)
         arrays, words = read_tensors(self.path)
-        epoch = words.pop(_EPOCH, "")
+        done = words.pop(self.unit, "")
         for name, wanted in self.words.items():
             if words.get(name) != wanted:
                 message = (
@@ -100,10 +101,12 @@ class TrainingCheckpoint:
                     f"here {wanted}): remove it, or start without resume."
                 )
                 raise InputError(message)
-        if not epoch.isdecimal():
-            message = f"{self.path} does not say its epoch: remove it, or start without resume."
+        if not done.isdecimal():
+            message = (
+                f"{self.path} does not say its {self.unit}: remove it, or start without resume."
+            )
             raise InputError(message)
-        return KeptState(path=self.path, arrays=arrays, epoch=int(epoch))
+        return KeptState(path=self.path, arrays=arrays, done=int(done))
 
 
 def _refuse_unwritable(path: Path) -> None:

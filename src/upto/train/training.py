@@ -228,17 +228,17 @@ class TrainingRun:
         """Go on from what `state` returned."""
         torch = load_torch()
         n_members = len(self.seeds)
-        if kept.epoch > self.training.epochs:
-            kept.refuse(f"{kept.epoch} of {self.training.epochs} epochs are behind it")
+        if kept.done > self.training.epochs:
+            kept.refuse(f"{kept.done} of {self.training.epochs} epochs are behind it")
         schedule = {
             name: kept.take(
                 f"schedule.{name}",
-                (kept.epoch, n_members) if name == "losses" else (n_members,),
+                (kept.done, n_members) if name == "losses" else (n_members,),
                 values.dtype,
             )
             for name, values in self.schedule.arrays().items()
         }
-        self.schedule.load(schedule, kept.epoch)
+        self.schedule.load(schedule, kept.done)
         self.members = kept.take("members", (None,), np.int64)
         left_out = np.setdiff1d(np.arange(n_members), self.members)
         if (
