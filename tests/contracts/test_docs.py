@@ -151,7 +151,7 @@ def following_text(page: Path, block: Block) -> str | None:
     return None
 
 
-LONG = ("quickstart", "many-runs", "lipschitz", "training", "engines", "similarity")
+LONG = ("quickstart", "many-runs", "lipschitz", "training", "engines", "similarity", "factors")
 """Pages whose blocks take more than a few seconds."""
 
 

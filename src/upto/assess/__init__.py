@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from upto.assess.agreement.agreeing import consensus
     from upto.assess.applying import apply_transform
     from upto.assess.diversity_checking import check_diversity
+    from upto.assess.factors.scoring import score_factors
     from upto.assess.geometry.stretching import lipschitz
     from upto.assess.layers.layering import compare_layers
     from upto.assess.similarities.measuring import similarity
@@ -25,6 +26,7 @@ __all__ = [
     "consensus",
     "inspect_run",
     "lipschitz",
+    "score_factors",
     "similarity",
     "unmix_run",
 ]
@@ -38,6 +40,7 @@ def __getattr__(name: str) -> Any:
         "compare_layers": "layers.layering",
         "consensus": "agreement.agreeing",
         "lipschitz": "geometry.stretching",
+        "score_factors": "factors.scoring",
         "similarity": "similarities.measuring",
         "unmix_run": "unmixing",
     }

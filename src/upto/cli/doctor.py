@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from importlib import metadata
-from importlib.util import find_spec
 
 import click
 
@@ -29,6 +28,8 @@ EXTRAS = {
     "safetensors": ("safetensors", "safetensors files"),
     "report": ("jinja2", "pages"),
     "plot": ("matplotlib", "figures"),
+    "images": ("pillow", "image sets"),
+    "boost": ("lightgbm", "DCI by LightGBM"),
     "torch": ("torch", "the torch engine"),
     "dask": ("distributed", "the dask engine"),
 }
@@ -44,9 +45,9 @@ def command() -> None:
         click.echo(f"  {name:<18} {metadata.version(name)}")
     click.echo("\nOptional:")
     for extra, (package, purpose) in EXTRAS.items():
-        if find_spec(package):
+        try:
             state = metadata.version(package)
-        else:
+        except metadata.PackageNotFoundError:
             state = f"missing: pip install 'upto[{extra}]'"
         click.echo(f"  {purpose:<18} {package} {state}")
     click.echo("\nBLAS:")

@@ -15,6 +15,7 @@ COMMANDS = {
     "inspect": "Show what a run is like: shape, rank, spectrum, Gaussianity.",
     "lipschitz": "Measure how far a decoder is from an isometry, and what theory promises.",
     "unmix": "Find the independent components of a run and write them to a file.",
+    "factors": "Tell how well latents match known factors, before and after ICA.",
     "diversity": "Check whether a head identifies the representation below it.",
     "study": "Make the claims of the papers again, each with one command.",
     "report": "Make one page from results written as JSON.",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-    from upto.core import Finding, Progress, Result
+    from upto.core import Finding, Progress, Result, Table
 
 FORMATS = ("table", "json", "csv", "md")
 ENGINES = ("threads", "torch", "dask")
@@ -91,6 +91,23 @@ class Output:
             click.echo(self.text(result), nl=False)
         self.show_findings(result.findings)
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether what is shown goes to a terminal, which has no room for wide tables."""
+        return self.path is None and self.chosen_format == "table"
+
+    def show_table(self, table: Table) -> None:
+        """Write one table to stdout or the output file."""
+        if self.path is not None:
+            from upto.core.files import write_text_atomically
+
+            write_text_atomically(self.path, _table_text(table, self.chosen_format))
+            self.say(f"wrote {self.path}")
+        elif self.is_brief:
+            console_for(stderr=False).print(table)
+        else:
+            click.echo(_table_text(table, self.chosen_format), nl=False)
+
     def publish(self, result: Result, report: Path | None) -> None:
         """Write the page of a result, where one is asked for, and show the result."""
         if report is not None:
@@ -137,6 +154,16 @@ class Output:
 
         watched = self.progress and not self.quiet and sys.stderr.isatty()
         return RichProgress() if watched else SilentProgress()
+
+
+def _table_text(table: Table, kind: str) -> str:
+    if kind == "csv":
+        return table.to_csv()
+    if kind == "json":
+        import json
+
+        return json.dumps(table.records(), indent=1, ensure_ascii=False) + "\n"
+    return table.to_markdown()
 
 
 def files_of(given: str) -> list[Path]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
-from upto.cli.output import complete_file, console_for, output_options, report_option
+from upto.cli.output import complete_file, output_options, report_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,7 +100,8 @@ def command(
     upto similarity --list
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     if listed:
-        _list_measures(output)
+        output.check()
+        output.show_table(_catalogue(brief=output.is_brief))
         return
     if not runs:
         message = "Missing argument 'RUN…'."
@@ -122,30 +123,6 @@ def command(
     warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
     if strict and warnings:
         stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")
-
-
-def _list_measures(output: Output) -> None:
-    output.check()
-    table = _catalogue(brief=output.path is None and output.chosen_format == "table")
-    if output.path is not None:
-        from upto.core.files import write_text_atomically
-
-        write_text_atomically(output.path, _text(table, output.chosen_format))
-        output.say(f"wrote {output.path}")
-    elif output.chosen_format == "table":
-        console_for(stderr=False).print(table)
-    else:
-        click.echo(_text(table, output.chosen_format), nl=False)
-
-
-def _text(table: Table, kind: str) -> str:
-    if kind == "csv":
-        return table.to_csv()
-    if kind == "json":
-        import json
-
-        return json.dumps(table.records(), indent=1, ensure_ascii=False) + "\n"
-    return table.to_markdown()
 
 
 def _catalogue(*, brief: bool) -> Table:

@@ -24,9 +24,19 @@ from upto.core.diversity import Diversity
 from upto.core.embeddings import Embeddings, GatheringRows, Rows, SelectedRows
 from upto.core.errors import InputError, MissingExtraError, UptoError
 from upto.core.estimate import Estimate
+from upto.core.factors import Factors
 from upto.core.finding import RULES, Finding, unique_findings
+from upto.core.grids import FactorGrid
 from upto.core.group import Group
 from upto.core.inspection import Inspection
+from upto.core.latents import (
+    FactorMatch,
+    FactorSummary,
+    FormScore,
+    LatentForm,
+    Structure,
+    StructureFit,
+)
 from upto.core.layers import (
     Counterpart,
     Layer,
@@ -79,13 +89,19 @@ __all__ = [
     "Embeddings",
     "Errors",
     "Estimate",
+    "FactorGrid",
+    "FactorMatch",
+    "FactorSummary",
+    "Factors",
     "Finding",
     "Fit",
+    "FormScore",
     "GatheringRows",
     "Group",
     "Histogram",
     "InputError",
     "Inspection",
+    "LatentForm",
     "Layer",
     "LayerMeasure",
     "LayerPair",
@@ -116,6 +132,8 @@ __all__ = [
     "Similarities",
     "Similarity",
     "Spread",
+    "Structure",
+    "StructureFit",
     "StudyResult",
     "Supremum",
     "Table",

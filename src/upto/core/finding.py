@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from upto.core.factor_rules import FACTOR_RULES
 from upto.core.geometry_rules import GEOMETRY_RULES
 from upto.core.rule import Rule
 
@@ -326,5 +327,6 @@ RULES: dict[str, Rule] = {
             "record ids to match them; use more rows.",
         ),
         *GEOMETRY_RULES,
+        *FACTOR_RULES,
     )
 }

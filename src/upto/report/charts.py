@@ -16,7 +16,7 @@ from upto.report.scales import Scale, linear_scale, log_scale, tick_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.core import Comparison, Fit, Histogram, Scatter
+    from upto.core import Comparison, Estimate, Fit, Histogram, Scatter, Supremum
 
 N_COLOURS = 12
 OTHER = "other"
@@ -71,51 +71,66 @@ def _values(fit: Fit) -> list[float]:
 
 
 def _error_row(fit: Fit, scale: Scale) -> Inert:
-    middle = _ROW / 2
-    marks = [_grid(scale, _ROW)]
     lines = [fit.name]
-    if fit.chance is not None:
-        x = scale.position(fit.chance.mean.value)
-        marks.append(_line("chance", x, x, middle - 9, middle + 9))
     in_sample = fit.in_sample.mean.value
-    inner = element(
-        "circle",
-        class_="in-sample",
-        cx=f"{scale.position(in_sample):.2f}%",
-        cy=middle,
-        r=5,
-    )
     if fit.held_out is not None:
-        mean = fit.held_out.mean
-        if mean.low is not None and mean.high is not None:
-            low, high = scale.position(mean.low), scale.position(mean.high)
-            marks.append(_line("interval", low, high, middle, middle))
-        marks.append(
-            element(
-                "circle",
-                class_="held-out",
-                cx=f"{scale.position(mean.value):.2f}%",
-                cy=middle,
-                r=4.5,
-            )
-        )
-        lines.append(f"held out {mean:.4f}")
-    marks.append(inner)
+        lines.append(f"held out {fit.held_out.mean:.4f}")
     lines.append(f"in sample {in_sample:.4f}")
     lines.append(f"chance {fit.chance.mean.value:.4f}" if fit.chance else "chance not measured")
     if fit.p_value is not None:
         lines.append(f"p {fit.p_value:.2g}")
     errors = fit.held_out or fit.in_sample
     lines.append(f"R² {errors.r2:.3f} {'held out' if fit.held_out else 'in sample'}")
+    return error_drawing(
+        scale,
+        held_out=fit.held_out.mean if fit.held_out is not None else None,
+        in_sample=in_sample,
+        chance=fit.chance.mean.value if fit.chance is not None else None,
+        words=lines,
+    )
+
+
+def error_drawing(
+    scale: Scale,
+    *,
+    held_out: Estimate | None,
+    in_sample: float,
+    chance: float | None,
+    words: Sequence[str],
+    worst: Supremum | None = None,
+    height: int = _ROW,
+) -> Inert:
+    """Draw an error on a scale: held out with its interval, in sample, and chance.
+
+    `worst` brackets the smallest worst error, and `words` are what the drawing tells the pointer.
+    """
+    middle = height / 2
+    marks = [_grid(scale, height)]
+    if worst is not None:
+        low = scale.position(worst.low if worst.low is not None else worst.high)
+        high = scale.position(worst.high)
+        marks.append(_line("bracket", low, high, middle, middle))
+        marks += [_line("bracket-end", x, x, middle - 6, middle + 6) for x in sorted({low, high})]
+    if chance is not None:
+        x = scale.position(chance)
+        marks.append(_line("chance", x, x, middle - 9, middle + 9))
+    if held_out is not None:
+        if held_out.low is not None and held_out.high is not None:
+            low, high = scale.position(held_out.low), scale.position(held_out.high)
+            marks.append(_line("interval", low, high, middle, middle))
+        x = scale.position(held_out.value)
+        marks.append(element("circle", class_="held-out", cx=f"{x:.2f}%", cy=middle, r=4.5))
+    x = scale.position(in_sample)
+    marks.append(element("circle", class_="in-sample", cx=f"{x:.2f}%", cy=middle, r=5))
     return element(
         "svg",
         *marks,
         class_="row",
-        height=_ROW,
+        height=height,
         role="img",
         tabindex=0,
-        aria_label=", ".join(lines),
-        data_tip="\n".join(lines),
+        aria_label=", ".join(words),
+        data_tip="\n".join(words),
     )
 
 

@@ -10,7 +10,7 @@ from upto.core import (
     Comparison,
     ComparisonMatrix,
     Consensus,
-    Group,
+    Factors,
     Layers,
     Similarities,
     Unmixed,
@@ -18,10 +18,16 @@ from upto.core import (
 from upto.report.charts import (
     ErrorChart,
     ScatterChart,
-    bracket_chart,
     error_chart,
     histogram_chart,
     scatter_chart,
+)
+from upto.report.comparisons import (
+    Bracket,
+    comparison_facts,
+    efficiency_facts,
+    headline_fit,
+    worst_error,
 )
 from upto.report.consensus import (
     ConsensusView,
@@ -30,6 +36,15 @@ from upto.report.consensus import (
     consensus_plots,
     consensus_tables,
     consensus_view,
+)
+from upto.report.factors import (
+    FactorsView,
+    factors_badge,
+    factors_data,
+    factors_facts,
+    factors_tables,
+    factors_verdict,
+    factors_view,
 )
 from upto.report.findings import FindingView, finding_views
 from upto.report.heat import AGREEMENTS, Heat, heat_maps
@@ -56,7 +71,7 @@ from upto.report.unmixing import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from upto.core import Fit, Result
+    from upto.core import Result
 
 _MAX_TABLE_RUNS = 24
 _MAX_HEADLINE = 160
@@ -71,17 +86,6 @@ class Fact:
     label: str
     value: str
     detail: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bracket:
-    """Between which bounds the smallest worst error of a rigid map lies."""
-
-    defect: float
-    low: float
-    high: float
-    n_rows: int
-    drawing: Inert
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +118,7 @@ class View:
     consensus: ConsensusView | None = None
     layers: LayersView | None = None
     similarities: SimilaritiesView | None = None
+    factors: FactorsView | None = None
     panels: tuple[PanelView, ...] = ()
     plain: bool = False
     omitted: str = ""
@@ -144,6 +149,8 @@ def summarise(result: Result, number: int = 1) -> View:
         return _layers(result, common)
     if isinstance(result, Similarities):
         return _similarities(result, common)
+    if isinstance(result, Factors):
+        return _factors(result, common)
     panels = panel_views(result.panels())
     return View(
         **common,
@@ -174,7 +181,7 @@ def _comparison(result: Comparison, common: dict[str, Any]) -> View:
         **common,
         names=(result.first.name, result.second.name),
         badge=AGREEMENTS[result.agreement],
-        facts=_facts(result, best),
+        facts=_told(comparison_facts(result)),
         tables=(table_view(headline, chosen=chosen), *(table_view(table) for table in others)),
         runs=runs_table((result.first, result.second)),
         data=json_block(data),
@@ -185,73 +192,8 @@ def _comparison(result: Comparison, common: dict[str, Any]) -> View:
         scatter=scatter,
         scatter_group=str(result.scatter.up_to) if result.scatter else "",
         scatter_label=(result.scatter.label or "") if result.scatter else "",
-        bracket=_bracket(result),
-        efficiency=_efficiency(result),
-    )
-
-
-def headline_fit(result: Comparison) -> Fit | None:
-    """Return the row the verdict names, or the one with the smallest error where it names none."""
-    fits = [fit for fit in result.fits if not fit.unmixed]
-    for fit in fits:
-        if fit.up_to is result.up_to:
-            return fit
-    return min(fits, key=lambda fit: fit.error.value, default=None)
-
-
-def _facts(result: Comparison, fit: Fit | None) -> tuple[Fact, ...]:
-    if fit is None:
-        return ()
-    kind = "held out" if fit.held_out else "in sample"
-    errors = fit.held_out or fit.in_sample
-    mean = errors.mean
-    if mean.low is not None and mean.high is not None:
-        interval = f"{mean.low:.4f} to {mean.high:.4f} at\u00a0{100 * mean.level:.3g}\u00a0%"
-    else:
-        interval = "no interval"
-    if result.up_to is None:
-        group = Fact(label="up to", value="none", detail=f"smallest error: {fit.name}")
-    else:
-        phrase = result.up_to.phrase if result.up_to is not Group.IDENTITY else "nothing"
-        group = Fact(label="up to", value=fit.name, detail=phrase)
-    chance = Fact(label="chance", value="–", detail="not measured")
-    if fit.chance is not None:
-        level = fit.chance.mean.value
-        p = "" if fit.p_value is None else f"p\u00a0=\u00a0{fit.p_value:.2g}"
-        times = f"{level / mean.value:.3g} times the error" if mean.value > 0 else ""
-        detail = ", ".join(text for text in (times, p) if text)
-        chance = Fact(label="chance", value=f"{level:.4f}", detail=detail)
-    direction = "of the target's variance"
-    if result.r2_per_direction is not None:
-        direction = f"of the variance; {result.r2_per_direction:.3f} of an average direction"
-    held_out = f"{result.n_held_out:,} held out" if result.n_held_out else "none held out"
-    return (
-        group,
-        Fact(label=f"mean error {kind}", value=f"{mean.value:.4f}", detail=interval),
-        chance,
-        Fact(label=f"R² {kind}", value=f"{errors.r2:.3f}", detail=direction),
-        Fact(label="rows", value=f"{result.n_samples:,}", detail=held_out),
-    )
-
-
-def _efficiency(result: Comparison) -> tuple[Fact, ...]:
-    pairs = (("held out", result.efficiency), ("in sample", result.efficiency_in_sample))
-    return tuple(
-        Fact(label=kind, value=f"{value:.0%}") for kind, value in pairs if value is not None
-    )
-
-
-def _bracket(result: Comparison) -> Bracket | None:
-    rigid = next((fit for fit in result.fits if fit.name == "rigid"), None)
-    if rigid is None or rigid.supremum is None:
-        return None
-    low, high = max(result.defect.lower_bound, rigid.supremum.low or 0.0), rigid.supremum.high
-    return Bracket(
-        defect=result.defect.value,
-        low=low,
-        high=high,
-        n_rows=result.defect.n_rows,
-        drawing=bracket_chart(low, high, rigid.in_sample.mean.value),
+        bracket=worst_error(result),
+        efficiency=_told(efficiency_facts(result)),
     )
 
 
@@ -362,6 +304,22 @@ def _similarities(result: Similarities, common: dict[str, Any]) -> View:
         runs=None,
         data=json_block(similarities_data(result)),
         similarities=view,
+        omitted=omitted,
+    )
+
+
+def _factors(result: Factors, common: dict[str, Any]) -> View:
+    verdict, lead = factors_verdict(result)
+    tables, omitted = factors_tables(result)
+    return View(
+        **common | {"verdict": verdict, "lead": lead},
+        names=(result.name,),
+        badge=factors_badge(result),
+        facts=_told(factors_facts(result)),
+        tables=tables,
+        runs=None,
+        data=json_block(factors_data(result)),
+        factors=factors_view(result),
         omitted=omitted,
     )
 

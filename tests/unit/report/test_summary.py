@@ -5,8 +5,9 @@ import pytest
 from browser import sample_results as sample
 
 from upto.core import Agreement, Column, Comparison, Estimate, Finding, Group, Result, Table
+from upto.report.comparisons import headline_fit
 from upto.report.heat import AGREEMENTS, freedom_level, heat_level
-from upto.report.summary import headline_fit, summarise
+from upto.report.summary import summarise
 from upto.report.tables import runs_table, table_view
 
 

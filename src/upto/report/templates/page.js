@@ -266,6 +266,19 @@
     });
   };
 
+  // Latents: rows are latents, columns are factors.
+  const connectLatents = (table, { form, rows, columns, share }) => {
+    answerCells(table, (i, j) => {
+      const value = share[i][j];
+      const cell = table.tBodies[0].rows[i].cells[j + 1];
+      const told = value === null
+        ? "this factor has nothing to tell"
+        : `has ${value.toFixed(3)} of its information`;
+      const matched = cell.classList.contains("closest") ? ["matched to this factor"] : [];
+      return [columns[j], `${rows[i]}, ${form}`, told, ...matched].join("\n");
+    });
+  };
+
   for (const article of all("article")) {
     const data = JSON.parse(article.querySelector("script.data").textContent);
     if (data.scatter) connectScatter(article.querySelector("svg.scatter"), data.scatter);
@@ -275,6 +288,9 @@
     });
     (data.similarities ?? []).forEach((measure, number) => {
       connectMeasure(article.querySelector(`[data-heat="${number}"]`), measure);
+    });
+    (data.latents ?? []).forEach((latents, number) => {
+      connectLatents(article.querySelector(`[data-latents="${number}"]`), latents);
     });
     (data.plots ?? []).forEach((plot, number) => {
       connectPlot(article.querySelector(`[data-plot="${number}"]`), plot);

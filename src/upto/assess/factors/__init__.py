@@ -1,0 +1,1 @@
+"""Latents against known factors: structure, scores, and which latent tells what."""

@@ -1,0 +1,320 @@
+"""How well the latents of a run match known factors, before and after ICA."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.assess.comparing import as_embeddings
+from upto.assess.factors import words
+from upto.assess.factors.forms import Form, bring_into, find_forms
+from upto.assess.factors.structure import find_truth, measure_structure, options_for
+from upto.assess.factors.telling import table_of, tell
+from upto.assess.factors.truth import as_factors, with_factors
+from upto.assess.prepare import survey_runs
+from upto.assess.split import split_rows, take_rows
+from upto.core import (
+    Factors,
+    Finding,
+    FormScore,
+    InputError,
+    Provenance,
+    SilentProgress,
+    library_versions,
+    unique_findings,
+)
+from upto.engines import blas_threads_for, choose_engine
+from upto.measure.factors.calibrating import MIN_HALVES, evaluate_scores
+from upto.measure.factors.catalogue import DEFAULT_SCORES, SCORES, find_scores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from upto.assess.comparing import Run
+    from upto.assess.factors.forms import Formed
+    from upto.assess.factors.structure import Truth
+    from upto.assess.factors.truth import Factor, FactorSource
+    from upto.core import Embeddings, LatentForm, Progress, Structure
+    from upto.engines.base import Engine
+
+Float = NDArray[np.float64]
+
+MIN_ROWS = 4
+
+
+def score_factors(
+    run: Run,
+    factors: FactorSource = None,
+    *,
+    scores: str | Iterable[str] | None = None,
+    forms: str | Iterable[str] | None = None,
+    names: Sequence[str] | None = None,
+    continuous: Iterable[str] = (),
+    discrete: Iterable[str] = (),
+    unordered: Iterable[str] = (),
+    discrete_codes: bool = False,
+    ids: str | None = None,
+    held_out: float = 0.3,
+    permutations: int = 19,
+    half_samples: int = 20,
+    max_rows: int = 5000,
+    seed: int = 0,
+    engine: Engine | str | None = None,
+    progress: Progress | None = None,
+) -> Factors:
+    """Measure how well latents match known factors, as given and after ICA.
+
+    For every form of the latents: how close they are to the true factors up to each group
+    (structural identifiability), on held-out rows and beside chance; scores of disentanglement,
+    each beside what permuted rows give; and which latent tells of which factor.
+
+    Parameters
+    ----------
+    run
+        The latents: an array, a path (also ``"file.npz::key"``) or `Embeddings`.
+    factors
+        A file whose columns are factors, a data frame, a mapping of names to values, or an array
+        of a column a factor; by default the columns of the run. Rows are matched by ids where both
+        have them, else by position. Missing values are labels that are missing.
+    scores
+        Names of scores or of families such as ``"infomec"``; a variant follows an ``@``. By default
+        those that are cheap and can be trusted.
+    forms
+        Of ``"as-given"``, ``"ica"``, ``"ica-literal"`` and ``"ica-active"``; all by default.
+    names
+        The columns that are factors; all by default.
+    continuous, discrete, unordered
+        Factors whose kind is not as it seems. Text is discrete, and numbers are where they take few
+        values. The order of an unordered factor's numbers means nothing, so that it is no
+        coordinate of the truth.
+    discrete_codes
+        Whether latents are numbers of values whose order means nothing, as those of a VQ-VAE: they
+        are scored as given, and have no distance to the truth.
+    ids
+        The column or entry of the factors with one id for each row.
+    held_out
+        Fraction of the rows that maps onto the truth are judged on and not fitted to.
+    permutations
+        Of rows, behind the chance level and p-value of every score.
+    half_samples
+        Halves of the rows behind the interval of every score; 0 leaves intervals out.
+    max_rows
+        Rows to use, chosen by their content.
+    seed
+        Seed of every random choice.
+    engine
+        Engine of the passes, as an object or by name.
+    progress
+        What long work reports to.
+
+    Raises
+    ------
+    InputError
+        If latents and factors cannot be matched, or there is no such score, form or factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.uniform(size=(500, 2))
+    >>> turned = truth @ [[0.8, 0.6], [-0.6, 0.8]]
+    >>> found = score_factors(turned, truth, forms=["as-given", "ica"], scores="linear-probe")
+    >>> str(found.truth().up_to), str(found.truth("ICA").up_to)
+    ('similarity', 'signed-similarity')
+    """
+    started = time.perf_counter()
+    options = options_for(held_out, seed)
+    _check_counts(permutations, half_samples, max_rows)
+    wanted = find_forms(forms)
+    chosen = tuple(each.name for each in find_scores(DEFAULT_SCORES if scores is None else scores))
+    engine, progress = choose_engine(engine), progress or SilentProgress()
+    given, columns, found = with_factors(_one_run(run), factors, ids=ids, names=names)
+    latents, index = _latents(given, max_rows, engine, seed)
+    truths = as_factors(
+        {name: values[index] for name, values in columns.items()},
+        continuous=continuous,
+        discrete=discrete,
+        unordered=unordered,
+    )
+    truth = None
+    if not discrete_codes:
+        truth = find_truth(truths, latents, options=options, engine=engine)
+    formed = _formed(wanted, latents, engine, seed, discrete=discrete_codes, asked=forms)
+    told, structure, scored, remarked = [], [], [], list(found)
+    # Looking at latents and scoring them, and every permutation and half of the rows.
+    steps = 2 + permutations + half_samples
+    with progress.task("score forms", steps * len(formed)) as advance:
+        for each in formed:
+            form, measured, remarks = _look_at(
+                each, truths, truth, discrete=discrete_codes, seed=seed
+            )
+            told.append(form)
+            structure += measured
+            # What is said of rows is the same for every form.
+            remarked += remarks if each is formed[0] else []
+            advance(1)
+            scored += _scores(
+                each,
+                truths,
+                scores=chosen,
+                discrete=discrete_codes,
+                n_permutations=permutations,
+                n_halves=half_samples,
+                seed=seed,
+                progress=_Part(advance),
+            )
+    result = Factors(
+        name=given.name,
+        n_samples=len(given),
+        n_used=len(latents),
+        n_complete=0 if truth is None else int(truth.complete.sum()),
+        n_held_out=0 if truth is None else truth.split.n_held_out,
+        n_permutations=permutations,
+        discrete_latents=discrete_codes,
+        factors=tuple(factor.summary() for factor in truths),
+        forms=tuple(told),
+        scores=tuple(scored),
+        structure=tuple(structure),
+        verdict="",
+        findings=(),
+        provenance=Provenance(
+            call=f"upto.score_factors({given.name}, factors=[{', '.join(columns)}], "
+            f"scores=[{', '.join(chosen)}], forms=[{', '.join(form.name for form in wanted)}], "
+            f"discrete_codes={discrete_codes}, held_out={held_out:g}, "
+            f"permutations={permutations}, half_samples={half_samples}, max_rows={max_rows}, "
+            f"seed={seed})",
+            seed=seed,
+            engine=engine.name,
+            seconds=time.perf_counter() - started,
+            versions=library_versions(),
+        ),
+    )
+    remarked += words.findings(result, truths, formed)
+    return replace(result, verdict=words.verdict(result), findings=unique_findings(remarked))
+
+
+class _Part:
+    """The progress of work that is a part of other work, and advances that."""
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self._advance = advance
+
+    @contextmanager
+    def task(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
+        """Advance the whole by every step of the part."""
+        yield self._advance
+
+
+def _one_run(run: Run) -> Embeddings:
+    runs = as_embeddings([run], names=("run",))
+    if len(runs) != 1:
+        message = f"one run is scored at a time, and this manifest lists {len(runs)}: name one."
+        raise InputError(message)
+    return runs[0]
+
+
+def _latents(
+    run: Embeddings, max_rows: int, engine: Engine, seed: int
+) -> tuple[Float, NDArray[np.intp]]:
+    """Bring the rows to use into memory, with their places in the run."""
+    placed = replace(run, rows=engine.place(run.rows))
+    survey_runs(engine, [placed], varying=False)
+    if len(run) < MIN_ROWS:
+        message = f"{run.name} has {len(run)} rows: at least {MIN_ROWS} are needed to score it."
+        raise InputError(message)
+    split = split_rows(engine, [placed.rows], 0.0, seed)
+    index = np.sort(split.first_rows(max_rows))
+    return take_rows(engine, placed.rows, index), index
+
+
+def _formed(
+    wanted: Sequence[Form],
+    latents: Float,
+    engine: Engine,
+    seed: int,
+    *,
+    discrete: bool,
+    asked: Any,
+) -> list[Formed]:
+    """Bring latents into the forms that can be had of them."""
+    after_ica = [form for form in wanted if form.whiten is not None]
+    never_change = bool(np.all(latents.min(axis=0) == latents.max(axis=0)))
+    if discrete and after_ica and asked is not None:
+        message = (
+            f"discrete codes have no {after_ica[0].name}: ask for the form as-given only, or call "
+            "the codes numbers."
+        )
+        raise InputError(message)
+    if discrete or never_change:
+        wanted = [form for form in wanted if form.whiten is None] or list(find_forms("as-given"))
+    return [bring_into(form, latents, engine=engine, seed=seed) for form in wanted]
+
+
+def _look_at(
+    formed: Formed,
+    factors: Sequence[Factor],
+    truth: Truth | None,
+    *,
+    discrete: bool,
+    seed: int,
+) -> tuple[LatentForm, list[Structure], list[Finding]]:
+    """Say which latent tells what, and how close all are to the truth."""
+    structure: list[Structure] = []
+    remarks: list[Finding] = []
+    explained: dict[str, float | None] = {}
+    if truth is not None:
+        explained = truth.explained(formed.latents)
+        measured = measure_structure(formed, truth, SilentProgress())
+        if measured is not None:
+            structure, remarks = [measured[0]], list(measured[1])
+    r2 = [explained.get(factor.name) for factor in factors]
+    return tell(formed, factors, r2=r2, discrete=discrete, seed=seed), structure, remarks
+
+
+def _scores(
+    formed: Formed, factors: Sequence[Factor], *, discrete: bool, **options: Any
+) -> list[FormScore]:
+    table, continuous = table_of(factors)
+    # Threads of BLAS wait for each other on the many small fits that scores are made of.
+    with blas_threads_for(formed.latents.shape[1]):
+        found = evaluate_scores(
+            formed.latents, table, continuous=continuous, discrete_codes=discrete, **options
+        )
+    return [
+        FormScore(
+            form=formed.form.name,
+            name=each.name,
+            family=SCORES[each.name.partition("@")[0]].family,
+            title=SCORES[each.name.partition("@")[0]].title,
+            better=SCORES[each.name.partition("@")[0]].better,
+            value=each.value,
+            chance=each.chance,
+            limit=each.limit,
+            calibrated=each.calibrated,
+            p_value=each.p_value,
+            per_factor=each.score.per_factor,
+            per_latent=each.score.per_code,
+            says=words.named(each.says or each.score.says, factors),
+        )
+        for each in found
+    ]
+
+
+def _check_counts(permutations: int, half_samples: int, max_rows: int) -> None:
+    if permutations < 19:
+        message = f"permutations is {permutations}, but a 5 % level needs at least 19."
+        raise InputError(message)
+    if half_samples < 0 or 0 < half_samples < MIN_HALVES:
+        message = (
+            f"half_samples is {half_samples}, but an interval needs at least {MIN_HALVES}; 0 "
+            "leaves intervals out."
+        )
+        raise InputError(message)
+    if max_rows < MIN_ROWS:
+        message = f"max_rows is {max_rows}, but at least {MIN_ROWS} rows are needed."
+        raise InputError(message)

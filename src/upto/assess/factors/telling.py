@@ -1,0 +1,138 @@
+"""Which latent tells what: information beyond chance, and the latents matched with factors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.core import FactorMatch, LatentForm
+from upto.measure.factors import information
+from upto.measure.factors.info_scores import VARIANTS, active_codes
+from upto.measure.factors.shared_information import beyond_chance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from upto.assess.factors.forms import Formed
+    from upto.assess.factors.truth import Factor
+
+Float = NDArray[np.float64]
+
+PERMUTATIONS = 10
+"""Of labels, to see what information chance gives."""
+
+
+def table_of(factors: Sequence[Factor]) -> tuple[NDArray[Any], list[bool]]:
+    """Return factors as scores take them: objects with None or NaN, and which are continuous."""
+    table = np.empty((len(factors[0].values), len(factors)), dtype=object)
+    for place, factor in enumerate(factors):
+        table[:, place] = factor.values
+    return table, [factor.kind == "continuous" for factor in factors]
+
+
+def tell(
+    formed: Formed,
+    factors: Sequence[Factor],
+    *,
+    r2: Sequence[float | None],
+    discrete: bool,
+    seed: int,
+) -> LatentForm:
+    """Say which latent of a form tells what; `r2` is what all of them explain of each factor."""
+    table, continuous = table_of(factors)
+    found = information(
+        formed.latents,
+        table,
+        discrete_codes=discrete,
+        continuous=continuous,
+        permutations=PERMUTATIONS,
+        seed=seed,
+    )
+    rule = VARIANTS["adjusted"]
+    active = active_codes(found, rule.active_discrete if discrete else rule.active)
+    shares = beyond_chance(found)
+    assigned = _assigned(shares)
+    count = shares.shape[1]
+    taken = [latent for latent in assigned if latent is not None]
+    others = sorted(set(range(count)) - set(taken), key=lambda j: (-shares[:, j].max(), j))
+    return LatentForm(
+        name=formed.form.name,
+        says=formed.form.says,
+        n_latents=count,
+        converged=formed.converged,
+        n_iterations=formed.n_iterations,
+        dead=tuple(int(j) for j in np.flatnonzero(found.ranges == 0.0)),
+        active=tuple(int(j) for j in np.flatnonzero(active)),
+        spread=tuple(float(each) for each in formed.latents.std(axis=0)),
+        shares=tuple(
+            tuple(
+                None if fault else float(shares[place, latent])
+                for place, fault in enumerate(found.faults)
+            )
+            for latent in range(count)
+        ),
+        order=(*taken, *others),
+        matches=tuple(
+            _match(
+                factor,
+                None if fault else shares[place],
+                formed.latents,
+                assigned=assigned[place],
+                r2=r2[place],
+                discrete=discrete,
+            )
+            for place, (factor, fault) in enumerate(zip(factors, found.faults, strict=True))
+        ),
+    )
+
+
+def _assigned(shares: Float) -> list[int | None]:
+    """Give every factor a latent of its own that tells of it, so that all tell most together."""
+    from scipy.optimize import linear_sum_assignment
+
+    found: list[int | None] = [None] * len(shares)
+    for place, latent in zip(*linear_sum_assignment(shares, maximize=True), strict=True):
+        if shares[place, latent] > 0.0:
+            found[int(place)] = int(latent)
+    return found
+
+
+def _match(
+    factor: Factor,
+    shares: Float | None,
+    latents: Float,
+    *,
+    assigned: int | None,
+    r2: float | None,
+    discrete: bool,
+) -> FactorMatch:
+    best = second = None
+    if shares is not None:
+        ranked = [int(j) for j in np.argsort(-shares, kind="stable") if shares[j] > 0.0]
+        best = ranked[0] if ranked else None
+        second = ranked[1] if len(ranked) > 1 else None
+    has_line = best is not None and factor.in_truth and not discrete
+    return FactorMatch(
+        factor=factor.name,
+        latent=best,
+        share=_of(shares, best),
+        next_latent=second,
+        next_share=_of(shares, second),
+        assigned=assigned,
+        correlation=_correlation(factor, latents[:, best]) if has_line else None,
+        r2=r2,
+    )
+
+
+def _of(shares: Float | None, latent: int | None) -> float | None:
+    if shares is None:
+        return None
+    return 0.0 if latent is None else float(shares[latent])
+
+
+def _correlation(factor: Factor, latent: Float) -> float:
+    known = factor.known
+    return float(np.corrcoef(factor.values[known], latent[known])[0, 1])

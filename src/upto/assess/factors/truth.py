@@ -1,0 +1,266 @@
+"""Known factors of the rows of a run, read from anything and told discrete from continuous."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.core import Embeddings, FactorSummary, InputError
+from upto.core.latents import FactorKind
+from upto.load import match_rows, read_columns
+from upto.load.tables import LABEL_NAMES
+from upto.measure.factors.mutual_information import entropy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike
+
+    from upto.core import Finding
+
+    FactorSource = str | Path | Mapping[str, ArrayLike] | ArrayLike | None
+
+Float = NDArray[np.float64]
+
+FEW_VALUES, ROWS_A_VALUE = 64, 5
+"""Numbers are discrete where they take few values, each on some rows on average."""
+MISSING = ("", "na", "n/a", "nan", "null")
+"""What stands for a missing label in text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Factor:
+    """One factor: numbers with NaN, or labels with None, where a label is missing.
+
+    `in_truth` says whether its values are numbers on a line, and so a coordinate of the truth.
+    """
+
+    name: str
+    kind: FactorKind
+    values: NDArray[Any]
+    in_truth: bool
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """The rows that have a label."""
+        if self.values.dtype == object:
+            return np.array([value is not None for value in self.values], dtype=bool)
+        known: NDArray[np.bool_] = ~np.isnan(self.values)
+        return known
+
+    @property
+    def n_values(self) -> int:
+        """How many different values it takes."""
+        return len(set(self.values[self.known].tolist()))
+
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """How many rows each of its values has."""
+        labels = self.values[self.known]
+        texts = labels.astype(str) if labels.dtype == object else labels
+        return np.unique(texts, return_counts=True)[1]
+
+    def summary(self) -> FactorSummary:
+        """Say what the factor is."""
+        labels = np.repeat(np.arange(len(self.counts)), self.counts)
+        discrete = self.kind == "discrete" and len(labels) > 0
+        return FactorSummary(
+            name=self.name,
+            kind=self.kind,
+            n_values=self.n_values,
+            entropy=max(entropy(labels), 0.0) if discrete else None,
+            labelled=float(self.known.mean()),
+            in_truth=self.in_truth,
+        )
+
+
+def with_factors(
+    run: Embeddings,
+    source: FactorSource,
+    *,
+    ids: str | None,
+    names: Sequence[str] | None,
+) -> tuple[Embeddings, dict[str, NDArray[Any]], tuple[Finding, ...]]:
+    """Match rows of a run with those of factors; return both and what was found.
+
+    Without a source, factors are columns of the run.
+    """
+    if source is None:
+        if not run.columns:
+            message = (
+                f"{run.name} has no columns beside its rows: give the factors in a file or an "
+                "array."
+            )
+            raise InputError(message)
+        return run, _chosen({**run.columns}, names, run.name), ()
+    row_ids, columns, name = _columns(source, ids)
+    columns = _chosen(columns, names, name)
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) > 1:
+        message = f"factors of {name} have {min(lengths)} to {max(lengths)} rows: give one a row."
+        raise InputError(message)
+    # Only ids and columns matter; matching rows looks at nothing else.
+    beside = Embeddings(rows=np.zeros((lengths.pop(), 1)), name=name, ids=row_ids, columns=columns)
+    if row_ids is None or run.ids is None:
+        _refuse_other_length(run, beside)
+    (run, beside), found = match_rows([run, beside])
+    return run, {name: np.asarray(values) for name, values in beside.columns.items()}, found
+
+
+def as_factors(
+    columns: Mapping[str, NDArray[Any]],
+    *,
+    continuous: Iterable[str] = (),
+    discrete: Iterable[str] = (),
+    unordered: Iterable[str] = (),
+) -> tuple[Factor, ...]:
+    """Tell discrete factors from continuous ones, and numbers from labels."""
+    wanted: dict[str, str] = {}
+    for kind, names in (
+        ("continuous", continuous),
+        ("discrete", discrete),
+        ("unordered", unordered),
+    ):
+        for name in (names,) if isinstance(names, str) else names:
+            if name not in columns:
+                message = f"there is no factor {name!r}: there is {_listed(columns)}."
+                raise InputError(message)
+            if wanted.setdefault(name, kind) != kind:
+                message = f"factor {name!r} is said to be {wanted[name]} and {kind}: say one."
+                raise InputError(message)
+    return tuple(_factor(name, values, wanted.get(name)) for name, values in columns.items())
+
+
+def _factor(name: str, given: NDArray[Any], wanted: str | None) -> Factor:
+    values = _cleaned(name, given)
+    is_number = values.dtype != object
+    if wanted == "continuous" and not is_number:
+        label = next(value for value in values if value is not None)
+        message = (
+            f"factor {name!r} is said to be continuous but has labels such as {label!r}: leave "
+            "that out, or correct them."
+        )
+        raise InputError(message)
+    factor = Factor(name=name, kind="discrete", values=values, in_truth=False)
+    if not is_number:
+        return factor
+    count, n_values = int(factor.known.sum()), factor.n_values
+    few = n_values <= FEW_VALUES and n_values * ROWS_A_VALUE <= max(count, ROWS_A_VALUE)
+    if wanted is None and few and name.lower() in LABEL_NAMES:
+        # Numbers of classes have no order.
+        wanted = "unordered"
+    is_continuous = wanted == "continuous" or (wanted is None and not few)
+    return replace(
+        factor,
+        kind="continuous" if is_continuous else "discrete",
+        in_truth=wanted != "unordered" and n_values > 1,
+    )
+
+
+def _cleaned(name: str, given: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers as float64 with NaN for missing ones, and labels with None."""
+    if given.ndim != 1:
+        message = f"factor {name!r} has the shape {given.shape}: give one value a row."
+        raise InputError(message)
+    if given.dtype.kind in "fiub":
+        numbers = given.astype(np.float64)
+        _refuse_infinite(name, numbers)
+        return numbers
+    if given.dtype.kind == "S":
+        given = np.char.decode(given, "utf-8")
+    cells = [_label(cell) for cell in given.tolist()]
+    try:
+        numbers = np.array([np.nan if cell is None else _number(cell) for cell in cells])
+    except (TypeError, ValueError):
+        labels = np.empty(len(cells), dtype=object)
+        labels[:] = [None if cell is None else str(cell) for cell in cells]
+        return labels
+    _refuse_infinite(name, numbers)
+    return numbers
+
+
+def _label(cell: Any) -> Any:
+    is_missing = cell is None or cell != cell
+    if isinstance(cell, str):
+        is_missing = cell.strip().lower() in MISSING
+    return None if is_missing else cell
+
+
+def _number(cell: Any) -> float:
+    # Zeros in front, and underlines, are of names and not of numbers.
+    text = cell.strip().lstrip("-") if isinstance(cell, str) else ""
+    if "_" in text or (text[:1] == "0" and text[1:2].isdigit()):
+        raise ValueError
+    return float(cell)
+
+
+def _refuse_infinite(name: str, numbers: Float) -> None:
+    count = int(np.isinf(numbers).sum())
+    if count:
+        message = f"factor {name!r} has {count} infinite values: leave those labels out."
+        raise InputError(message)
+
+
+def _columns(
+    source: FactorSource, ids: str | None
+) -> tuple[NDArray[Any] | None, dict[str, NDArray[Any]], str]:
+    if isinstance(source, str | Path):
+        found = read_columns(source, ids=ids)
+        return found.ids, found.columns, Path(str(source).partition("::")[0]).name
+    frame: Any = source
+    if hasattr(frame, "columns") and hasattr(frame, "loc"):
+        columns = {str(name): np.asarray(frame[name]) for name in frame.columns}
+    elif isinstance(source, Mapping):
+        columns = {str(name): np.asarray(values) for name, values in source.items()}
+    else:
+        table = np.asarray(source)
+        if table.ndim not in (1, 2) or table.size == 0:
+            message = (
+                f"factors have the shape {table.shape}: give a row for each sample and a column "
+                "for each factor."
+            )
+            raise InputError(message)
+        table = table.reshape(len(table), -1)
+        columns = {f"factor {number}": column for number, column in enumerate(table.T)}
+    row_ids = None
+    if ids is not None:
+        if ids not in columns:
+            message = f"there is no column {ids!r} of ids: there is {_listed(columns)}."
+            raise InputError(message)
+        row_ids = columns.pop(ids)
+    if not columns:
+        message = "there are no factors: give at least one column."
+        raise InputError(message)
+    return row_ids, columns, "factors"
+
+
+def _chosen(
+    columns: dict[str, NDArray[Any]], names: Sequence[str] | None, where: str
+) -> dict[str, NDArray[Any]]:
+    if not names:
+        return columns
+    for name in (names,) if isinstance(names, str) else names:
+        if name not in columns:
+            message = f"{where} has no factor {name!r}: it has {_listed(columns)}."
+            raise InputError(message)
+    return {name: columns[name] for name in ((names,) if isinstance(names, str) else names)}
+
+
+def _refuse_other_length(run: Embeddings, factors: Embeddings) -> None:
+    if len(run) != len(factors):
+        message = (
+            f"{run.name} has {len(run)} rows but {factors.name} has {len(factors)}: give a row of "
+            "factors for each, or ids in both."
+        )
+        raise InputError(message)
+
+
+def _listed(columns: Mapping[str, Any]) -> str:
+    names = [*columns]
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return ", ".join(names[:12]) + more

@@ -1,0 +1,250 @@
+"""Sentences about latents and factors: the verdict and the findings."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.core import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from upto.assess.factors.forms import Formed
+    from upto.assess.factors.truth import Factor
+    from upto.core import FactorMatch, Factors, FormScore, LatentForm, Structure
+
+FAR_FROM_ZERO = 0.2
+"""The chance level from which a score is said to be far from zero on noise."""
+DEPENDENT = 0.2
+"""The correlation from which two factors are said to depend on each other."""
+FEW_ROWS = 11
+"""Rows of a value below which it has no ten neighbours."""
+LISTED = 6
+"""Names in a sentence."""
+IN_SAMPLE = re.compile(r"infomec/explicitness@(?!adjusted)|dci/fitted@")
+"""Scores of rows that something was fitted to."""
+
+_VERBS = {
+    "identical": "equals",
+    "same": "identifies",
+    "close": "nearly identifies",
+    "partial": "partly identifies",
+    "weak": "is weakly related to",
+}
+
+
+def verdict(result: Factors) -> str:
+    """Say up to what the latents identify the factors, before and after ICA, and the scores."""
+    shown = [form.name for form in result.forms if form.name == "as given"]
+    shown += [form.name for form in result.forms if form.name != "as given"][:1]
+    told = [_structure_text(result, each) for each in result.structure if each.form in shown]
+    first = next((score.name for score in result.scores if score.value is not None), None)
+    scores = [
+        _score_text(score)
+        for score in result.scores
+        if score.name == first and score.form in shown and score.value is not None
+    ]
+    sentences = ["; ".join(told)] if told else []
+    if scores:
+        sentences.append(f"{first}: {', '.join(scores)}")
+    if not sentences:
+        return f"Nothing can be said of {result.name}: no factor can be scored."
+    return ". ".join(sentences) + "."
+
+
+def _structure_text(result: Factors, structure: Structure) -> str:
+    count = sum(factor.in_truth for factor in result.factors)
+    factors = f"{count} factor{'s' if count != 1 else ''}"
+    opening = f"As given, {result.name}"
+    if structure.form != "as given":
+        is_second = structure is not result.structure[0]
+        opening = f"after {structure.form}, it" if is_second else f"After ICA, {result.name}"
+        factors = "them" if is_second else factors
+    if structure.agreement == "undecided":
+        return f"{opening} cannot be judged against {factors}: too few rows are held out"
+    if structure.agreement == "chance":
+        return f"{opening} is no closer to {factors} than chance"
+    if structure.up_to is None:
+        return f"{opening} is related to {factors}, but predicts none better than its mean"
+    fit = structure.fit(structure.up_to)
+    chance = f", chance {fit.chance:.3f}" if fit.chance is not None else ""
+    numbers = f"held-out error {fit.error.value:.3f} of the diameter{chance}"
+    verb = _VERBS[structure.agreement]
+    return f"{opening} {verb} {factors} up to {structure.up_to.phrase} ({numbers})"
+
+
+def _score_text(score: FormScore) -> str:
+    value = 0.0 if score.value is None else score.value.value
+    # Rounded first, or it would be minus zero.
+    chance = f" (chance {round(score.chance, 2) + 0.0:.2f})" if score.chance is not None else ""
+    form = score.form if score.form == "as given" else f"after {score.form}"
+    return f"{round(value, 2) + 0.0:.2f} {form}{chance}"
+
+
+def findings(
+    result: Factors, factors: Sequence[Factor], formed: Sequence[Formed]
+) -> Iterator[Finding]:
+    """Remark on factors, on latents, on ICA and on scores."""
+    for code, message in (
+        *_of_rows(result),
+        *_of_factors(result, factors),
+        *_of_latents(result),
+        *_of_ica(result, formed),
+        *_of_scores(result),
+    ):
+        yield Finding(code=code, message=message)
+
+
+def named(message: str, factors: Sequence[Factor]) -> str:
+    """Name the factors that a score counts from 1, as "factor 2"."""
+
+    def name(found: re.Match[str]) -> str:
+        place = int(found.group(1)) - 1
+        is_known = place < len(factors)
+        return f"factor {factors[place].name!r}" if is_known else found.group()
+
+    return re.sub(r"\bfactor (\d+)\b", name, message)
+
+
+def _of_rows(result: Factors) -> Iterator[tuple[str, str]]:
+    if result.n_used < result.n_samples:
+        yield "UP024", f"{result.n_used} of {result.n_samples} rows are used."
+    if result.structure and not result.n_held_out:
+        yield "UP015", f"{result.n_complete} rows: none are held out, and errors are in sample."
+
+
+def _of_factors(result: Factors, factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
+    for factor in factors:
+        count = int(factor.known.sum())
+        if not count:
+            yield "UP062", f"{factor.name} has no label on {len(factor.values)} rows."
+        elif factor.n_values == 1:
+            yield "UP062", f"{factor.name} has one value on its {count} rows."
+        elif factor.kind == "discrete" and factor.n_values == count:
+            yield "UP062", f"{factor.name} has another label on each of its {count} rows."
+        elif factor.kind == "discrete" and factor.counts.min() < FEW_ROWS:
+            few = int((factor.counts < FEW_ROWS).sum())
+            smallest = int(factor.counts.min())
+            yield (
+                "UP064",
+                f"{few} of {factor.n_values} values of {factor.name} occur in fewer than "
+                f"{FEW_ROWS} rows, the rarest in {smallest}.",
+            )
+    partly = [
+        f"{factor.name} ({factor.labelled:.1%})" for factor in result.factors if factor.labelled < 1
+    ]
+    if partly:
+        yield "UP063", f"rows with a label: {_listed(partly)}."
+    words = [each.name for each in factors if not each.in_truth and each.n_values > 1]
+    if words and not result.discrete_latents:
+        are = "is" if len(words) == 1 else "are"
+        yield "UP067", f"{_listed(words)} {are} scored, and no coordinate of the truth."
+    yield from _of_dependence(factors)
+
+
+def _of_dependence(factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
+    strongest, names = 0.0, ("", "")
+    for one, other in combinations([factor for factor in factors if factor.in_truth], 2):
+        both = one.known & other.known
+        if both.sum() < FEW_ROWS:
+            continue
+        first, second = one.values[both], other.values[both]
+        if np.ptp(first) == 0 or np.ptp(second) == 0:
+            continue
+        correlation = float(np.corrcoef(first, second)[0, 1])
+        # Chance correlations of few rows are no dependence.
+        limit = max(DEPENDENT + 3 / np.sqrt(both.sum()), abs(strongest))
+        if abs(correlation) > limit:
+            strongest, names = correlation, (one.name, other.name)
+    if strongest:
+        yield "UP068", f"{names[0]} and {names[1]} have a correlation of {strongest:.2f}."
+
+
+def _of_latents(result: Factors) -> Iterator[tuple[str, str]]:
+    given = result.forms[0]
+    if given.dead:
+        yield (
+            "UP013",
+            f"{len(given.dead)} of {given.n_latents} latents of {result.name} never change.",
+        )
+    live = given.n_latents - len(given.dead)
+    count = sum(factor.n_values > 1 for factor in result.factors)
+    if live < count:
+        yield "UP065", f"{result.name} has {live} latents that change for {count} factors."
+    form = result.detailed
+    yield from _of_matches(form)
+
+
+def _of_matches(form: LatentForm) -> Iterator[tuple[str, str]]:
+    silent = [
+        f"{match.factor} ({_all_explain(match)})"
+        for match in form.matches
+        if match.share is not None and match.latent is None
+    ]
+    if silent:
+        yield "UP066", f"{form.name}, no latent tells of {_listed(silent)}."
+    shared: dict[int, list[str]] = {}
+    for match in form.matches:
+        if match.latent is not None:
+            shared.setdefault(match.latent, []).append(match.factor)
+    told = [
+        f"latent {latent} ({', '.join(names)})" for latent, names in shared.items() if names[1:]
+    ]
+    if told:
+        yield "UP069", f"{form.name}, factors are told best by one latent: {_listed(told)}."
+
+
+def _all_explain(match: FactorMatch) -> str:
+    if match.r2 is None:
+        return "what all of them explain is not known"
+    return f"all of them explain {max(match.r2, 0.0):.0%}"
+
+
+def _of_ica(result: Factors, formed: Sequence[Formed]) -> Iterator[tuple[str, str]]:
+    for each in formed:
+        if each.converged is False:
+            yield (
+                "UP004",
+                f"{each.form.name} of {result.name} stopped after {each.n_iterations} steps.",
+            )
+        if each.turning > 1:
+            yield (
+                "UP023",
+                f"{each.turning} of {each.latents.shape[1]} components of {result.name} after "
+                f"{each.form.name} may be any turn of each other.",
+            )
+
+
+def _of_scores(result: Factors) -> Iterator[tuple[str, str]]:
+    within = [score for score in result.scores if score.is_beyond_chance is False]
+    by_name: dict[str, list[FormScore]] = {}
+    for score in within:
+        by_name.setdefault(score.name, []).append(score)
+    if by_name:
+        parts = [f"{name} ({_values(own)})" for name, own in by_name.items()]
+        yield "UP060", f"{_listed(parts)}."
+    levels: dict[str, list[float]] = {}
+    for score in result.scores:
+        if score.better == "higher" and score.chance is not None and score.chance >= FAR_FROM_ZERO:
+            levels.setdefault(score.name, []).append(score.chance)
+    if levels:
+        parts = [f"{name} ({np.mean(own):.2f})" for name, own in levels.items()]
+        yield "UP061", f"of permuted rows: {_listed(parts)}."
+    in_sample = {score.name: None for score in result.scores if IN_SAMPLE.match(score.name)}
+    if in_sample:
+        yield "UP070", f"{_listed([*in_sample])}."
+
+
+def _values(scores: Sequence[FormScore]) -> str:
+    return "; ".join(
+        f"{0.0 if score.value is None else score.value.value:.2f} {score.form}" for score in scores
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    left = len(names) - LISTED
+    return ", ".join(names[:LISTED]) + (f" and {left} more" if left > 0 else "")

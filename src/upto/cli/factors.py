@@ -1,0 +1,214 @@
+"""`upto factors RUN --factors FILE`: latents against known factors, before and after ICA."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
+from upto.cli.output import complete_file, output_options, report_option
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.shell_completion import CompletionItem
+
+    from upto.cli.output import Output
+    from upto.core import Table
+
+FORMS = ("as-given", "ica", "ica-literal", "ica-active")
+"""The names of `upto.assess.factors.forms`, here again because importing them takes NumPy."""
+
+
+def _complete_score(_context: object, _parameter: object, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from upto.measure.factors.catalogue import SCORES
+
+    names = dict.fromkeys(["all", *(kind.family for kind in SCORES.values()), *SCORES])
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _split(_context: object, _parameter: object, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Take names given again and names with commas between them."""
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+
+
+@click.command("factors", epilog=EPILOG)
+@click.argument("run", metavar="RUN", required=False, shell_complete=complete_file)
+@click.option(
+    "--factors",
+    "file",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="File whose columns are the factors; by default the columns in RUN.",
+)
+@click.option(
+    "--factor",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="A column that is a factor; may be given again; all by default.",
+)
+@click.option(
+    "--scores",
+    multiple=True,
+    metavar="NAMES",
+    callback=_split,
+    shell_complete=_complete_score,
+    help="Scores or families, as infomec,mig@ubisoft or all; may be given again.",
+)
+@click.option("--list", "listed", is_flag=True, help="List the scores and do nothing else.")
+@click.option(
+    "--forms",
+    multiple=True,
+    metavar="NAMES",
+    callback=_split,
+    help=f"Of {', '.join(FORMS)}; all by default.",
+)
+@click.option(
+    "--continuous", multiple=True, metavar="NAME", help="A factor that is a number on a line."
+)
+@click.option(
+    "--discrete", multiple=True, metavar="NAME", help="A factor that takes single values."
+)
+@click.option(
+    "--unordered",
+    multiple=True,
+    metavar="NAME",
+    help="A factor whose numbers have no order: no coordinate of the truth.",
+)
+@click.option(
+    "--discrete-codes",
+    is_flag=True,
+    help="Latents are numbers of values without an order, as of a VQ-VAE.",
+)
+@click.option(
+    "--held-out",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.3,
+    show_default=True,
+    help="Fraction of the rows maps onto the truth are judged on and not fitted to.",
+)
+@click.option(
+    "--permutations",
+    type=click.IntRange(19),
+    default=19,
+    show_default=True,
+    help="Permutations of rows behind chance and p-values.",
+)
+@click.option(
+    "--half-samples",
+    type=click.IntRange(0),
+    default=20,
+    show_default=True,
+    help="Halves of the rows behind each interval; 0 for none.",
+)
+@click.option(
+    "--max-rows",
+    type=click.IntRange(4),
+    default=5000,
+    show_default=True,
+    help="Rows to use, chosen by their content.",
+)
+@click.option("--ids", help="Column or entry with one id a row, in RUN and in FILE.")
+@click.option(
+    "--strict", is_flag=True, help="Exit with 4 if ICA did not converge, with 1 on any warning."
+)
+@report_option
+@output_options
+@with_exit_codes
+def command(
+    *,
+    output: Output,
+    run: str | None,
+    file: str | None,
+    listed: bool,
+    ids: str | None,
+    strict: bool,
+    report: Path | None,
+    scores: tuple[str, ...],
+    forms: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Tell how well latents match known factors, as given and after ICA.
+
+    RUN is a file of latents, or FILE::KEY. Factors are columns of a table, vectors of an npz or
+    HDF5 file, obs of an h5ad file, or columns of an array; text is discrete, and numbers are where
+    they take few values. Shown are scores, each beside what permuted rows give; errors to the true
+    factors up to each group, on held-out rows; and which latent tells what.
+
+    \b
+    upto factors latents.npy --factors factors.csv --report report.html
+    upto factors latents.npz::z --factors factors.csv --scores infomec,dci --forms as-given,ica
+    upto factors codes.npy --factors factors.csv --discrete-codes
+    upto factors --list
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    if listed:
+        output.check()
+        output.show_table(_catalogue(brief=output.is_brief))
+        return
+    if run is None:
+        message = "Missing argument 'RUN'."
+        raise click.UsageError(message)
+    output.check(page=report, inputs=(run, *([file] if file is not None else [])))
+    from upto.assess import score_factors
+    from upto.core import InputError
+    from upto.load import read_runs
+
+    runs = read_runs([run], ids=ids)
+    if len(runs) != 1:
+        message = f"one run is scored at a time, and {run} lists {len(runs)}: name one."
+        raise InputError(message)
+    result = score_factors(
+        runs[0],
+        file,
+        scores=scores or None,
+        forms=forms or None,
+        ids=ids,
+        seed=output.seed,
+        engine=output.engine,
+        progress=output.watcher(),
+        **options,
+    )
+    output.publish(result, report)
+    if strict:
+        _check_strictly(result)
+
+
+def _check_strictly(result: Any) -> None:
+    if any(form.converged is False for form in result.forms):
+        stop(Exit.NOT_CONVERGED, "ICA did not converge and --strict was given; see UP004.")
+    warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
+    if warnings:
+        stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")
+
+
+def _catalogue(*, brief: bool) -> Table:
+    """List the scores; a terminal has no room for all that is known of them."""
+    from upto.core import Column, Table
+    from upto.measure.factors.catalogue import DEFAULT_SCORES, SCORES
+
+    records = []
+    for kind in SCORES.values():
+        record = {
+            "score": kind.name,
+            "rewards": kind.rewards,
+            "variants": ", ".join(kind.variants),
+        }
+        if not brief:
+            record |= {
+                "range": f"{kind.low:.3g} to {kind.high:.3g}".replace("inf", "∞"),
+                "better": kind.better,
+                "costly": "yes" if kind.costly else "no",
+                "source": kind.source,
+                "definition": kind.says,
+            }
+        records.append(record)
+    return Table(
+        title="Scores",
+        columns=tuple(Column(name=name) for name in records[0]),
+        rows=tuple(tuple(record.values()) for record in records),
+        caption=f"without --scores: {', '.join(DEFAULT_SCORES)}",
+    )

@@ -1,0 +1,33 @@
+"""What the axes of all figures share: colours, lines and words in the place of a drawing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BLUE, ORANGE, INK, GREY = "#0b5fa5", "#c45500", "#15191e", "#565e69"
+COLOURS = ("#00805d", "#b8558f", "#b88600", "#43339b", "#6b4a2b", "#2b8f8a", "#82205a")
+
+
+def plain(axes: Axes, *, grid: Literal["x", "y"] = "x") -> None:
+    """Leave an axis its lower line and pale lines along `grid`."""
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(GREY)
+    axes.grid(axis=grid, color="#e1e4e8", linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", color=GREY)
+
+
+def stems(axes: Axes, values: list[float], colours: list[str], width: float) -> None:
+    """Draw a bar of its own colour for each value."""
+    axes.vlines(range(len(values)), 0, values, colors=colours, linewidth=width)
+
+
+def say(axes: Axes, text: str) -> None:
+    """Write a sentence where nothing can be drawn."""
+    axes.text(
+        0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=GREY, size=9
+    )

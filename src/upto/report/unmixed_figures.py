@@ -1,0 +1,102 @@
+"""The figure of unmixed components: how they were found, and how far each is from a Gaussian."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+from upto.report.axes import BLUE, COLOURS, GREY, INK, ORANGE, plain, say, stems
+from upto.report.markup import shorten
+from upto.report.unmixing import subspace_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from upto.core import TraceStep, Unmixed
+
+_NAME = 60
+
+
+def draw_unmixed(figure: Figure, result: Unmixed) -> Figure:
+    """Draw the trace, the non-Gaussianity of each component and its stability or subspace."""
+    trace, nongaussianity, below = figure.subplots(3, height_ratios=(1.15, 1.15, 0.6))
+    trace.set_title(shorten(result.name, _NAME), loc="left", fontsize=10, parse_math=False)
+    _trace_panel(trace, result.trace)
+    # In the order of the components, the others mark what stands alone.
+    colours = [
+        BLUE if c.subspace is None else COLOURS[(c.subspace - 1) % len(COLOURS)]
+        for c in result.components
+    ]
+    width = min(max(240 / max(len(colours), 1), 0.7), 9)
+    estimates = [component.nongaussianity for component in result.components]
+    values = [math.nan if e is None else e.value for e in estimates]
+    stems(nongaussianity, values, colours, width)
+    lows = [math.nan if e is None or e.low is None else e.low for e in estimates]
+    highs = [math.nan if e is None or e.high is None else e.high for e in estimates]
+    ink = 0.75 if width > 1 else 0.3
+    nongaussianity.vlines(range(len(lows)), lows, highs, colors=INK, linewidth=1, alpha=ink)
+    nongaussianity.set_ylabel("non-Gaussianity")
+    if any(estimate is not None for estimate in estimates):
+        nongaussianity.axhline(0, color=ORANGE, lw=1.2)
+    else:
+        nongaussianity.set_yticks([])
+        say(nongaussianity, "Not measured; the verdict says why.")
+    stabilities = [c.stability for c in result.components]
+    if any(stability is not None for stability in stabilities):
+        stems(below, [math.nan if s is None else s for s in stabilities], colours, width)
+        below.set_ylim(0, 1.05)
+        below.set_ylabel("stability")
+    else:
+        numbers = [math.nan if c.subspace is None else c.subspace for c in result.components]
+        below.scatter(range(len(numbers)), numbers, c=colours, s=26, marker="s", linewidths=0)
+        below.set_ylim(max(len(result.subspaces), 1) + 0.5, 0.5)
+        below.locator_params(axis="y", integer=True, min_n_ticks=1)
+        below.set_ylabel("subspace")
+        if not result.subspaces:
+            below.set_yticks([])
+            say(below, subspace_sentences(result)[0].text)
+    for axes in (nongaussianity, below):
+        axes.set_xlim(-0.7, max(len(result.components), 1) - 0.3)
+        axes.locator_params(axis="x", integer=True, min_n_ticks=1)
+        plain(axes, grid="y")
+    below.set_xlabel("component")
+    figure.align_ylabels()
+    return figure
+
+
+def _trace_panel(axes: Axes, trace: Sequence[TraceStep]) -> None:
+    positive = [step.gradient for step in trace if 0 < step.gradient < math.inf]
+    if positive:
+        axes.set_yscale("log")
+    # A gradient of zero has no logarithm: it stands hollow below the smallest other one.
+    floor = min(positive) / 3 if positive else 0.0
+    points = [(step.passes, step.gradient or floor) for step in trace]
+    kinds: dict[tuple[str, str], str] = {}
+    start = 0
+    for kind, steps in itertools.groupby(trace, key=lambda step: (step.solver, step.dtype)):
+        end = start + len(list(steps))
+        label = None if kind in kinds else ", ".join(kind)
+        colour = kinds.setdefault(kind, (BLUE, ORANGE, *COLOURS)[len(kinds) % 9])
+        axes.plot(*zip(*points[max(start - 1, 0) : end], strict=True), color=colour, lw=1.3)
+        run = points[start:end]
+        axes.plot(*zip(*run, strict=True), "o", color=colour, markersize=3.5, label=label)
+        if start:
+            axes.axvline(points[start][0], color=GREY, lw=0.8, ls=":")
+        start = end
+    zeros = [point for point, step in zip(points, trace, strict=True) if step.gradient == 0]
+    if zeros:
+        axes.plot(*zip(*zeros, strict=True), "o", mfc="white", mec=INK, markersize=5, label="zero")
+    axes.set_ylabel("gradient")
+    plain(axes, grid="y")
+    if trace:
+        axes.set_xlabel("passes over the rows")
+        axes.locator_params(axis="x", integer=True, min_n_ticks=1)
+        axes.legend(frameon=False, fontsize=8)
+    else:
+        axes.set_xticks([])
+        axes.set_yticks([])
+        say(axes, "No iteration was made.")

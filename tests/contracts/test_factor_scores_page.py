@@ -1,0 +1,44 @@
+"""The page of scores is written by a script; here it is shown to be up to date."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from upto.measure.factors import evaluate_scores, find_scores
+
+TOOLS = Path(__file__).parents[2] / "docs" / "_tools"
+CHECKED = ("mig", "mig@ubisoft", "ridgeway/modularity", "drvi@spn", "irs", "independence")
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("factor_scores", TOOLS / "factor_scores.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_of_factor_scores_is_up_to_date(tool):
+    assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), (
+        "run `python docs/_tools/factor_scores.py`"
+    )
+
+
+def test_what_noise_scores_is_recorded_for_every_score_and_still_so(tool):
+    recorded = json.loads(tool.RECORD.read_text(encoding="utf-8"))
+    assert list(recorded) == [each.name for each in find_scores("all")], (
+        "run `python docs/_tools/factor_scores.py --measure`"
+    )
+    for each in evaluate_scores(*tool.noise(), scores=CHECKED, n_permutations=0, n_halves=0):
+        assert each.score.value == pytest.approx(recorded[each.name], abs=1e-6)
+
+
+def test_adjusted_scores_of_noise_are_recorded_as_nothing(tool):
+    recorded = json.loads(tool.RECORD.read_text(encoding="utf-8"))
+    adjusted = [value for name, value in recorded.items() if name.endswith("@adjusted")]
+    assert len(adjusted) == 7
+    assert max(adjusted) <= 0.02
+    assert np.isfinite([value for value in recorded.values() if value is not None]).all()
