@@ -113,6 +113,7 @@ def form_score(form: str, row: tuple[str, str, str, float, float, float, float])
         name=name,
         family=name.partition("/")[0],
         title=title,
+        definition="How far the best latent outdoes the others.",
         better=better,  # type: ignore[arg-type]
         value=Estimate(value=value, low=value - 0.02, high=value + 0.015),
         chance=chance,

@@ -26,8 +26,10 @@ def test_scores_and_errors_are_shown_before_and_after_ica(upto, files):
     result = upto("factors", z, "--factors", factors, *QUICK, "--forms", "as-given,ica")
     assert result.exit_code == 0, result.stderr
     verdict = " ".join(result.stdout.split())
-    assert verdict.startswith("As given, z identifies 2 factors up to a rigid motion and one scale")
-    assert "after ICA, it identifies them up to a signed permutation" in verdict
+    assert verdict.startswith(
+        "As given, the latents identify the 2 factors up to a rigid motion and"
+    )
+    assert "after ICA, they identify them up to a signed permutation" in verdict
     assert "z against 3 factors: scores" in result.stdout
     assert "Mean error to 2 factors" in result.stdout
     assert "UP067" in result.stderr

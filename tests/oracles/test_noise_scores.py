@@ -60,6 +60,22 @@ def test_discrete_noise_scores_next_to_nothing(n_samples):
     assert max(scores(codes, factors, discrete_codes=True)) <= MOST
 
 
+@pytest.mark.parametrize("n_samples", [200, 500])
+@pytest.mark.parametrize("kind", ["normal", "tied", "discrete", "two values"])
+@pytest.mark.parametrize("rare", [False, True])
+def test_noise_of_few_rows_scores_next_to_nothing_or_has_no_score(n_samples, kind, rare):
+    # Few rows of two values or of a rare label: chance has a long tail.
+    for seed in range(6):
+        rng = np.random.default_rng([seed, n_samples, rare])
+        factors = labels(rng, n_samples, (2, 2, 3, 7), rare)
+        codes = drawn_codes(rng, kind, (n_samples, 20))
+        if kind == "two values":
+            codes = codes < 3
+        discrete_codes = kind in ("discrete", "two values")
+        found = scores(codes, factors, discrete_codes=discrete_codes, seed=seed)
+        assert max(value for value in found if value is not None) <= MOST
+
+
 def test_noise_scores_next_to_nothing_of_numbers():
     rng = np.random.default_rng(0)
     found = scores(rng.normal(size=(1_000, 6)), rng.uniform(size=(1_000, 3)), continuous=True)

@@ -15,7 +15,7 @@ INVARIANT += ("dcimig@adjusted", "ridgeway/modularity@adjusted", "irs", "drvi@sp
 INVARIANT += ("linear-probe", "independence")
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(
     seed=st.integers(0, 1000),
     order=st.permutations(range(4)),

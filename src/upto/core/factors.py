@@ -164,10 +164,10 @@ class Factors(Result):
         n_truth = sum(factor.in_truth for factor in self.factors)
         held_out = f"{self.n_held_out} of {self.n_complete} rows held out"
         return Table(
-            title=f"Mean error to {_factors_text(n_truth)} over their diameter, up to a group",
+            title=f"Mean error to {_factors_text(n_truth)} over the diameter, up to a group",
             columns=tuple(Column(name=name) for name in ("up to", *self._measured())),
             rows=tuple(rows),
-            caption=f"{held_out}; ← marks the strictest group that identifies the factors",
+            caption=f"{held_out}; ← marks the strictest group that loses little against the best",
         )
 
     def _suprema(self) -> Table:

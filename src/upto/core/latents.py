@@ -92,14 +92,16 @@ class FormScore:
     """One score of the latents in one form.
 
     `chance` is the mean over permuted rows, `limit` what the score must beat for a p-value of 5 %
-    and `calibrated` the share of the way from chance to the best, 0 within chance. `says` is why
-    a value is missing. `per_factor` and `per_latent` are its parts, where it has them.
+    and `calibrated` the share of the way from chance to the best, 0 within chance. `definition`
+    says what is scored, and `says` why a value or a part of it is missing. `per_factor` and
+    `per_latent` are its parts, where it has them.
     """
 
     form: str
     name: str
     family: str
     title: str
+    definition: str
     better: Literal["higher", "lower"]
     value: Estimate | None
     chance: float | None

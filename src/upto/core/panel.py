@@ -20,7 +20,10 @@ class Marks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One plot: marks over two named axes; `y_zero` lets the second start at zero."""
+    """One plot: marks over two named axes; `y_zero` lets the second start at zero.
+
+    Where `x_names` are given, the first axis is a list of things: the whole numbers from 1 up.
+    """
 
     title: str
     x: str
@@ -29,4 +32,5 @@ class Panel:
     x_log: bool = False
     y_log: bool = False
     y_zero: bool = False
+    x_names: tuple[str, ...] = ()
     caption: str = ""

@@ -226,7 +226,7 @@ def _draw_errors(axes: Axes, result: Factors, forms: Sequence[str]) -> None:
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.set_xlim(left=0)
     axes.tick_params(axis="x", labelsize=7)
-    axes.set_xlabel("← the strictest group that identifies the factors", fontsize=7)
+    axes.set_xlabel("← the strictest group that loses little", fontsize=7)
     axes.set_title("mean error to the truth over its diameter", loc="left", fontsize=8)
     plain(axes)
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from upto.core import Group
 from upto.report.latent_maps import MAX_BESIDE, LatentMap, latent_maps, maps_data
 from upto.report.markup import counted, shorten
 from upto.report.score_lines import (
@@ -75,10 +76,17 @@ def factors_verdict(result: Factors) -> tuple[str, str]:
 
 
 def factors_badge(result: Factors) -> tuple[str, str] | None:
-    """Return whether the form that is shown first identifies the factors, if it was measured."""
+    """Return whether the form that is shown first identifies the factors, if it was measured.
+
+    Where a rotation or more is left, factors are still mixed, however small the error is.
+    """
     for structure in result.structure:
         if structure.form == result.detailed.name:
-            return _BADGES[structure.agreement]
+            text, tone = _BADGES[structure.agreement]
+            if structure.up_to is None or tone == "poor":
+                return text, tone
+            mixed = not Group.SCALED_PERMUTATION.contains(structure.up_to)
+            return f"{text} up to {structure.up_to}", "fair" if mixed else tone
     return None
 
 

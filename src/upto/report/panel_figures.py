@@ -44,7 +44,17 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         if marks.x:
             _draw(axes, marks, COLOURS[number % len(COLOURS)])
     axes.set_title(panel.title, loc="left", fontsize=10, parse_math=False)
-    axes.set_xlabel(panel.x, parse_math=False)
+    if panel.x_names:
+        axes.set_xticks(range(1, len(panel.x_names) + 1))
+        axes.set_xticklabels(
+            [shorten(name, _NAME) for name in panel.x_names],
+            rotation=40,
+            ha="right",
+            fontsize=7,
+            parse_math=False,
+        )
+    else:
+        axes.set_xlabel(panel.x, parse_math=False)
     axes.set_ylabel(panel.y, parse_math=False)
     if panel.x_log:
         axes.set_xscale("log")

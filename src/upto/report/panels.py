@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from upto.report.markup import counted, shorten
+from upto.report.markup import shorten
 from upto.report.planes import WIDTH, Plot, counting_axis, level, path, picture, plane
 from upto.report.scales import log_scale, range_scale, tick_texts
 
@@ -53,17 +53,18 @@ def panels_data(views: Iterable[PanelView]) -> list[dict[str, object]]:
 
 
 def _view(panel: Panel) -> PanelView:
-    across = _scale((x for marks in panel.marks for x in marks.x), logarithmic=panel.x_log)
+    places = [x for marks in panel.marks for x in marks.x]
+    named = [0.5, len(panel.x_names) + 0.5] if panel.x_names else []
+    across = _scale([*places, *named], logarithmic=panel.x_log)
     heights = [y for marks in panel.marks for y in (*marks.y, *marks.low, *marks.high)]
     up = _scale([0.0, *heights] if panel.y_zero else heights, logarithmic=panel.y_log)
     drawn = [piece for n, marks in enumerate(panel.marks) for piece in _marks(marks, n, across, up)]
-    places = sorted(_tips(panel, across))
-    written = zip(
-        across.ticks, tick_texts(across.ticks, logarithmic=across.logarithmic), strict=True
-    )
+    tips = sorted(_tips(panel, across))
+    ticks = [float(number + 1) for number in range(len(panel.x_names))] or across.ticks
+    written = zip(ticks, tick_texts(ticks, logarithmic=across.logarithmic), strict=True)
     return PanelView(
         title=panel.title,
-        caption=panel.caption,
+        caption=" ".join(part for part in (_list(panel), panel.caption) if part),
         keys=tuple(
             Key(name=shorten(marks.name), colour=number % COLOURS, kind=marks.kind)
             for number, marks in enumerate(panel.marks)
@@ -73,15 +74,15 @@ def _view(panel: Panel) -> PanelView:
                 plane(
                     picture(*drawn, height=_HEIGHT),
                     name=panel.y,
-                    label=f"{panel.y} against {panel.x}, {counted(len(panel.marks), 'series')}",
+                    label=f"{panel.y} against {panel.x}, {len(panel.marks)} series",
                     height=_HEIGHT,
                     scale=up,
                 ),
             ),
             axis=counting_axis((across.position(tick), text) for tick, text in written),
             axis_name=panel.x,
-            at=tuple(round(x, 3) for x, _ in places),
-            tips=tuple(tip for _, tip in places),
+            at=tuple(round(x, 3) for x, _ in tips),
+            tips=tuple(tip for _, tip in tips),
         ),
     )
 
@@ -133,5 +134,14 @@ def _tips(panel: Panel, across: Scale) -> Iterator[tuple[float, str]]:
             interval = ""
             if marks.low:
                 interval = f" [{marks.low[place]:.4g}, {marks.high[place]:.4g}]"
-            tip = f"{shorten(marks.name, 60)}\n{panel.x} {x:.4g}\n{panel.y} {y:.4g}{interval}"
+            what = f"{panel.x} {x:.4g}"
+            if panel.x_names:
+                what = shorten(panel.x_names[round(x) - 1], 60)
+            tip = f"{shorten(marks.name, 60)}\n{what}\n{panel.y} {y:.4g}{interval}"
             yield across.position(x), tip
+
+
+def _list(panel: Panel) -> str:
+    if not panel.x_names:
+        return ""
+    return "; ".join(f"{place + 1} {name}" for place, name in enumerate(panel.x_names)) + "."

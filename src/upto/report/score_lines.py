@@ -38,6 +38,7 @@ class ScoreLine:
 
     label: str
     name: str
+    definition: str
     ends: tuple[str, str]
     rows: tuple[ScoreRow, ...]
 
@@ -85,7 +86,8 @@ def score_lines(result: Factors) -> tuple[ScoreLine, ...]:
 def score_label(score: FormScore) -> str:
     """Write what a score is called, with its variant, which a title leaves out."""
     _, at, variant = score.name.partition("@")
-    return f"{score.title} ({variant})" if at else score.title
+    # The name of a variant may be a word of the title.
+    return f"{score.title} ({variant})" if at and variant not in score.title else score.title
 
 
 def score_ends(scores: Iterable[FormScore]) -> tuple[float, float]:
@@ -146,6 +148,7 @@ def _line(scores: Sequence[FormScore]) -> ScoreLine:
     return ScoreLine(
         label=score_label(first),
         name=first.name,
+        definition=first.definition,
         ends=(f"{far:.3g}", f"{near:.3g}"),
         rows=tuple(_row(score, far, near) for score in scores),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import array_api_compat
 import numpy as np
 
+from upto.core import InputError
 from upto.engines import TorchEngine
 from upto.engines.device import float32_products
 from upto.engines.feeding import load_torch
@@ -74,6 +76,24 @@ def canvas_on(device: Any) -> Canvas:
         return Canvas()
     # An engine refuses a device that is not here, in words.
     return Canvas(device=load_torch().device(TorchEngine(device=device).device))
+
+
+def checked_pixels(n_pixels: Any) -> int:
+    """Return the side of an image, a whole number of pixels.
+
+    Raises
+    ------
+    InputError
+        If it is not.
+    """
+    try:
+        found = operator.index(n_pixels)
+    except TypeError:
+        found = 0
+    if found < 1:
+        message = f"{n_pixels} pixels make no image: ask for a whole number, at least one."
+        raise InputError(message)
+    return found
 
 
 def namespace(array: Any) -> Any:

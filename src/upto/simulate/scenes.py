@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import FactorGrid, InputError
-from upto.simulate.canvas import Canvas, canvas_on, namespace, to_bytes
+from upto.simulate.canvas import Canvas, canvas_on, checked_pixels, namespace, to_bytes
 from upto.simulate.mixings import checked
 from upto.simulate.rays import (
     Box,
@@ -35,6 +35,8 @@ Rows = NDArray[np.float64]
 OBJECTS = ("cube", "cylinder", "sphere", "capsule")
 _SAMPLES = 2
 """Rays along each side of a pixel."""
+_LARGEST_KEPT = 128
+"""Pixels along a side of views that are kept: half a gigabyte at most for all of a grid."""
 
 _ROOM = Box(low=(-4.0, 0.0, -5.0), high=(4.0, 20.0, 7.0))
 _ROOM_LIGHT: Point = (2.5, 7.0, 4.0)
@@ -104,7 +106,7 @@ def render_room(factors: Any, *, n_pixels: int = 64, device: Any = None) -> Any:
     """Return in-house images of a room with one object, of gridded or any other factors.
 
     An image is linear in the colours of floor, wall and object. Its view (scale, shape,
-    orientation) is cast once and kept: the grid has 480 views.
+    orientation) is cast once and kept, up to 128 pixels: the grid has 480 views.
 
     Parameters
     ----------
@@ -127,7 +129,8 @@ def render_room(factors: Any, *, n_pixels: int = 64, device: Any = None) -> Any:
     >>> render_room([[0.0, 0.5, 0.7, 1.0, 2, 15.0]]).shape
     (1, 64, 64, 3)
     """
-    rows, canvas = _room_factors(factors, n_pixels), canvas_on(device)
+    n_pixels = checked_pixels(n_pixels)
+    rows, canvas = _room_factors(factors), canvas_on(device)
     images = canvas.empty(len(rows), n_pixels, n_pixels, 3)
     views, order, ends = _groups(rows[:, 3:])
     colours = np.ones((len(rows), 4, 3), dtype=np.float32)
@@ -135,7 +138,7 @@ def render_room(factors: Any, *, n_pixels: int = 64, device: Any = None) -> Any:
     colours, order = canvas.place(colours), canvas.place(order)
     for view, start, stop in zip(views.tolist(), ends[:-1], ends[1:], strict=True):
         scale, shape, orientation = view
-        shares = _room_view(canvas, scale, int(shape), orientation, n_pixels)
+        shares = _kept(_room_view, canvas, scale, int(shape), orientation, n_pixels)
         for first, last in canvas.spans(start, stop, 12 * n_pixels**2):
             with canvas.exact_products():
                 seen = to_bytes(shares @ colours[first:last])
@@ -148,7 +151,7 @@ def render_studio(factors: Any, *, n_pixels: int = 64, device: Any = None) -> An
 
     The light falls off with the square of the distance and casts shadows. What reaches the camera
     is exposed as on film, by 1 − exp(−light), so that nothing is clipped. What a camera sees is
-    kept: the grid has 216 cameras.
+    kept, up to 128 pixels: the grid has 216 cameras.
 
     Parameters
     ----------
@@ -170,7 +173,8 @@ def render_studio(factors: Any, *, n_pixels: int = 64, device: Any = None) -> An
     >>> render_studio([[0.5] * 7]).shape
     (1, 64, 64, 3)
     """
-    rows, canvas = _studio_factors(factors, n_pixels), canvas_on(device)
+    n_pixels = checked_pixels(n_pixels)
+    rows, canvas = _studio_factors(factors), canvas_on(device)
     images = canvas.empty(len(rows), n_pixels, n_pixels, 3)
     # Brightness only scales the light, so one cast of shadows serves all of it.
     places, order, ends = _groups(rows[:, [4, 5, 6, 1, 2, 3]])
@@ -183,7 +187,7 @@ def render_studio(factors: Any, *, n_pixels: int = 64, device: Any = None) -> An
     for camera, begin, end in zip(
         _between(cameras, _CAMERA_RANGE).tolist(), lamps_end[:-1], lamps_end[1:], strict=True
     ):
-        seen = _studio_view(canvas, tuple(camera), n_pixels)
+        seen = _kept(_studio_view, canvas, tuple(camera), n_pixels)
         for lamp, next_lamp in canvas.spans(begin, end, rays_bytes):
             falling = _studio_light(lamps[:, lamp:next_lamp], seen)
             for first, last in canvas.spans(ends[lamp], ends[next_lamp], 3 * rays_bytes):
@@ -191,6 +195,11 @@ def render_studio(factors: Any, *, n_pixels: int = 64, device: Any = None) -> An
                 light = powers[first:last, None, None] * own + _STUDIO_AMBIENT
                 images[order[first:last]] = _exposed(seen[6:], light)
     return images
+
+
+def _kept(cast: Any, *seen: Any) -> Array:
+    """Cast what is seen, the side in pixels last, or return what was cast of it before."""
+    return cast(*seen) if seen[-1] <= _LARGEST_KEPT else cast.__wrapped__(*seen)
 
 
 def _exposed(colours: Array, light: Array) -> Array:
@@ -207,7 +216,7 @@ def _room_view(
     """Return how much of the colours of floor, wall, object and light each pixel has."""
     turned = math.radians(orientation)
     camera: Point = (5.5 * math.sin(turned), 2.6, 5.5 * math.cos(turned))
-    rays = _rays(camera, (0.0, 0.9, 0.0), 50.0, _SAMPLES * n_pixels)
+    rays = _kept(_rays, camera, (0.0, 0.9, 0.0), 50.0, n_pixels)
     origins, rays = canvas.place(np.array(camera)[:, None, None]), canvas.place(rays)
     xp, solid = namespace(rays), _room_object(shape, scale)
     near, far = solid.enter(origins, rays), _ROOM.span(origins, rays)[1]
@@ -249,7 +258,7 @@ def _room_object(shape: int, scale: float) -> Solid:
 @lru_cache(maxsize=216)
 def _studio_view(canvas: Canvas, camera: Point, n_pixels: int) -> Array:
     """Return the point, the normal and the colour that each ray sees: nine planes."""
-    rays = _rays(camera, (0.0, 0.8, -0.8), 45.0, _SAMPLES * n_pixels)
+    rays = _kept(_rays, camera, (0.0, 0.8, -0.8), 45.0, n_pixels)
     origins, rays = canvas.place(np.array(camera)[:, None, None]), canvas.place(rays)
     xp, distance = namespace(rays), _STUDIO.span(origins, rays)[1]
     points = origins + rays * distance
@@ -288,7 +297,7 @@ def _studio_light(lamps: Array, seen: Array) -> Array:
 
 @lru_cache(maxsize=32)
 def _rays(camera: Point, target: Point, angle: float, n_pixels: int) -> Array:
-    return camera_rays(camera, target, angle=angle, n_pixels=n_pixels)
+    return camera_rays(camera, target, angle=angle, n_pixels=_SAMPLES * n_pixels)
 
 
 def _rgb(hues: Rows) -> Rows:
@@ -318,8 +327,8 @@ def _groups(rows: Rows) -> tuple[Rows, NDArray[np.int64], list[int]]:
     return ordered[starts], order.astype(np.int64), [*np.flatnonzero(starts).tolist(), len(rows)]
 
 
-def _room_factors(factors: Any, n_pixels: int) -> Rows:
-    rows = _with_pixels(checked(factors, 6), n_pixels)
+def _room_factors(factors: Any) -> Rows:
+    rows = checked(factors, 6)
     scale, shape, orientation = rows[:, 3:].T
     outside = (scale < 0.5) | (scale > 1.5) | (np.abs(orientation) > 40)
     outside |= ~np.isin(shape, range(len(OBJECTS)))
@@ -332,20 +341,13 @@ def _room_factors(factors: Any, n_pixels: int) -> Rows:
     return rows
 
 
-def _studio_factors(factors: Any, n_pixels: int) -> Rows:
-    rows = _with_pixels(checked(factors, 7), n_pixels)
+def _studio_factors(factors: Any) -> Rows:
+    rows = checked(factors, 7)
     outside = ((rows < 0) | (rows > 1)).any(axis=1)
     if outside.any():
         message = (
             f"{int(outside.sum())} of {len(rows)} rows leave the range of lights and cameras: "
             "take all factors from 0 to 1."
         )
-        raise InputError(message)
-    return rows
-
-
-def _with_pixels(rows: Rows, n_pixels: int) -> Rows:
-    if n_pixels < 1:
-        message = f"{n_pixels} pixels make no image: ask for at least one."
         raise InputError(message)
     return rows

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import FactorGrid, InputError
-from upto.simulate.canvas import canvas_on, namespace
+from upto.simulate.canvas import canvas_on, checked_pixels, namespace
 from upto.simulate.mixings import checked
 
 Float = NDArray[np.float64]
@@ -118,10 +118,7 @@ def render_dsprites(
     >>> images.shape, images.dtype, images.sum(axis=(1, 2)).tolist()
     ((2, 64, 64), dtype('uint8'), [100, 222])
     """
-    rows = _factors(factors)
-    if n_pixels < 1:
-        message = f"{n_pixels} pixels make no image: ask for at least one."
-        raise InputError(message)
+    rows, n_pixels = _factors(factors), checked_pixels(n_pixels)
     canvas = canvas_on(device)
     images = canvas.empty(len(rows), n_pixels, n_pixels)
     # Shapes are few pixels wide, so only a window around each is looked at.

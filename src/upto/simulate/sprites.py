@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import erf, ndtr
 
 from upto.core import InputError, random_stream
+from upto.simulate.canvas import checked_pixels
 from upto.simulate.mixings import checked
 
 Float = NDArray[np.float64]
@@ -97,10 +98,7 @@ def render_sprites(sprites: Any, *, n_pixels: int, sigma: float = 0.0) -> Float:
     >>> render_sprites([[0.25, 0.5]], n_pixels=4)[0, 1].tolist()
     [0.0, 0.5, 1.0, 0.5]
     """
-    sprites, sigma = _sprites(sprites), _sigma(sigma)
-    if n_pixels < 1:
-        message = f"{n_pixels} pixels make no image: ask for at least one."
-        raise InputError(message)
+    sprites, sigma, n_pixels = _sprites(sprites), _sigma(sigma), checked_pixels(n_pixels)
     edges = np.linspace(-1, 1, n_pixels + 1)
     low, high, step = edges[:-1], edges[1:], 2 / n_pixels
     p, r = sprites[:, :1], sprites[:, 1:]

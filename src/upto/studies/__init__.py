@@ -7,6 +7,8 @@ STUDIES = {
     "sprite-isometry": "upto.studies.sprite_isometry",
     "bounds-hold": "upto.studies.bounds_hold",
     "misspecified-regression": "upto.studies.misspecified_regression",
+    "metric-behaviour": "upto.studies.metric_behaviour",
+    "autoencoder-ica": "upto.studies.autoencoder_ica",
 }
 """The module of each study; its folder has the study's own name."""
 

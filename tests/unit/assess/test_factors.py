@@ -104,7 +104,7 @@ def test_noise_is_within_chance_by_every_word(truth):
         discrete=["factor 0"], continuous=["factor 1"],
     )  # fmt: skip
     assert found.truth().agreement == "chance"
-    assert "no closer to 3 factors than chance" in found.verdict
+    assert "no closer to the 3 factors than chance" in found.verdict
     assert found.score(INFOM).value.value == 0
     published = found.score("infomec/modularity@latent_quantization")
     assert published.value.value > 0.2
@@ -236,19 +236,108 @@ def test_ica_that_does_not_converge_says_so(truth, turn, monkeypatch):
     monkeypatch.setattr("upto.assess.factors.forms.MAX_ITERATIONS", 2)
     found = score_factors(truth @ turn, truth, forms="ica-literal", **QUICK)
     assert found.form("ICA, literal").converged is False
+    assert found.verdict.startswith("After ICA, literal (not converged), the latents ")
+    both = score_factors(truth @ turn, truth, forms=["as-given", "ica-literal"], **QUICK)
+    assert "; after ICA, literal (not converged), they " in both.verdict
     assert message_of(found, "UP004").startswith("ICA, literal of run stopped after")
     assert "ICA, literal (not converged)" in str(found)
 
 
-def test_a_sample_of_the_rows_follows_their_content(truth):
+@pytest.mark.parametrize("max_rows", [200, 5000])
+def test_nothing_depends_on_the_order_of_rows(truth, turn, max_rows):
+    labels = np.where(truth[:, 2] > 0, "near", "far").astype(object)
+    labels[::7] = None
+    columns = {"x": truth[:, 0], "step": np.round(3 * truth[:, 1]), "place": labels}
     order = np.random.default_rng(3).permutation(500)
-    first = score_factors(truth, truth, max_rows=200, forms="as-given", **QUICK)
-    second = score_factors(truth[order], truth[order], max_rows=200, forms="as-given", **QUICK)
-    assert (first.n_used, first.n_samples) == (200, 500)
-    assert "UP024" in codes_of(first)
-    assert first.truth().fit("affine").chance == pytest.approx(
-        second.truth().fit("affine").chance, rel=0.2
+    options = {
+        "scores": [INFOM, "linear-probe"],
+        "forms": ["as-given", "ica"],
+        "max_rows": max_rows,
+        "half_samples": 10,
+    }
+    first = score_factors(truth @ turn, columns, **options)
+    moved = {name: np.asarray(values)[order] for name, values in columns.items()}
+    second = score_factors((truth @ turn)[order], moved, **options)
+    assert first.n_used == min(max_rows, 500)
+    assert ("UP024" in codes_of(first)) == (max_rows < 500)
+    assert replace(second, provenance=first.provenance) == first
+
+
+def test_a_sample_of_rows_with_few_values_has_all_of_them(rng):
+    codes = rng.integers(6, size=(20_000, 2))
+    found = score_factors(codes, codes, discrete_codes=True, max_rows=1000, **QUICK)
+    assert found.n_used == 1000
+    for factor in found.factors:
+        assert factor.n_values == 6
+        assert factor.entropy == pytest.approx(np.log(6), abs=0.02)
+
+
+@pytest.mark.parametrize("size", [1e-60, 1e-30, 1e30, 1e60])
+@pytest.mark.parametrize("name", ["ica", "ica-active"])
+def test_ica_finds_the_same_at_every_size(truth, turn, name, size):
+    latents = truth @ turn
+    engine = choose_engine(None)
+    one, other = (
+        bring_into(FORMS[name], each, engine=engine, seed=0) for each in (latents, latents * size)
     )
+    assert other.converged
+    np.testing.assert_allclose(
+        other.latents / other.latents.std(), one.latents / one.latents.std(), atol=1e-3
+    )
+
+
+def test_the_steps_of_restarts_are_counted(turned):
+    assert turned.form(ICA).converged is True
+    assert turned.form(ICA).n_iterations > 0
+
+
+def test_an_interrupt_during_ica_ends_everything(truth, monkeypatch):
+    from upto.assess.factors import forms
+
+    whole = forms.fit_components
+
+    def interrupted(*args, **options):
+        found = whole(*args, **options)
+        return replace(found, unmixing=replace(found.unmixing, interrupted=True))
+
+    monkeypatch.setattr(forms, "fit_components", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        score_factors(truth, truth, forms="ica", **QUICK)
+
+
+def test_latents_are_counted_from_zero_in_every_word(truth):
+    latents = np.column_stack([truth, np.ones((500, 2))])
+    found = score_factors(latents, truth, forms="as-given", scores="linear-probe", half_samples=0)
+    assert found.score("linear-probe").says == "latents 3, 4 are constant."
+    assert message_of(found, "UP013") == "2 of 5 latents of run never change: 3, 4."
+    alone = score_factors(truth[:, :1], truth[:, :1], forms="as-given", scores="mig")
+    assert alone.score("mig").says == "there is one latent, and no second to outdo."
+    assert "code" not in found.score("linear-probe").definition
+
+
+def test_each_form_says_up_to_what_it_identifies_the_factors(turned, truth, rng):
+    for form, opening, group in (
+        (GIVEN, "As given", "a rigid motion"),
+        (ICA, "After ICA", "a signed permutation of the coordinates"),
+    ):
+        expected = f"{opening}, the latents identify the 3 factors up to {group} (held-out error"
+        assert turned.truth(form).verdict.startswith(expected)
+    noise = score_factors(
+        rng.normal(size=(500, 2)), truth[:, :1], forms=["as-given", "ica"], **QUICK
+    )
+    assert noise.verdict.startswith(
+        "As given, the latents are no closer to the factor than chance; after ICA, they are no "
+        "closer to it than chance."
+    )
+
+
+def test_labels_that_no_row_has_together_leave_no_errors_to_the_truth(truth):
+    halves = truth[:, :2].copy()
+    halves[:250, 0] = halves[250:, 1] = np.nan
+    found = score_factors(truth, halves, forms="as-given", **QUICK)
+    assert found.structure == ()
+    messages = [finding.message for finding in found.findings if finding.code == "UP063"]
+    assert any(message.startswith("too few rows have a label of all of") for message in messages)
 
 
 def test_the_result_survives_json_and_renders(turned):
@@ -265,8 +354,8 @@ def test_the_result_survives_json_and_renders(turned):
     assert turned.brief_tables()[0].columns[2].name == "ICA"
     first = turned.data_table().records()[0]
     assert (first["form"], first["score"]) == (GIVEN, INFOM)
-    assert turned.verdict.startswith("As given, run identifies 3 factors up to a rigid motion (")
-    assert "after ICA, it identifies them up to a signed permutation" in turned.verdict
+    assert turned.verdict.startswith("As given, the latents identify the 3 factors up to a rigid")
+    assert "after ICA, they identify them up to a signed permutation" in turned.verdict
     assert len(turned.data_table().rows) == 4 * (2 + 7)
 
 
@@ -303,6 +392,8 @@ def test_what_is_not_there_is_said(turned):
         ({"x": np.zeros(500)}, {"discrete": "x", "continuous": "x"}, "said to be continuous and"),
         ({"x": ["a"] * 500}, {"continuous": "x"}, "has labels such as 'a'"),
         ({"x": np.r_[np.inf, np.zeros(499)]}, {}, "'x' has 1 infinite values"),
+        ({"x": np.r_[1e300, np.zeros(499)]}, {}, r"'x' has values of size 1e\+300"),
+        ({"x": np.r_[1e-310, np.zeros(499)]}, {}, "'x' has values of size 1e-310"),
         ({"x": np.zeros((500, 2))}, {}, r"'x' has the shape \(500, 2\)"),
         ({"x": np.zeros(500)}, {"ids": "id"}, "there is no column 'id' of ids"),
         (np.zeros(500), {"scores": "beauty"}, "there is no score 'beauty'"),
@@ -324,6 +415,8 @@ def test_rows_that_are_no_numbers_are_refused(truth):
     broken[0, 0] = np.nan
     with pytest.raises(InputError, match="1 values that are NaN"):
         score_factors(broken, truth)
+    with pytest.raises(InputError, match="largest magnitude of run is"):
+        score_factors(truth * 1e80, truth)
     with pytest.raises(InputError, match="has 3 rows"):
         score_factors(truth[:3], truth[:3])
 

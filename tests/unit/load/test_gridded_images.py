@@ -340,3 +340,28 @@ def test_smallnorb_with_a_part_twice_or_missing_is_refused(tmp_path, monkeypatch
     next(tmp_path.glob("*testing-info.mat")).unlink()
     with pytest.raises(InputError, match=r"no smallnorb-5x01235.*-info\.mat\.gz or"):
         read_image_set("smallnorb", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (np.full((72, 6), b"red"), r"type \|S3.*72 rows of 6 numbers"),
+        (np.zeros((72, 6), [("hue", float)]), "72 rows of 6 numbers"),
+        (rows_of(SHAPES_LEVELS) + 1j, "type complex128"),
+    ],
+)
+def test_factors_that_are_no_numbers_are_refused(tmp_path, shapes, labels, words):
+    write_shapes(tmp_path / "3dshapes.h5", labels=labels)
+    with pytest.raises(InputError, match=words):
+        read_image_set("shapes3d", tmp_path, check="none")
+
+
+@pytest.mark.parametrize(("key", "words"), [("images", "no dataset images"), ("labels", "labels")])
+def test_a_group_in_the_place_of_an_array_is_refused(tmp_path, shapes, key, words):
+    path = tmp_path / "3dshapes.h5"
+    write_shapes(path)
+    with h5py.File(path, "a") as file:
+        del file[key]
+        file.create_group(key)
+    with pytest.raises(InputError, match=words):
+        read_image_set("shapes3d", tmp_path, check="none")

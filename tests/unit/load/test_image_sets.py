@@ -157,8 +157,8 @@ def test_images_with_few_shades_are_resized_to_floats_only():
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ([5], "index 5 is out of bounds.*there are 0 to 4"),
-        ([0.5], "rows of images cannot be"),
+        ([5], "index 5 is out of bounds.*whole numbers from 0 to 4"),
+        ([0.5], "there are no such rows of images"),
         ([True, False], "boolean index"),
         ([[0, 1]], "one axis"),
         (3, "one axis"),
@@ -172,6 +172,8 @@ def test_rows_that_are_none_are_refused(rows, words):
 def test_sizes_and_factors_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="0 pixels cannot be made"):
         small_set().read(n_pixels=0)
+    with pytest.raises(InputError, match=r"2.5 pixels cannot be made: ask for a whole number"):
+        small_set().read_floats(n_pixels=2.5)
     with pytest.raises(InputError, match=r"factors of shape \(5, 1\) do not fit 5 images and 2"):
         dataclasses.replace(small_set(), factor_names=("a", "b"))
 

@@ -47,7 +47,7 @@ def test_idx_files_are_found_in_a_folder(tmp_path, name, inside, packed, dash):
 
 def test_images_without_their_labels_are_refused(tmp_path):
     write_idx_set(tmp_path, n_labels=2)
-    with pytest.raises(InputError, match="3 × 4 × 4 and 2 values"):
+    with pytest.raises(InputError, match="3 × 4 × 4 uint8 and 2 uint8 values"):
         read_image_set("mnist", tmp_path, check="none")
 
 
@@ -147,3 +147,12 @@ def test_the_small_digits_hold_out_every_fifth():
     assert digits.held_rows.tolist() == list(range(0, 1797, 5))
     assert 0 <= digits.read_floats().min() < digits.read_floats().max() == 1
     assert set(digits.factors[digits.held_rows, 0]) == set(range(10))
+
+
+def test_images_of_fractions_are_not_cut_to_bytes(tmp_path):
+    write_idx_set(tmp_path)
+    (path,) = tmp_path.glob("train-images*")
+    head = bytes([0, 0, 13, 3]) + np.array([3, 4, 4], ">u4").tobytes()
+    path.write_bytes(head + np.full((3, 4, 4), -0.5, ">f4").tobytes())
+    with pytest.raises(InputError, match=r"3 × 4 × 4 float32 .* not images of bytes"):
+        read_image_set("mnist", tmp_path, check="none")

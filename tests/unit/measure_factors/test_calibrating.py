@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measure.factors import views
+from upto.measure.factors import calibrating, views
 from upto.measure.factors.calibrating import evaluate_scores
 from upto.measure.factors.catalogue import DEFAULT_SCORES
 from upto.measure.factors.gaps import mig
 from upto.measure.factors.matching_classes import most_similar_averaging_score
+from upto.measure.factors.score import FactorScore
 
 N_SAMPLES = 200
 SHARING = ("infomec", "infomec@tripod", "infomec@latent_quantization", "mig@adjusted")
@@ -156,6 +157,34 @@ def test_adjusted_scores_are_not_calibrated_a_second_time(codes, factors, rng):
         assert each.p_value == 1.0
 
 
+def with_values(monkeypatch, value, shuffled):
+    """Let every score have one value of the true order, and another of every shuffle."""
+    values = iter([value])
+
+    def scored(each, _):
+        return FactorScore(name=each.name, value=next(values, shuffled))
+
+    monkeypatch.setattr(calibrating, "_score", scored)
+
+
+def test_an_adjusted_value_beyond_a_limit_above_zero_is_left_as_it_is(monkeypatch, codes, factors):
+    for variant, calibrated in (("adjusted", 0.6), ("ubisoft", 0.5)):
+        with_values(monkeypatch, 0.6, 0.2)
+        (found,) = evaluate_scores(codes, factors, scores=f"mig@{variant}", n_halves=0)
+        assert found.calibrated == pytest.approx(calibrated)
+    with_values(monkeypatch, 0.1, 0.2)
+    (found,) = evaluate_scores(codes, factors, scores="mig@adjusted", n_halves=0)
+    assert found.calibrated == 0.0
+
+
+def test_a_shuffle_without_a_value_counts_as_the_worst(monkeypatch, codes, factors):
+    with_values(monkeypatch, -0.5, None)
+    (found,) = evaluate_scores(codes, factors, scores="linear-probe", n_halves=0)
+    assert found.p_value == pytest.approx(1 / 20)
+    assert found.chance is None
+    assert found.limit is None
+
+
 def test_scores_without_factors_stand_beside_independent_codes(rng):
     codes = rng.normal(size=(300, 3)) @ np.array([[1, 0.8, 0], [0, 0.6, 0], [0, 0, 1]])
     found = evaluate_scores(codes, rng.integers(3, size=(300, 1)), scores="independence")
@@ -165,6 +194,7 @@ def test_scores_without_factors_stand_beside_independent_codes(rng):
         assert "No factors are needed" in each.says
 
 
+@pytest.mark.slow
 def test_costly_scores_say_how_few_shuffles_they_had(codes, factors):
     kept = slice(40)
     (found,) = evaluate_scores(
@@ -187,6 +217,15 @@ def test_a_score_that_cannot_take_the_data_says_so_and_others_go_on(factors, rng
     assert discrete.value is None
     assert "discrete" in discrete.says
     assert counted.value is not None
+
+
+def test_halves_that_are_too_small_for_a_score_are_told(rng):
+    codes, factors = rng.normal(size=(50, 4)), rng.integers(4, size=(50, 1))
+    name = "infomec/explicitness@adjusted"
+    (found,) = evaluate_scores(codes, factors, scores=name, n_permutations=0, n_halves=10)
+    assert found.value.low is None
+    assert found.n_halves == 0
+    assert "0 half-samples have a value, too few for an interval" in found.says
 
 
 def test_progress_is_told_of_every_order_and_half(codes, factors):

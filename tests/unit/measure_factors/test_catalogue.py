@@ -21,7 +21,7 @@ from upto.measure.factors import matching_classes as classes
 from upto.measure.factors.calibrating import evaluate_scores
 from upto.measure.factors.catalogue import DEFAULT_SCORES, SCORES, find_scores
 
-RAREST = ("dci/", "downstream", "beta-vae")
+RAREST = ("dci/", "downstream", "beta-vae", "factor-vae")
 EVERY = [each.name for each in find_scores("all")]
 CHEAP = [name for name in EVERY if not any(part in name for part in RAREST)]
 N_SAMPLES = 90
@@ -108,7 +108,14 @@ def own_functions(codes, factors, name, variant):
     return getattr(found, name.partition("/")[2])
 
 
-@pytest.mark.parametrize("name", CHEAP)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in CHEAP else pytest.param(name, marks=pytest.mark.slow)
+        for name in EVERY
+        if not name.startswith("dci/")
+    ],
+)
 def test_a_score_by_name_is_that_of_its_own_function(data, name):
     (found,) = evaluate_scores(*data, scores=name, **KINDS, **BARE)
     own, _, variant = name.partition("@")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
@@ -226,6 +228,52 @@ def test_only_what_is_beyond_chance_is_shared():
             np.column_stack([values, noise]), labels[:, None], permutations=10, seed=3
         ).chance,
     )
+
+
+@pytest.mark.parametrize(("scale", "discrete_codes"), [(1.0, True), (2.0, False)])
+@pytest.mark.parametrize("shape", [0.5, 50.0])
+@pytest.mark.parametrize("n_codes", [1, 20])
+def test_one_table_of_noise_in_a_thousand_is_beyond_chance(scale, discrete_codes, shape, n_codes):
+    # Chance of counts is half a chi-squared law over the rows; of two rows of a label, twice that.
+    rng = np.random.default_rng(0)
+    factors, codes = np.arange(100)[:, None] % [2, 2, 2, 2, 2], np.arange(100)[:, None] % [3]
+    like = information(np.tile(codes, n_codes), factors, discrete_codes=discrete_codes)
+    alarms = 0
+    for _ in range(200):
+        drawn = rng.gamma(shape, scale / 100, size=(11, 5, n_codes))
+        found = replace(like, mutual=drawn[0], chance=drawn[1:], entropies=np.full(5, 100.0))
+        alarms += bool(beyond_chance(found).any())
+    assert alarms <= 2
+
+
+def test_no_two_values_of_noise_tell_of_two_labels():
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        noise, factors = rng.random((300, 20)) < 0.3, rng.random((300, 5)) < 0.4
+        found = information(noise, factors, discrete_codes=True, permutations=10, seed=seed)
+        assert not beyond_chance(found).any()
+
+
+def test_what_is_faint_but_no_chance_is_told():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=2000)
+    codes = labels[:, None] + rng.normal(size=(2000, 1)) * [1.0, 2.0, 20.0]
+    found = information(codes, labels[:, None], permutations=10)
+    faint = beyond_chance(found)[0]
+    assert 0.8 * found.shares[0, 0] < faint[0] < found.shares[0, 0]
+    assert 0.0 < faint[1] < faint[0]
+    assert faint[2] == 0.0
+
+
+def test_constant_codes_do_not_narrow_the_chance_of_others():
+    rng = np.random.default_rng(2)
+    labels = rng.integers(4, size=(400, 2))
+    codes = labels[:, :1] + 2.0 * rng.normal(size=(400, 1))
+    alone = beyond_chance(information(codes, labels, permutations=10))
+    beside = np.hstack([codes, np.zeros((400, 9))])
+    found = beyond_chance(information(beside, labels, permutations=10))
+    assert alone[0, 0] > 0.0
+    assert found[:, :1] == pytest.approx(alone, abs=1e-12)
 
 
 def test_factors_of_which_nothing_can_be_said_are_named():

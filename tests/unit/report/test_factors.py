@@ -23,7 +23,7 @@ from upto.report.factors import (
     factors_view,
 )
 from upto.report.latent_maps import latent_maps, maps_data
-from upto.report.score_lines import score_ends, score_lines, truth_ladder
+from upto.report.score_lines import score_ends, score_label, score_lines, truth_ladder
 from upto.report.summary import summarise
 
 CIRCLE = re.compile(r'<circle class="([a-z-]+)" cx="([0-9.]+)%"')
@@ -156,7 +156,10 @@ def test_a_score_within_chance_is_hollow_and_calibrated_to_zero() -> None:
 def test_the_variant_of_a_score_is_named() -> None:
     labels = [line.label for line in score_lines(sample.factors())]
     assert labels[0] == "InfoM"
+    assert 'title="InfoM: How far the best latent outdoes' in Report([sample.factors()]).html()
     assert labels[3] == "mutual information gap (locatello)"
+    probe = replace(sample.factors().scores[0], name="linear-probe@held-out", title="held-out R²")
+    assert score_label(probe) == "held-out R²"
 
 
 def test_an_axis_goes_as_far_as_values_do() -> None:
@@ -256,17 +259,19 @@ def test_a_form_that_was_not_measured_is_left_out_of_the_ladder() -> None:
 
 
 @pytest.mark.parametrize(
-    ("agreement", "badge"),
+    ("agreement", "group", "badge"),
     [
-        ("same", ("factors identified", "good")),
-        ("partial", ("factors partly identified", "fair")),
-        ("chance", ("no better than chance", "poor")),
+        ("same", Group.SIGNED_SIMILARITY, ("factors identified up to signed-similarity", "good")),
+        ("close", Group.RIGID, ("factors nearly identified up to rigid", "fair")),
+        ("partial", Group.AFFINE, ("factors partly identified up to affine", "fair")),
+        ("undecided", None, ("undecided", "fair")),
+        ("chance", Group.AFFINE, ("no better than chance", "poor")),
     ],
 )
-def test_the_badge_is_of_the_form_that_is_shown_first(agreement, badge) -> None:
+def test_the_badge_is_of_the_form_that_is_shown_first(agreement, group, badge) -> None:
     result = sample.factors()
     given, after = result.structure
-    after = replace(after, agreement=agreement)
+    after = replace(after, agreement=agreement, up_to=group)
     assert factors_badge(replace(result, structure=(given, after))) == badge
 
 
@@ -286,13 +291,13 @@ def test_facts_have_scores_and_errors_before_and_after() -> None:
 
 def test_the_headline_leaves_numbers_to_the_facts() -> None:
     verdict = (
-        "As given, ae identifies 5 factors up to an affine map (held-out error 0.033 of the "
-        "diameter, chance 0.318); after ICA, it identifies them up to a rigid motion (held-out "
+        "As given, the latents identify the 5 factors up to an affine map (held-out error 0.033 of "
+        "the diameter, chance 0.318); after ICA, they identify them up to a rigid motion (held-out "
         "error 0.041 of the diameter, chance 0.3). InfoM: 0.39 as given (chance 0.05)."
     )
     assert factors_verdict(sample.factors(verdict=verdict)) == (
-        "As given, ae identifies 5 factors up to an affine map; after ICA, it identifies them up "
-        "to a rigid motion",
+        "As given, the latents identify the 5 factors up to an affine map; after ICA, they "
+        "identify them up to a rigid motion",
         "InfoM: 0.39 as given (chance 0.05).",
     )
     plain = "Nothing can be said of ae: no factor can be scored."

@@ -60,3 +60,17 @@ def test_the_figure_draws_every_panel_and_hides_what_is_left_over():
     assert [each.axison for each in axes] == [True, True, True, False]
     assert axes[1].get_yscale() == "log"
     assert [text.get_text() for text in axes[2].get_legend().get_texts()] == ["means", "fit"]
+
+
+def test_a_list_of_things_has_its_names_in_caption_tips_and_figure():
+    from matplotlib.figure import Figure
+
+    marks = Marks(name="m", x=(0.9, 2.1), y=(1.0, 3.0))
+    named = panel(marks, x_names=("first", "$second"), caption="Both.")
+    (view,) = panel_views([named])
+    assert view.caption == "1 first; 2 $second. Both."
+    assert view.plot.tips == ("m\nfirst\nerror 1", "m\n$second\nerror 3")
+    assert view.plot.axis_name == "L"
+    (axes,) = draw_panels(Figure(), (named,)).axes
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["first", "$second"]
+    assert list(axes.get_xticks()) == [1, 2]

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.simulate import OBJECTS, render_room, render_studio, room_grid, studio_grid
+from upto.simulate import (
+    OBJECTS,
+    render_room,
+    render_studio,
+    room_grid,
+    scenes,
+    studio_grid,
+)
 from upto.simulate.rays import Box, Capsule, Cylinder, Sphere, camera_rays, passes_ball
 
 SOLIDS = {
@@ -309,8 +316,25 @@ def test_images_do_not_depend_on_their_neighbours_or_on_what_was_drawn_before(re
         (lambda: render_studio([[0.5] * 6]), "not rows of 7"),
         (lambda: render_studio([[np.nan] * 7]), "not finite"),
         (lambda: render_studio([[0.5] * 7], n_pixels=-1), "-1 pixels make no image"),
+        (lambda: render_studio([[0.5] * 7], n_pixels=6.5), "6.5 pixels make no image"),
     ],
 )
 def test_what_cannot_be_rendered_is_refused_in_words(call, words):
     with pytest.raises(InputError, match=words):
         call()
+
+
+def test_large_views_are_not_kept():
+    for render, factors, view in (
+        (render_room, [[0.1, 0.2, 0.3, 1.05, 2, 7.0]], scenes._room_view),
+        (render_studio, [[0.5, 0.1, 0.2, 0.3, 0.41, 0.42, 0.43]], scenes._studio_view),
+    ):
+        n_views, n_rays = view.cache_info().currsize, scenes._rays.cache_info().currsize
+        large = render(factors, n_pixels=136)
+        assert view.cache_info().currsize == n_views
+        assert scenes._rays.cache_info().currsize == n_rays
+        # Four pixels make one of half the size, but for rounding and the film's bend.
+        small = render(factors, n_pixels=68)
+        pooled = large.astype(float).reshape(1, 68, 2, 68, 2, 3).mean(axis=(2, 4))
+        assert np.median(np.abs(pooled - small)) <= 1
+        assert view.cache_info().currsize == n_views + 1

@@ -14,6 +14,7 @@ from upto.unmix.fitting import Settings, fit_components
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from upto.core import TraceStep
     from upto.engines.base import Engine
 
 Float = NDArray[np.float64]
@@ -57,7 +58,10 @@ FORMS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Formed:
-    """Latents in a form; `turning` counts components between which ICA saw nothing to choose."""
+    """Latents in a form; `turning` counts components between which ICA saw nothing to choose.
+
+    `n_iterations` are the steps of all searches, those of restarts too.
+    """
 
     form: Form
     latents: Float
@@ -85,6 +89,15 @@ def bring_into(form: Form, latents: Float, *, engine: Engine, seed: int) -> Form
     """Return latents in a form."""
     if form.whiten is None:
         return Formed(form=form, latents=latents, converged=None, n_iterations=None, turning=0)
+    # Moments of rows of any size are then numbers, in single precision too; what is published
+    # depends on the size.
+    size = 1.0 if form.whiten == "none" else 2.0 ** np.frexp(np.abs(latents).max())[1]
+    steps = 0
+
+    def count(step: TraceStep, _rotation: object) -> None:
+        nonlocal steps
+        steps += step.iteration > 0
+
     settings = Settings(
         solver="fastica" if form.whiten == "none" else "auto",
         whiten=form.whiten,
@@ -93,15 +106,18 @@ def bring_into(form: Form, latents: Float, *, engine: Engine, seed: int) -> Form
         restarts=1 if form.whiten == "none" else RESTARTS,
         seed=seed,
     )
-    found = fit_components(engine, engine.place(latents), settings).unmixing
+    rows = latents / size
+    found = fit_components(engine, engine.place(rows), settings, listener=count).unmixing
+    if found.interrupted:
+        raise KeyboardInterrupt
     components = found.components
     if form.whiten == "rotation":
         # The one scale is of the search; the result is a rotation.
-        components = components / np.linalg.norm(components, axis=1, keepdims=True)
+        components = components * (size / np.linalg.norm(components, axis=1, keepdims=True))
     return Formed(
         form=form,
-        latents=(latents - found.mean) @ components.T,
+        latents=(rows - found.mean) @ components.T,
         converged=found.converged,
-        n_iterations=found.n_iterations,
+        n_iterations=steps,
         turning=int(found.frozen.sum()),
     )

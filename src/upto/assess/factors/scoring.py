@@ -15,9 +15,9 @@ from upto.assess.factors import words
 from upto.assess.factors.forms import Form, bring_into, find_forms
 from upto.assess.factors.structure import find_truth, measure_structure, options_for
 from upto.assess.factors.telling import table_of, tell
-from upto.assess.factors.truth import as_factors, with_factors
+from upto.assess.factors.truth import as_factors, as_numbers, clean_columns, with_factors
 from upto.assess.prepare import survey_runs
-from upto.assess.split import split_rows, take_rows
+from upto.assess.split import row_keys, take_rows
 from upto.core import (
     Factors,
     Finding,
@@ -31,6 +31,7 @@ from upto.core import (
 from upto.engines import blas_threads_for, choose_engine
 from upto.measure.factors.calibrating import MIN_HALVES, evaluate_scores
 from upto.measure.factors.catalogue import DEFAULT_SCORES, SCORES, find_scores
+from upto.measure.kinds import refuse_extremes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from upto.assess.factors.truth import Factor, FactorSource
     from upto.core import Embeddings, LatentForm, Progress, Structure
     from upto.engines.base import Engine
+    from upto.measure.factors.calibrating import CalibratedScore
 
 Float = NDArray[np.float64]
 
@@ -134,7 +136,8 @@ def score_factors(
     chosen = tuple(each.name for each in find_scores(DEFAULT_SCORES if scores is None else scores))
     engine, progress = choose_engine(engine), progress or SilentProgress()
     given, columns, found = with_factors(_one_run(run), factors, ids=ids, names=names)
-    latents, index = _latents(given, max_rows, engine, seed)
+    columns = clean_columns(columns)
+    latents, index = _latents(given, as_numbers(columns), max_rows, engine, seed)
     truths = as_factors(
         {name: values[index] for name, values in columns.items()},
         continuous=continuous,
@@ -144,12 +147,16 @@ def score_factors(
     truth = None
     if not discrete_codes:
         truth = find_truth(truths, latents, options=options, engine=engine)
-    formed = _formed(wanted, latents, engine, seed, discrete=discrete_codes, asked=forms)
+    possible = _possible(wanted, latents, discrete=discrete_codes, asked=forms)
+    formed: list[Formed] = []
     told, structure, scored, remarked = [], [], [], list(found)
-    # Looking at latents and scoring them, and every permutation and half of the rows.
-    steps = 2 + permutations + half_samples
-    with progress.task("score forms", steps * len(formed)) as advance:
-        for each in formed:
+    # Finding a form, looking at it and scoring it, and every permutation and half of the rows.
+    steps = 3 + permutations + half_samples
+    with progress.task("score forms", steps * len(possible)) as advance:
+        for asked in possible:
+            each = bring_into(asked, latents, engine=engine, seed=seed)
+            formed.append(each)
+            advance(1)
             form, measured, remarks = _look_at(
                 each, truths, truth, discrete=discrete_codes, seed=seed
             )
@@ -219,7 +226,7 @@ def _one_run(run: Run) -> Embeddings:
 
 
 def _latents(
-    run: Embeddings, max_rows: int, engine: Engine, seed: int
+    run: Embeddings, labels: Float, max_rows: int, engine: Engine, seed: int
 ) -> tuple[Float, NDArray[np.intp]]:
     """Bring the rows to use into memory, with their places in the run."""
     placed = replace(run, rows=engine.place(run.rows))
@@ -227,21 +234,31 @@ def _latents(
     if len(run) < MIN_ROWS:
         message = f"{run.name} has {len(run)} rows: at least {MIN_ROWS} are needed to score it."
         raise InputError(message)
-    split = split_rows(engine, [placed.rows], 0.0, seed)
-    index = np.sort(split.first_rows(max_rows))
-    return take_rows(engine, placed.rows, index), index
+    index = _order(engine, placed.rows, labels, seed)[:max_rows]
+    latents = take_rows(engine, placed.rows, index)
+    refuse_extremes(latents, run.name)
+    return latents, index
 
 
-def _formed(
-    wanted: Sequence[Form],
-    latents: Float,
-    engine: Engine,
-    seed: int,
-    *,
-    discrete: bool,
-    asked: Any,
-) -> list[Formed]:
-    """Bring latents into the forms that can be had of them."""
+def _order(engine: Engine, rows: Any, labels: Float, seed: int) -> NDArray[np.intp]:
+    """Return rows in an order that follows what they hold, latents and labels.
+
+    Equal rows are told apart by how many came before: the first in this order would else be those
+    of a few values only, where codes and factors take few.
+    """
+    keys = row_keys(engine, rows, seed) + row_keys(engine, labels, seed + 1)
+    order = np.argsort(keys, kind="stable")
+    place = np.arange(len(keys))
+    is_first = np.diff(keys[order], prepend=~keys[order[:1]]) != 0
+    before = np.empty(len(keys))
+    before[order] = place - np.maximum.accumulate(np.where(is_first, place, 0))
+    return np.argsort(keys + row_keys(engine, before[:, None], seed), kind="stable")
+
+
+def _possible(
+    wanted: Sequence[Form], latents: Float, *, discrete: bool, asked: Any
+) -> Sequence[Form]:
+    """Return the forms that can be had of latents."""
     after_ica = [form for form in wanted if form.whiten is not None]
     never_change = bool(np.all(latents.min(axis=0) == latents.max(axis=0)))
     if discrete and after_ica and asked is not None:
@@ -251,8 +268,8 @@ def _formed(
         )
         raise InputError(message)
     if discrete or never_change:
-        wanted = [form for form in wanted if form.whiten is None] or list(find_forms("as-given"))
-    return [bring_into(form, latents, engine=engine, seed=seed) for form in wanted]
+        return [form for form in wanted if form.whiten is None] or find_forms("as-given")
+    return wanted
 
 
 def _look_at(
@@ -285,24 +302,27 @@ def _scores(
         found = evaluate_scores(
             formed.latents, table, continuous=continuous, discrete_codes=discrete, **options
         )
-    return [
-        FormScore(
-            form=formed.form.name,
-            name=each.name,
-            family=SCORES[each.name.partition("@")[0]].family,
-            title=SCORES[each.name.partition("@")[0]].title,
-            better=SCORES[each.name.partition("@")[0]].better,
-            value=each.value,
-            chance=each.chance,
-            limit=each.limit,
-            calibrated=each.calibrated,
-            p_value=each.p_value,
-            per_factor=each.score.per_factor,
-            per_latent=each.score.per_code,
-            says=words.named(each.says or each.score.says, factors),
-        )
-        for each in found
-    ]
+    return [_form_score(formed.form, each, factors) for each in found]
+
+
+def _form_score(form: Form, found: CalibratedScore, factors: Sequence[Factor]) -> FormScore:
+    kind = SCORES[found.name.partition("@")[0]]
+    return FormScore(
+        form=form.name,
+        name=found.name,
+        family=kind.family,
+        title=kind.title,
+        definition=words.named(kind.says, ()),
+        better=kind.better,
+        value=found.value,
+        chance=found.chance,
+        limit=found.limit,
+        calibrated=found.calibrated,
+        p_value=found.p_value,
+        per_factor=found.score.per_factor,
+        per_latent=found.score.per_code,
+        says=words.named(found.says or found.score.says, factors),
+    )
 
 
 def _check_counts(permutations: int, half_samples: int, max_rows: int) -> None:

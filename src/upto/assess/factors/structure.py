@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from upto.assess.chance import chance_rows
 from upto.assess.details import compare_in_detail
+from upto.assess.factors.words import structure_verdict
 from upto.assess.nulls import PAIRED_ROWS
 from upto.assess.options import Options
 from upto.assess.pair import Pair
@@ -122,7 +123,7 @@ def measure_structure(
         )
         pair = Pair(engine=truth.engine, source=source, target=truth.prepared, split=truth.split)
         found = compare_in_detail(pair, truth.options, progress, None, None)
-    return _structure(formed.form.name, found), tuple(
+    return _structure(formed, found, len(truth.names)), tuple(
         finding for finding in found.findings if finding.code in PASSED_ON
     )
 
@@ -145,22 +146,30 @@ def _prepared(
     )
 
 
-def _structure(form: str, found: Comparison) -> Structure:
+def _structure(formed: Formed, found: Comparison, n_factors: int) -> Structure:
+    fits = tuple(
+        StructureFit(
+            up_to=fit.up_to,
+            error=fit.error,
+            in_sample=fit.in_sample.mean.value,
+            chance=fit.chance.mean.value if fit.chance else None,
+            p_value=fit.p_value,
+            r2=(fit.held_out or fit.in_sample).r2,
+            supremum=fit.supremum,
+        )
+        for fit in found.fits
+    )
+    chosen = next((fit for fit in fits if fit.up_to is found.up_to), None)
     return Structure(
-        form=form,
+        form=formed.form.name,
         up_to=found.up_to,
         agreement=found.agreement,
-        verdict=found.verdict,
-        fits=tuple(
-            StructureFit(
-                up_to=fit.up_to,
-                error=fit.error,
-                in_sample=fit.in_sample.mean.value,
-                chance=fit.chance.mean.value if fit.chance else None,
-                p_value=fit.p_value,
-                r2=(fit.held_out or fit.in_sample).r2,
-                supremum=fit.supremum,
-            )
-            for fit in found.fits
+        verdict=structure_verdict(
+            formed.form.name,
+            found.agreement,
+            chosen,
+            n_factors=n_factors,
+            converged=formed.converged,
         ),
+        fits=fits,
     )

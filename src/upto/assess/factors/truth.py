@@ -15,6 +15,7 @@ from upto.core.latents import FactorKind
 from upto.load import match_rows, read_columns
 from upto.load.tables import LABEL_NAMES
 from upto.measure.factors.mutual_information import entropy
+from upto.measure.kinds import LARGEST, SMALLEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,6 +113,16 @@ def with_factors(
     return run, {name: np.asarray(values) for name, values in beside.columns.items()}, found
 
 
+def clean_columns(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return numbers as float64 with NaN for missing ones, and labels with None."""
+    return {name: _cleaned(name, values) for name, values in columns.items()}
+
+
+def as_numbers(columns: Mapping[str, NDArray[Any]]) -> Float:
+    """Return a row of numbers for every row of clean columns; equal labels have equal numbers."""
+    return np.column_stack([_numbered(values) for values in columns.values()])
+
+
 def as_factors(
     columns: Mapping[str, NDArray[Any]],
     *,
@@ -119,7 +130,7 @@ def as_factors(
     discrete: Iterable[str] = (),
     unordered: Iterable[str] = (),
 ) -> tuple[Factor, ...]:
-    """Tell discrete factors from continuous ones, and numbers from labels."""
+    """Tell discrete factors from continuous ones, of clean columns."""
     wanted: dict[str, str] = {}
     for kind, names in (
         ("continuous", continuous),
@@ -136,8 +147,7 @@ def as_factors(
     return tuple(_factor(name, values, wanted.get(name)) for name, values in columns.items())
 
 
-def _factor(name: str, given: NDArray[Any], wanted: str | None) -> Factor:
-    values = _cleaned(name, given)
+def _factor(name: str, values: NDArray[Any], wanted: str | None) -> Factor:
     is_number = values.dtype != object
     if wanted == "continuous" and not is_number:
         label = next(value for value in values if value is not None)
@@ -163,13 +173,12 @@ def _factor(name: str, given: NDArray[Any], wanted: str | None) -> Factor:
 
 
 def _cleaned(name: str, given: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers as float64 with NaN for missing ones, and labels with None."""
     if given.ndim != 1:
         message = f"factor {name!r} has the shape {given.shape}: give one value a row."
         raise InputError(message)
     if given.dtype.kind in "fiub":
         numbers = given.astype(np.float64)
-        _refuse_infinite(name, numbers)
+        _refuse_extreme(name, numbers)
         return numbers
     if given.dtype.kind == "S":
         given = np.char.decode(given, "utf-8")
@@ -180,8 +189,18 @@ def _cleaned(name: str, given: NDArray[Any]) -> NDArray[Any]:
         labels = np.empty(len(cells), dtype=object)
         labels[:] = [None if cell is None else str(cell) for cell in cells]
         return labels
-    _refuse_infinite(name, numbers)
+    _refuse_extreme(name, numbers)
     return numbers
+
+
+def _numbered(values: NDArray[Any]) -> Float:
+    if values.dtype == object:
+        known = np.array([value is not None for value in values], dtype=bool)
+        numbers = np.full(len(values), -1.0)
+        numbers[known] = np.unique(values[known].astype(str), return_inverse=True)[1]
+        return numbers
+    # One NaN for all, since rows are compared bit by bit.
+    return np.where(np.isnan(values), np.nan, values)
 
 
 def _label(cell: Any) -> Any:
@@ -199,10 +218,17 @@ def _number(cell: Any) -> float:
     return float(cell)
 
 
-def _refuse_infinite(name: str, numbers: Float) -> None:
+def _refuse_extreme(name: str, numbers: Float) -> None:
     count = int(np.isinf(numbers).sum())
     if count:
         message = f"factor {name!r} has {count} infinite values: leave those labels out."
+        raise InputError(message)
+    largest = float(np.nanmax(np.abs(numbers), initial=0.0))
+    if largest and not SMALLEST <= largest <= LARGEST:
+        message = (
+            f"factor {name!r} has values of size {largest:.2g}, whose powers leave the range of "
+            "float64: multiply it by a constant."
+        )
         raise InputError(message)
 
 

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
     from upto.assess.factors.forms import Formed
     from upto.assess.factors.truth import Factor
-    from upto.core import FactorMatch, Factors, FormScore, LatentForm, Structure
+    from upto.core import (
+        Agreement,
+        FactorMatch,
+        Factors,
+        FormScore,
+        LatentForm,
+        Structure,
+        StructureFit,
+    )
 
 FAR_FROM_ZERO = 0.2
 """The chance level from which a score is said to be far from zero on noise."""
@@ -29,11 +37,11 @@ IN_SAMPLE = re.compile(r"infomec/explicitness@(?!adjusted)|dci/fitted@")
 """Scores of rows that something was fitted to."""
 
 _VERBS = {
-    "identical": "equals",
-    "same": "identifies",
-    "close": "nearly identifies",
-    "partial": "partly identifies",
-    "weak": "is weakly related to",
+    "identical": "equal",
+    "same": "identify",
+    "close": "nearly identify",
+    "partial": "partly identify",
+    "weak": "are weakly related to",
 }
 
 
@@ -41,48 +49,65 @@ def verdict(result: Factors) -> str:
     """Say up to what the latents identify the factors, before and after ICA, and the scores."""
     shown = [form.name for form in result.forms if form.name == "as given"]
     shown += [form.name for form in result.forms if form.name != "as given"][:1]
-    told = [_structure_text(result, each) for each in result.structure if each.form in shown]
+    structures = [each for each in result.structure if each.form in shown]
+    sentences = [_in_short(result, structures)]
     first = next((score.name for score in result.scores if score.value is not None), None)
     scores = [
         _score_text(score)
         for score in result.scores
         if score.name == first and score.form in shown and score.value is not None
     ]
-    sentences = ["; ".join(told)] if told else []
-    if scores:
-        sentences.append(f"{first}: {', '.join(scores)}")
-    if not sentences:
+    sentences += [f"{first}: {', '.join(scores)}"] if scores else []
+    if not any(sentences):
         return f"Nothing can be said of {result.name}: no factor can be scored."
-    return ". ".join(sentences) + "."
+    return ". ".join(sentence for sentence in sentences if sentence) + "."
 
 
-def _structure_text(result: Factors, structure: Structure) -> str:
-    count = sum(factor.in_truth for factor in result.factors)
-    factors = f"{count} factor{'s' if count != 1 else ''}"
-    opening = f"As given, {result.name}"
-    if structure.form != "as given":
-        is_second = structure is not result.structure[0]
-        opening = f"after {structure.form}, it" if is_second else f"After ICA, {result.name}"
-        factors = "them" if is_second else factors
-    if structure.agreement == "undecided":
-        return f"{opening} cannot be judged against {factors}: too few rows are held out"
-    if structure.agreement == "chance":
-        return f"{opening} is no closer to {factors} than chance"
-    if structure.up_to is None:
-        return f"{opening} is related to {factors}, but predicts none better than its mean"
-    fit = structure.fit(structure.up_to)
+def structure_verdict(
+    form: str,
+    agreement: Agreement,
+    fit: StructureFit | None,
+    *,
+    n_factors: int,
+    converged: bool | None,
+) -> str:
+    """Say up to what one form identifies the factors; `fit` is of the strictest group that does."""
+    factors = f"the {n_factors} factors" if n_factors > 1 else "the factor"
+    opening = "As given" if form == "as given" else f"After {_titled(form, converged=converged)}"
+    return f"{opening}, the latents {_identified(agreement, fit, factors)}."
+
+
+def _in_short(result: Factors, structures: Sequence[Structure]) -> str:
+    """Join what is said of forms; the later ones need no names."""
+    told = [each.verdict.removesuffix(".") for each in structures[:1]]
+    them = "them" if sum(factor.in_truth for factor in result.factors) > 1 else "it"
+    for each in structures[1:]:
+        fit = None if each.up_to is None else each.fit(each.up_to)
+        form = _titled(each.form, converged=result.form(each.form).converged)
+        told.append(f"after {form}, they {_identified(each.agreement, fit, them)}")
+    return "; ".join(told)
+
+
+def _titled(form: str, *, converged: bool | None) -> str:
+    return form if converged is not False else f"{form} (not converged)"
+
+
+def _identified(agreement: Agreement, fit: StructureFit | None, factors: str) -> str:
+    if agreement == "undecided":
+        return f"cannot be judged against {factors}: too few rows are held out"
+    if agreement == "chance":
+        return f"are no closer to {factors} than chance"
+    if fit is None:
+        return f"are related to {factors}, but predict no factor better than its mean"
     chance = f", chance {fit.chance:.3f}" if fit.chance is not None else ""
     numbers = f"held-out error {fit.error.value:.3f} of the diameter{chance}"
-    verb = _VERBS[structure.agreement]
-    return f"{opening} {verb} {factors} up to {structure.up_to.phrase} ({numbers})"
+    return f"{_VERBS[agreement]} {factors} up to {fit.up_to.phrase} ({numbers})"
 
 
 def _score_text(score: FormScore) -> str:
-    value = 0.0 if score.value is None else score.value.value
-    # Rounded first, or it would be minus zero.
     chance = f" (chance {round(score.chance, 2) + 0.0:.2f})" if score.chance is not None else ""
     form = score.form if score.form == "as given" else f"after {score.form}"
-    return f"{round(value, 2) + 0.0:.2f} {form}{chance}"
+    return f"{_rounded(score)} {form}{chance}"
 
 
 def findings(
@@ -100,21 +125,24 @@ def findings(
 
 
 def named(message: str, factors: Sequence[Factor]) -> str:
-    """Name the factors that a score counts from 1, as "factor 2"."""
+    """Name factors, which a score counts from 1, and call codes latents, which count from 0."""
 
     def name(found: re.Match[str]) -> str:
         place = int(found.group(1)) - 1
         is_known = place < len(factors)
         return f"factor {factors[place].name!r}" if is_known else found.group()
 
-    return re.sub(r"\bfactor (\d+)\b", name, message)
+    def number(found: re.Match[str]) -> str:
+        return re.sub(r"\d+", lambda digits: str(int(digits.group()) - 1), found.group())
+
+    message = re.sub(r"\bcodes? \d+(, \d+)*\b", number, message)
+    # Names come last, since they may hold any word.
+    return re.sub(r"\bfactor (\d+)\b", name, re.sub(r"\bcode(s?)\b", r"latent\1", message))
 
 
 def _of_rows(result: Factors) -> Iterator[tuple[str, str]]:
     if result.n_used < result.n_samples:
         yield "UP024", f"{result.n_used} of {result.n_samples} rows are used."
-    if result.structure and not result.n_held_out:
-        yield "UP015", f"{result.n_complete} rows: none are held out, and errors are in sample."
 
 
 def _of_factors(result: Factors, factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
@@ -139,6 +167,13 @@ def _of_factors(result: Factors, factors: Sequence[Factor]) -> Iterator[tuple[st
     ]
     if partly:
         yield "UP063", f"rows with a label: {_listed(partly)}."
+    numbers = [factor.name for factor in factors if factor.in_truth]
+    if numbers and not result.discrete_latents and not result.n_complete:
+        yield (
+            "UP063",
+            f"too few rows have a label of all of {_listed(numbers)}: there are no errors to the "
+            "truth.",
+        )
     words = [each.name for each in factors if not each.in_truth and each.n_values > 1]
     if words and not result.discrete_latents:
         are = "is" if len(words) == 1 else "are"
@@ -169,12 +204,14 @@ def _of_latents(result: Factors) -> Iterator[tuple[str, str]]:
     if given.dead:
         yield (
             "UP013",
-            f"{len(given.dead)} of {given.n_latents} latents of {result.name} never change.",
+            f"{len(given.dead)} of {given.n_latents} latents of {result.name} never change: "
+            f"{_listed([str(latent) for latent in given.dead])}.",
         )
     live = given.n_latents - len(given.dead)
     count = sum(factor.n_values > 1 for factor in result.factors)
     if live < count:
-        yield "UP065", f"{result.name} has {live} latents that change for {count} factors."
+        are = "latent that changes" if live == 1 else "latents that change"
+        yield "UP065", f"{result.name} has {live} {are} for {count} factors."
     form = result.detailed
     yield from _of_matches(form)
 
@@ -240,9 +277,12 @@ def _of_scores(result: Factors) -> Iterator[tuple[str, str]]:
 
 
 def _values(scores: Sequence[FormScore]) -> str:
-    return "; ".join(
-        f"{0.0 if score.value is None else score.value.value:.2f} {score.form}" for score in scores
-    )
+    return "; ".join(f"{_rounded(score)} {score.form}" for score in scores)
+
+
+def _rounded(score: FormScore) -> str:
+    # Rounded first, or it would be minus zero.
+    return f"{round(0.0 if score.value is None else score.value.value, 2) + 0.0:.2f}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -86,7 +86,7 @@ def read_dsprites(known: KnownSet, folder: Path, check: Check) -> ImageSet:
         )
         raise InputError(message)
     # The first factor is the colour, which is white in all images.
-    _gridded(known, path, pictures, classes[:, 1:].astype(np.float64))
+    _gridded(known, path, pictures, classes[:, 1:])
     return _gridded(known, path, pictures, values[:, 1:], brightest=1)
 
 
@@ -132,10 +132,10 @@ def _one_file(known: KnownSet, folder: Path, check: Check) -> Path:
 
 
 def _dataset_shape(known: KnownSet, path: Path, file: Any, key: str) -> tuple[int, int, int, int]:
-    if key not in file:
+    stored = file.get(key)
+    if not hasattr(stored, "dtype"):
         message = f"{path} has no dataset {key}: it holds {', '.join(file) or 'nothing'}."
         raise InputError(message)
-    stored = file[key]
     shape = stored.shape if stored.ndim == 4 else (*stored.shape, 1)
     n_images, height, width, n_channels = _check_shape(known, path, shape, stored.dtype)
     return n_images, height, width, n_channels
@@ -144,7 +144,7 @@ def _dataset_shape(known: KnownSet, path: Path, file: Any, key: str) -> tuple[in
 def _read_dataset(path: Path, file: Any, key: str) -> NDArray[Any]:
     try:
         return np.asarray(file[key][()])
-    except (KeyError, OSError, RuntimeError) as error:
+    except (KeyError, OSError, RuntimeError, TypeError) as error:
         raise InputError(damaged(path, f"{key}: {error}")) from None
 
 
@@ -186,10 +186,12 @@ def _gridded(
 
 def _grid_of(grid: FactorGrid, labels: NDArray[Any], path: Path) -> FactorGrid:
     """Return the grid with the values a file gives its levels, which must come in its order."""
-    if labels.shape != (len(grid), len(grid.names)) or not np.isfinite(labels).all():
+    is_read = labels.dtype.kind in "fiub" and labels.shape == (len(grid), len(grid.names))
+    if not is_read or not np.isfinite(labels).all():
         message = (
-            f"{path} has factors of shape {labels.shape}, or not finite ones: "
-            f"{len(grid)} rows of {len(grid.names)} belong to its images. Get it again."
+            f"{path} has factors of shape {labels.shape} and type {labels.dtype}, or not finite "
+            f"ones: {len(grid)} rows of {len(grid.names)} numbers belong to its images. Get it "
+            "again."
         )
         raise InputError(message)
     levels, values = grid.levels(), []

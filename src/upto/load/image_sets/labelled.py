@@ -42,13 +42,17 @@ def read_mnist(known: KnownSet, folder: Path, check: Check) -> ImageSet:
         for file in files:
             check_file(known, file, check)
         found, own = map(read_idx, files)
-        if found.ndim != 3 or own.ndim != 1 or len(found) != len(own):
-            shapes = " and ".join(" × ".join(map(str, each.shape)) for each in (found, own))
+        are_images = found.ndim == 3 and found.dtype == np.uint8
+        if not are_images or own.ndim != 1 or len(found) != len(own):
+            shapes = " and ".join(
+                f"{' × '.join(map(str, each.shape))} {each.dtype}" for each in (found, own)
+            )
             message = (
-                f"{files[0]} and {files[1]} hold {shapes} values, not images and their labels."
+                f"{files[0]} and {files[1]} hold {shapes} values, not images of bytes and their "
+                "labels."
             )
             raise InputError(message)
-        pixels.append(found[..., None].astype(np.uint8))
+        pixels.append(found[..., None])
         labels.append(own)
     if pixels[0].shape[1:] != pixels[1].shape[1:]:
         message = f"{folder} has images of two sizes in {known.title}: get its files again."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -136,11 +137,16 @@ class ImageSet:
             return self.pictures.read(chosen).astype(np.float32) / np.float32(self.brightest)
         return self._resized(chosen, size, np.float32)
 
-    def _new_size(self, n_pixels: int | None) -> int | None:
-        if n_pixels is not None and n_pixels < 1:
-            message = f"images of {n_pixels} pixels cannot be made: ask for at least one."
+    def _new_size(self, n_pixels: Any) -> int | None:
+        if n_pixels is None:
+            return None
+        if not isinstance(n_pixels, Integral) or int(n_pixels) < 1:
+            message = (
+                f"images of {n_pixels} pixels cannot be made: ask for a whole number, at least one."
+            )
             raise InputError(message)
-        return None if self.shape[1:3] == (n_pixels, n_pixels) else n_pixels
+        size = int(n_pixels)
+        return None if self.shape[1:3] == (size, size) else size
 
     def _numbers(self, rows: Any) -> Int:
         everything = np.arange(len(self), dtype=np.int64)
@@ -152,7 +158,10 @@ class ImageSet:
         try:
             found = everything[chosen]
         except IndexError as error:
-            message = f"rows of images cannot be {error}: there are 0 to {len(self) - 1}."
+            message = (
+                f"there are no such rows of images ({error}): name them by whole numbers from 0 to "
+                f"{len(self) - 1}, a slice or a mask."
+            )
             raise InputError(message) from None
         if found.ndim != 1:
             message = f"rows of shape {found.shape} are no list of images: give one axis."

@@ -61,6 +61,8 @@ class CalibratedScore:
         The share of the way from the limit (where there is none, from the best of the shuffles) to
         the best value; 0 within chance. A variant called adjusted is itself a share beyond chance:
         here it is the value, or 0 within the limit. None where there is no best value or chance.
+        Noise is beyond the limit one time in twenty: by little for most scores, but by up to a half
+        for a ratio that is not adjusted.
     p_value
         The share of shuffles that are as good, counting the true order; None without any.
     n_permutations, n_halves
@@ -165,6 +167,7 @@ def evaluate_scores(
             np.array(nulls[each.name], dtype=np.float64),
             np.array(halved[each.name], dtype=np.float64),
             _words(each, len(rows), n_permutations, n_halves),
+            drawn=bool(halves),
         )
         for each in chosen
     )
@@ -269,7 +272,7 @@ def _score(each: NamedScore, view: View) -> FactorScore:
 
 
 def _calibrated(
-    each: NamedScore, score: FactorScore, null: Float, halves: Float, words: str
+    each: NamedScore, score: FactorScore, null: Float, halves: Float, words: str, *, drawn: bool
 ) -> CalibratedScore:
     says = " ".join(part for part in (score.says, words) if part)
     kind, value = each.kind, score.value
@@ -287,6 +290,9 @@ def _calibrated(
             says=score.says,
         )
     if len(halves) < MIN_HALVES:
+        if drawn:
+            few = f"{len(halves)} half-samples have a value, too few for an interval."
+            says = f"{says} {few}".strip()
         halves = halves[:0]
     defined = null[np.isfinite(null)]
     limit = None if kind.unsupervised else limit_of_chance(null, better=kind.better)

@@ -24,7 +24,9 @@ HELD_OUT = 1 / 3
 """Of all rows: disentanglement_lib fits on ten thousand and tests on five thousand."""
 BINS = 10
 FAR = 10.0
-"""Interquartile ranges from the median beyond which a value is an outlier."""
+"""Interquartile ranges from the median beyond which a value may be an outlier."""
+FEW = 0.005
+"""The share of rows at either end that outliers can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -234,20 +236,25 @@ def scaled(columns: Float, centre: Float, spread: Float) -> Float:
 
 
 def without_outliers(columns: Float, *, like: Float | None = None) -> Float:
-    """Return columns whose values farther than ten interquartile ranges out are drawn in.
+    """Return columns whose few values farther than ten interquartile ranges out are drawn in.
 
     One row must not decide the scale of a code. An outlier takes the farthest value that is none,
-    so that heavy tails stay as they are. A column whose quartiles are equal, as those of a
-    discrete code may be, is not touched. Quartiles are those of `like`, where it is given.
+    so that heavy tails stay as they are; and what more than one row in two hundred has at that end,
+    as the code of a rare label may, is none. A column whose quartiles are equal, as those of a
+    discrete code may be, is not touched. Quantiles are those of `like`, where it is given.
     """
     known = columns if like is None else like
-    low, middle, high = np.quantile(known, (0.25, 0.5, 0.75), axis=0)
+    shares = (FEW, 0.25, 0.5, 0.75, 1 - FEW)
+    first, low, middle, high, last = np.quantile(known, shares, axis=0)
     reach = np.where(high > low, FAR * (high - low), np.inf)
-    is_near = np.abs(known - middle) <= reach
+
+    def is_far(values: Float) -> NDArray[np.bool_]:
+        return np.asarray((np.abs(values - middle) > reach) & ((values < first) | (values > last)))
+
+    is_near = ~is_far(known)
     lowest = np.where(is_near, known, np.inf).min(axis=0)
     highest = np.where(is_near, known, -np.inf).max(axis=0)
-    is_far = np.abs(columns - middle) > reach
-    return np.where(is_far, np.clip(columns, lowest, highest), columns)
+    return np.where(is_far(columns), np.clip(columns, lowest, highest), columns)
 
 
 def averaged(name: str, parts: Sequence[float | None], faults: Sequence[str]) -> FactorScore:

@@ -50,7 +50,9 @@ def mixed_information(line: Ascending, labels: Integer, neighbours: int, table: 
     It is that of scikit-learn's ``mutual_info_classif`` before negative estimates are set to 0, on
     values that do not tie. Rows at the very distance of the last neighbour are counted, among the
     rows of the label and among all alike; so ties, which scikit-learn breaks by chance, give one
-    answer, and none beyond what the labels have to tell.
+    answer. Of a label with no more than twice as many rows as neighbours, scikit-learn's distances
+    are products of matrices, and rounding decides whether it counts the last neighbour: the two
+    then differ in the fourth decimal.
 
     Parameters
     ----------

@@ -21,7 +21,6 @@ from upto.measure.factors.labelled import (
     without_outliers,
 )
 from upto.measure.factors.mutual_information import entropy
-from upto.measure.factors.shared_information import DEVIATIONS, Float, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +28,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from upto.measure.factors.score import FactorScore
+    from upto.measure.factors.shared_information import Float, Whole
 
+DEVIATIONS = 5.0
+"""How far above what chance gives on average, in standard deviations, a share must be."""
+MOST_BY_CHANCE = 0.5
+"""The share of a factor that chance may tell: above it, rows are too few to tell anything."""
 MOST_CLASSES = 1_000
 """A factor of more is not predicted: too few rows would stand behind each weight."""
 DENSE_CELLS = 2**24
@@ -104,9 +108,10 @@ def predictive_shares(
     to, for at most a hundred steps. As by the authors, classes weigh the same in the fit and the
     loss is compared with the logarithm of their number. Adjusted, rows weigh the same, the loss is
     compared with the entropy, outliers of codes are drawn in, and what a regression may find by
-    chance is not counted; the search is made among whitened codes, where it converges, so that a
-    rotation or another invertible map of the codes changes the share by a thousandth at most.
-    Continuous factors are predicted by least squares: the share is R².
+    chance is not counted; where that may be half of all, the share is None. The search is made
+    among whitened codes, where it converges, so that a rotation or another invertible map of the
+    codes changes the share by a thousandth at most. Continuous factors are predicted by least
+    squares: the share is R².
     """
     table = as_codes(codes)
     rows = table.columns
@@ -117,17 +122,41 @@ def predictive_shares(
         fault or _many_classes(factor) for factor, fault in zip(columns, skipped, strict=True)
     ]
 
+    # Factors that are labelled on the same rows are predicted from the same columns.
+    designs: dict[tuple[bytes, bool], Any] = {}
+
+    def design(factor: Factor) -> tuple[bytes, bool]:
+        whiten = adjusted and not discrete_codes and not factor.is_continuous
+        key = factor.rows.tobytes(), whiten
+        if key not in designs:
+            inputs = _inputs(rows[factor.rows], discrete_codes=discrete_codes)
+            designs[key] = _whitened(inputs) if whiten else inputs
+        return key
+
+    keys = [
+        None if fault else design(factor) for factor, fault in zip(columns, faults, strict=True)
+    ]
+
     def share(place: int) -> float | None:
-        if faults[place]:
+        key, factor = keys[place], columns[place]
+        if key is None:
             return None
-        factor = columns[place]
-        inputs = _inputs(rows[factor.rows], discrete_codes=discrete_codes)
+        inputs = designs[key]
         if factor.is_continuous:
-            return _explained(inputs, np.asarray(factor.values, np.float64), adjusted=adjusted)
-        stream = random_stream(seed, "factors", "explicitness", str(place))
-        if adjusted and not discrete_codes:
-            inputs = _whitened(inputs)
-        return _predicted(inputs, factor.values.astype(np.intp), stream if adjusted else None)
+            found = _explained(inputs, np.asarray(factor.values, np.float64), adjusted=adjusted)
+        elif not adjusted:
+            found = _as_authors(inputs, factor.values.astype(np.intp))
+        else:
+            # The indicators of the values of a discrete code sum to one.
+            width = inputs.shape[1] - (rows.shape[1] if discrete_codes else 0)
+            stream = random_stream(seed, "factors", "explicitness", str(place))
+            found = _predicted(inputs, factor.values.astype(np.intp), width, stream)
+        if found is None:
+            faults[place] = (
+                f"factor {factor.number} has {len(factor.rows)} labels, too few for "
+                f"{rows.shape[1]} codes: a regression may find half of it by chance"
+            )
+        return found
 
     # Warnings are silenced for all threads at once, and the regression leaves Python's lock; its
     # products are too small for threads of their own, which would wait for each other.
@@ -165,15 +194,20 @@ def _whitened(inputs: Float) -> Float:
     return turned[:, kept] * np.sqrt(len(inputs)) if kept.any() else inputs
 
 
-def _predicted(inputs: Any, labels: Whole, stream: np.random.Generator | None) -> float:
-    if stream is None:
-        whole = float(np.log(labels.max() + 1))
-        return (whole - _loss(inputs, labels, as_authors=True)) / whole
+def _as_authors(inputs: Any, labels: Whole) -> float:
+    whole = float(np.log(labels.max() + 1))
+    return (whole - _loss(inputs, labels, as_authors=True)) / whole
+
+
+def _predicted(inputs: Any, labels: Whole, width: int, stream: np.random.Generator) -> float | None:
+    """Return the share of the entropy beyond chance; None where chance tells too much."""
     whole = entropy(labels)
-    gain = max(0.0, whole - _loss(inputs, stream.permutation(labels)))
-    # Twice the rows times the gain of chance is of a chi-squared law: its mean tells its spread.
-    level = gain + DEVIATIONS * np.sqrt(gain / len(labels))
-    return _beyond(1.0 - _loss(inputs, labels) / whole, float(level) / whole)
+    # Of noise, twice the rows times the gain is of a chi-squared law, whose mean tells its spread.
+    # One permutation may fall below that mean, and rare classes lift it.
+    mean = width * labels.max() / (2 * len(labels))
+    gain = max(mean, whole - _loss(inputs, stream.permutation(labels)))
+    level = float(gain + DEVIATIONS * np.sqrt(gain / len(labels))) / whole
+    return _beyond(1.0 - _loss(inputs, labels) / whole, level)
 
 
 def _loss(inputs: Any, labels: Whole, *, as_authors: bool = False) -> float:
@@ -246,7 +280,7 @@ def _softmax(inputs: Float, labels: Whole, weights: Float, *, as_authors: bool) 
     return chosen
 
 
-def _explained(inputs: Any, values: Float, *, adjusted: bool) -> float:
+def _explained(inputs: Any, values: Float, *, adjusted: bool) -> float | None:
     from sklearn.linear_model import LinearRegression
 
     r2 = float(LinearRegression().fit(inputs, values).score(inputs, values))
@@ -258,6 +292,8 @@ def _explained(inputs: Any, values: Float, *, adjusted: bool) -> float:
     return _beyond(r2, float(level))
 
 
-def _beyond(share: float, level: float) -> float:
-    """Return what of a share is above a level, from 0 there to 1."""
-    return min(max((share - level) / (1.0 - level), 0.0), 1.0) if level < 1.0 else 0.0
+def _beyond(share: float, level: float) -> float | None:
+    """Return what of a share is above a level, from 0 there to 1; None above a level too high."""
+    if level > MOST_BY_CHANCE:
+        return None
+    return min(max((share - level) / (1.0 - level), 0.0), 1.0)

@@ -112,6 +112,8 @@ def linear_probe(
     mask = held_out_mask(len(read.columns), held_out, seed)
     parts: list[float | None] = []
     faults = [constant_codes(read)]
+    # Factors that are labelled on the same rows are predicted from the same columns.
+    designs: dict[bytes, tuple[Float, Float]] = {}
     for factor in found:
         part = parted(factor, mask)
         fault = part.fault
@@ -121,7 +123,10 @@ def linear_probe(
         if fault:
             parts.append(None)
             continue
-        fit, held = _standardised(read, part, is_robust=not discrete_codes)
+        labelled = factor.rows.tobytes()
+        if labelled not in designs:
+            designs[labelled] = _standardised(read, part, is_robust=not discrete_codes)
+        fit, held = designs[labelled]
         targets, truth = part.fit_values, part.held_values
         if not factor.is_continuous:
             targets, truth = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -11,11 +13,12 @@ from torch import nn
 
 from upto.core import InputError, random_stream, read_tensors, write_tensors
 from upto.engines.device import float32_products
-from upto.engines.feeding import host_array
+from upto.engines.feeding import host_array, placed_param
 from upto.train.checks import checked_device
 from upto.train.images.bottlenecks import make_bottleneck
 from upto.train.images.models import ImageModel
 from upto.train.images.networks import ImageDecoder, ImageEncoder
+from upto.train.images.pixels import checked_images
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +81,7 @@ class ImageAutoencoder(nn.Module):
         self, pixels: Any, *, share: Any, generator: Any, bfloat16: bool, compiled: bool
     ) -> tuple[Any, Bottled]:
         """Return the logits of the images, and what the bottleneck made of them."""
-        encode, draw = (_compiled_features, _compiled_drawn) if compiled else (_features, _drawn)
+        encode, draw = _compiled() if compiled else (_features, _drawn)
         features = encode(self.encoder, pixels, bfloat16=bfloat16)
         bottled = self.bottleneck(
             self.encoder.head(features.float()), share=share, generator=generator
@@ -124,7 +127,7 @@ class ImageAutoencoder(nn.Module):
             model = msgspec.json.decode(words["model"], type=ImageModel)
             numbers = msgspec.json.decode(words["numbers"], type=dict[str, int])
             member = cls(model, **numbers)
-        except (KeyError, TypeError, msgspec.MsgspecError):
+        except (KeyError, TypeError, ValueError, RuntimeError, ArithmeticError):
             message = f"{path} does not hold an autoencoder of images: write one with its save."
             raise InputError(message) from None
         wanted = {name: tuple(values.shape) for name, values in member.named_tensors()}
@@ -140,20 +143,45 @@ class ImageAutoencoder(nn.Module):
     def latents(self, images: Any) -> NDArray[Any]:
         """Return what is scored of images: means, or the numbers of codes.
 
+        Products are those of float32, whatever the training rounded to.
+
         Parameters
         ----------
         images
             Count × side × side × channels, of bytes; an array or a tensor.
+
+        Raises
+        ------
+        InputError
+            If they are not images as it was trained on.
         """
-        parts = [host_array(self._scored(pixels)) for pixels in self._blocks(images)]
+        given = self._checked(images)
+        with self._exact():
+            parts = [host_array(self._scored(pixels)) for pixels in self._blocks(given)]
         return np.concatenate(parts)
 
     def decode(self, latents: Any) -> NDArray[np.float32]:
-        """Return the images of latents: count × side × side × channels, from 0 to 1."""
-        placed = torch.as_tensor(np.asarray(latents), device=self.device)
+        """Return the images of latents: count × side × side × channels, from 0 to 1.
+
+        Raises
+        ------
+        InputError
+            If they are no rows of its latents, not finite, or of codes it does not have.
+        """
+        given = np.asarray(latents)
+        n_latents = self.bottleneck.n_latents
+        if given.ndim != 2 or given.shape[1] != n_latents or len(given) == 0:
+            shape = " × ".join(map(str, given.shape)) or "1"
+            message = f"the latents are {shape}, but rows of {n_latents} are drawn: give 1 or more."
+            raise InputError(message)
+        n_bad = 0 if given.dtype.kind in "iu" else int((~np.isfinite(given)).any(axis=1).sum())
+        if n_bad:
+            message = f"{n_bad} of {len(given)} latents are not finite: leave them out."
+            raise InputError(message)
+        placed = placed_param(given, self.device)
         if not self.bottleneck.is_discrete:
             placed = placed.to(torch.float32)
-        with torch.no_grad(), float32_products(allow_tf32=False):
+        with self._exact():
             parts = [
                 host_array(self.decoder(self.bottleneck.inputs(block)).sigmoid())
                 for block in placed.split(_BLOCK_IMAGES)
@@ -161,26 +189,77 @@ class ImageAutoencoder(nn.Module):
         return np.ascontiguousarray(np.moveaxis(np.concatenate(parts), 1, -1))
 
     def psnr(self, images: Any) -> NDArray[np.float64]:
-        """Return how well each image is drawn again, in decibel; infinite for the image itself."""
-        found = []
-        for pixels in self._blocks(images):
-            made = self.decoder(self.bottleneck.inputs(self._scored(pixels))).sigmoid()
-            found.append(host_array((made - pixels).square().mean((1, 2, 3))))
+        """Return how well each image is drawn again, in decibel; infinite for the image itself.
+
+        Raises
+        ------
+        InputError
+            If they are not images as it was trained on.
+        """
+        given, found = self._checked(images), []
+        with self._exact():
+            for pixels in self._blocks(given):
+                made = self.decoder(self.bottleneck.inputs(self._scored(pixels))).sigmoid()
+                found.append(host_array((made - pixels).square().mean((1, 2, 3))))
         with np.errstate(divide="ignore"):
             return -10 * np.log10(np.concatenate(found).astype(np.float64))
 
     def _scored(self, pixels: Any) -> Any:
         return self.bottleneck.latents(self.encoder(pixels))
 
+    def _checked(self, images: Any) -> Any:
+        given = checked_images(images)
+        if given.shape[1] != self.n_pixels or given.shape[3] != self.n_channels:
+            shape = " × ".join(map(str, given.shape[1:]))
+            message = (
+                f"the images are of {shape}, but this model was trained on {self.n_pixels} × "
+                f"{self.n_pixels} × {self.n_channels}: resize them."
+            )
+            raise InputError(message)
+        return given
+
     def _blocks(self, images: Any) -> Iterator[Any]:
-        with torch.no_grad(), float32_products(allow_tf32=False):
-            for start in range(0, len(images), _BLOCK_IMAGES):
-                block = torch.as_tensor(images[start : start + _BLOCK_IMAGES]).to(self.device)
-                yield block.permute(0, 3, 1, 2).to(torch.float32) / 255
+        for start in range(0, len(images), _BLOCK_IMAGES):
+            block = placed_param(images[start : start + _BLOCK_IMAGES], self.device)
+            yield block.to(self.device).permute(0, 3, 1, 2).to(torch.float32) / 255
+
+    @contextmanager
+    def _exact(self) -> Iterator[None]:
+        """Compute without gradients and with all products in float32."""
+        with ExitStack() as stack:
+            stack.enter_context(torch.no_grad())
+            stack.enter_context(torch.autocast(self.device.type, enabled=False))
+            stack.enter_context(float32_products(allow_tf32=False))
+            stack.enter_context(_float32_convolutions())
+            yield
 
     def _networks(self) -> Iterator[tuple[str, Any]]:
         yield from self.encoder.named_parameters()
         yield from self.decoder.named_parameters()
+
+
+@contextmanager
+def _float32_convolutions() -> Iterator[None]:
+    """Keep convolutions in float32, which torch rounds to ten bits on a GPU unless told."""
+    backends = torch.backends
+    if not hasattr(backends.cudnn, "conv"):
+        with backends.cudnn.flags(
+            enabled=backends.cudnn.enabled,
+            benchmark=backends.cudnn.benchmark,
+            deterministic=backends.cudnn.deterministic,
+            allow_tf32=False,
+        ):
+            yield
+        return
+    settings = (backends.cudnn.conv, backends.mkldnn.conv)
+    before = [each.fp32_precision for each in settings]
+    try:
+        for each in settings:
+            each.fp32_precision = "ieee"
+        yield
+    finally:
+        for each, old in zip(settings, before, strict=True):
+            each.fp32_precision = old
 
 
 def _features(encoder: ImageEncoder, pixels: Any, *, bfloat16: bool) -> Any:
@@ -193,6 +272,10 @@ def _drawn(decoder: ImageDecoder, features: Any, *, bfloat16: bool) -> Any:
         return decoder.drawn(features)
 
 
-# Members of every kind share these, so that they are compiled once.
-_compiled_features = torch.compile(_features)
-_compiled_drawn = torch.compile(_drawn)
+@cache
+def _compiled() -> tuple[Any, Any]:
+    """Return both passes compiled: once for members of every kind, and only where it is asked for.
+
+    Torch takes seconds to load its compiler.
+    """
+    return torch.compile(_features), torch.compile(_drawn)

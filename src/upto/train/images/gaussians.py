@@ -31,11 +31,14 @@ class Gaussian(Bottleneck):
         How many there are.
     n_values
         Values of an image: a divergence is divided by it, as the reconstruction loss is.
+    strength
+        The weight of what the model is named after.
     """
 
-    def __init__(self, *, n_latents: int, n_values: int) -> None:
+    def __init__(self, *, n_latents: int, n_values: int, strength: float) -> None:
         super().__init__(n_latents=n_latents, n_hidden=2 * n_latents, n_inputs=n_latents)
         self.n_values = n_values
+        self.strength = strength
 
     def bottled(self, hidden: Any, share: Any, generator: Any) -> Bottled:
         """Return samples and the penalty of their distributions."""
@@ -56,19 +59,7 @@ class Gaussian(Bottleneck):
 
 
 class BetaVae(Gaussian):
-    """The divergence from the standard normal times β (Higgins et al. 2017).
-
-    Parameters
-    ----------
-    n_latents, n_values
-        As in `Gaussian`.
-    strength
-        β.
-    """
-
-    def __init__(self, *, n_latents: int, n_values: int, strength: float) -> None:
-        super().__init__(n_latents=n_latents, n_values=n_values)
-        self.strength = strength
+    """The divergence from the standard normal times β, its strength (Higgins et al. 2017)."""
 
     def price(
         self, samples: Any, normals: Normals, share: Any, generator: Any
@@ -100,8 +91,7 @@ class AnnealedVae(Gaussian):
         capacity: float,
         annealed_share: float,
     ) -> None:
-        super().__init__(n_latents=n_latents, n_values=n_values)
-        self.strength = strength
+        super().__init__(n_latents=n_latents, n_values=n_values, strength=strength)
         self.capacity = capacity
         self.annealed_share = annealed_share
 
@@ -129,8 +119,7 @@ class BetaTcvae(Gaussian):
     """
 
     def __init__(self, *, n_latents: int, n_values: int, strength: float, n_images: int) -> None:
-        super().__init__(n_latents=n_latents, n_values=n_values)
-        self.strength = strength
+        super().__init__(n_latents=n_latents, n_values=n_values, strength=strength)
         self.n_images = n_images
 
     def price(
@@ -171,8 +160,7 @@ class FactorVae(Gaussian):
         strength: float,
         discriminator: Discriminator | None = None,
     ) -> None:
-        super().__init__(n_latents=n_latents, n_values=n_values)
-        self.strength = strength
+        super().__init__(n_latents=n_latents, n_values=n_values, strength=strength)
         self.discriminator = Discriminator(n_latents) if discriminator is None else discriminator
 
     def price(

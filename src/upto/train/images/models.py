@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, cast
 
 from upto.core import InputError
+from upto.train.images.settings import whole_number
 
 ModelKind = Literal[
     "ae", "beta-vae", "annealed-vae", "beta-tcvae", "factor-vae", "bio-ae", "vq-vae", "qlae"
@@ -118,7 +119,7 @@ class ImageModel:
     n_codes: int = cast("int", None)
 
     def __post_init__(self) -> None:
-        if self.kind not in DEFAULTS:
+        if self.kind not in tuple(DEFAULTS):
             message = f"there is no model {self.kind!r}: choose {', '.join(DEFAULTS)}."
             raise InputError(message)
         self._fill_in()
@@ -145,7 +146,7 @@ class ImageModel:
             raise InputError(message)
 
     def _fill_in(self) -> None:
-        """Put the published start in the place of what was not given."""
+        """Put the published start in the place of what was not given, and numbers in one form."""
         start = {
             "strength": DEFAULTS[self.kind].strength,
             "weight_decay": DEFAULTS[self.kind].weight_decay,
@@ -154,6 +155,12 @@ class ImageModel:
         for name, value in start.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
+        # Equal models are written alike: a checkpoint is known by the words of its models.
+        for name in ("n_latents", "n_codes"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
+        for name in ("strength", "weight_decay", "capacity", "annealed_share"):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, float(given))
 
     @property
     def title(self) -> str:

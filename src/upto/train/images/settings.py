@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from dataclasses import dataclass
+from typing import Any
 
 from upto.core import InputError
 
@@ -20,7 +23,8 @@ class ImageTraining:
     learning_rate
         Of Adam, for all but the discriminator of FactorVAE, which has its own.
     clip
-        The largest entry of a weight's gradient; biases and codebooks are not clipped.
+        The largest entry of a weight's gradient, infinite for none; biases and codebooks are not
+        clipped.
     width
         Channels of the largest maps; see `ImageEncoder`.
     bfloat16
@@ -39,15 +43,33 @@ class ImageTraining:
     compiled: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("steps", "batch_images", "width"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
         if min(self.steps, self.width) < 1 or self.batch_images < 2:
             message = (
                 f"{self.steps} steps of {self.batch_images} images with {self.width} channels: "
                 "take 1 step, 2 images and 1 channel at least."
             )
             raise InputError(message)
-        if not (self.learning_rate > 0 and self.clip > 0):
+        # Gradients that are not clipped are clipped to infinity.
+        if not (0 < self.learning_rate < math.inf and self.clip > 0):
             message = (
                 f"a learning rate of {self.learning_rate:g} and gradients clipped to "
-                f"{self.clip:g} are given: both must be positive."
+                f"{self.clip:g} are given: both must be positive, and the first finite."
             )
             raise InputError(message)
+
+
+def whole_number(name: str, value: Any) -> int:
+    """Return a number that counts something.
+
+    Raises
+    ------
+    InputError
+        If it is not whole.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        message = f"{name} of {value!r} cannot be counted: give a whole number."
+        raise InputError(message) from None

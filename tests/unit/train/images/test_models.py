@@ -53,7 +53,9 @@ def test_the_title_says_all_that_was_chosen():
     ("given", "says"),
     [
         ({"kind": "gan"}, "there is no model 'gan': choose ae,"),
+        ({"kind": ["ae"]}, r"there is no model \['ae'\]"),
         ({"n_latents": 0}, "0 latents: a model needs 1 at least"),
+        ({"n_latents": 2.5}, "n_latents of 2.5 cannot be counted"),
         ({"strength": -1.0}, "a strength of -1: it must be a number that is not negative"),
         ({"strength": float("nan")}, "a strength of nan"),
         ({"weight_decay": float("inf")}, "a weight decay of inf"),
@@ -67,3 +69,8 @@ def test_the_title_says_all_that_was_chosen():
 def test_what_cannot_be_is_refused(given, says):
     with pytest.raises(InputError, match=says):
         ImageModel(**({"kind": "beta-vae", "n_latents": 3} | given))
+
+
+def test_equal_models_are_written_alike():
+    whole = ImageModel(kind="beta-vae", n_latents=3, strength=3, weight_decay=0)
+    assert repr(whole) == repr(ImageModel(kind="beta-vae", n_latents=3, strength=3.0))
