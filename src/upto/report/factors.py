@@ -83,10 +83,10 @@ def factors_badge(result: Factors) -> tuple[str, str] | None:
     for structure in result.structure:
         if structure.form == result.detailed.name:
             text, tone = _BADGES[structure.agreement]
-            if structure.up_to is None or tone == "poor":
-                return text, tone
-            mixed = not Group.SCALED_PERMUTATION.contains(structure.up_to)
-            return f"{text} up to {structure.up_to}", "fair" if mixed else tone
+            group = structure.up_to
+            if tone == "good" and group and not Group.SCALED_PERMUTATION.contains(group):
+                return "factors found, but mixed", "fair"
+            return text, tone
     return None
 
 

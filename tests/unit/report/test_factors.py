@@ -261,9 +261,9 @@ def test_a_form_that_was_not_measured_is_left_out_of_the_ladder() -> None:
 @pytest.mark.parametrize(
     ("agreement", "group", "badge"),
     [
-        ("same", Group.SIGNED_SIMILARITY, ("factors identified up to signed-similarity", "good")),
-        ("close", Group.RIGID, ("factors nearly identified up to rigid", "fair")),
-        ("partial", Group.AFFINE, ("factors partly identified up to affine", "fair")),
+        ("same", Group.SIGNED_SIMILARITY, ("factors identified", "good")),
+        ("close", Group.RIGID, ("factors found, but mixed", "fair")),
+        ("partial", Group.AFFINE, ("factors partly identified", "fair")),
         ("undecided", None, ("undecided", "fair")),
         ("chance", Group.AFFINE, ("no better than chance", "poor")),
     ],
