@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -243,8 +244,13 @@ def _copied(torch: Any, module: Any) -> Any | None:
             for _, each in _tensors(torch, vars(part))
             if not each.is_leaf
         }
-        # TorchScript copies its parameters by computing them.
-        with torch.inference_mode(mode=False), torch.no_grad():
+        # TorchScript copies its parameters by computing them; and what torch warns of while it copies
+        # is its own affair, and no reason to do without a copy where warnings are errors.
+        with (
+            warnings.catch_warnings(action="ignore"),
+            torch.inference_mode(mode=False),
+            torch.no_grad(),
+        ):
             copied = copy.deepcopy(module, memo)
         for parameter in copied.parameters():
             parameter.requires_grad_(requires_grad=False)
