@@ -151,7 +151,16 @@ def following_text(page: Path, block: Block) -> str | None:
     return None
 
 
-LONG = ("quickstart", "many-runs", "lipschitz", "training", "engines", "similarity", "factors")
+LONG = (
+    "quickstart",
+    "many-runs",
+    "lipschitz",
+    "training",
+    "engines",
+    "similarity",
+    "factors",
+    "which-score",
+)
 """Pages whose blocks take more than a few seconds."""
 
 

@@ -244,8 +244,8 @@ def _copied(torch: Any, module: Any) -> Any | None:
             for _, each in _tensors(torch, vars(part))
             if not each.is_leaf
         }
-        # TorchScript copies its parameters by computing them; and what torch warns of while it copies
-        # is its own affair, and no reason to do without a copy where warnings are errors.
+        # TorchScript copies its parameters by computing them; and what torch warns of while it
+        # copies is no reason to do without a copy where warnings are errors.
         with (
             warnings.catch_warnings(action="ignore"),
             torch.inference_mode(mode=False),

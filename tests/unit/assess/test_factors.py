@@ -243,7 +243,7 @@ def test_ica_that_does_not_converge_says_so(truth, turn, monkeypatch):
     assert "ICA, literal (not converged)" in str(found)
 
 
-@pytest.mark.parametrize("max_rows", [200, 5000])
+@pytest.mark.parametrize("max_rows", [200, pytest.param(5000, marks=pytest.mark.slow)])
 def test_nothing_depends_on_the_order_of_rows(truth, turn, max_rows):
     labels = np.where(truth[:, 2] > 0, "near", "far").astype(object)
     labels[::7] = None

@@ -176,7 +176,13 @@ def test_a_discriminator_and_a_codebook_are_trained_as_published():
 
 
 @pytest.mark.parametrize(
-    "kind", ["ae", "beta-tcvae", pytest.param("factor-vae", marks=pytest.mark.slow), "vq-vae"]
+    "kind",
+    [
+        pytest.param("ae", marks=pytest.mark.slow),
+        "beta-tcvae",
+        pytest.param("factor-vae", marks=pytest.mark.slow),
+        pytest.param("vq-vae", marks=pytest.mark.slow),
+    ],
 )
 def test_a_member_is_what_it_is_alone(kind):
     training = ImageTraining(steps=3, **SMALL)
