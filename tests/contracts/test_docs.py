@@ -160,14 +160,16 @@ LONG = (
     "similarity",
     "factors",
     "which-score",
+    "UP06",
+    "UP070",
 )
-"""Pages whose blocks take more than a few seconds."""
+"""What names of pages begin with whose blocks take more than a few seconds."""
 
 
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=pytest.mark.slow if page.stem in LONG else ())
+        pytest.param(page, marks=pytest.mark.slow if page.stem.startswith(LONG) else ())
         for page in PAGES
         if runnable(page)
     ],

@@ -9,6 +9,8 @@ import upto
 from upto.core import Group
 from upto.testing import random_element
 
+pytestmark = pytest.mark.slow
+
 FAST = {"ica": False, "refits": 0}
 EXACT = 1e-9
 """Error over the diameter below which a map counts as exact."""

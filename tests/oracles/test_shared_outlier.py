@@ -5,6 +5,8 @@ import pytest
 
 import upto
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("far", [30.0, 1e3, 1e6])
 @pytest.mark.parametrize("seed", range(4))

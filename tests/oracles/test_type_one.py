@@ -8,6 +8,8 @@ import pytest
 
 from upto.measure.catalogue import find_measures
 
+pytestmark = pytest.mark.slow
+
 SOURCE = Path(__file__).resolve().parents[2] / "checks" / "type_one.py"
 TRIALS, SEED = 40, 7
 MEASURES = ("linear-cka-biased", "mean-cca", "mutual-knn:3")

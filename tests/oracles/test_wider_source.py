@@ -8,6 +8,8 @@ from upto.align import fit_map, row_errors, smallest_worst_error
 from upto.core import Group
 from upto.engines import ThreadsEngine, cross_moments
 
+pytestmark = pytest.mark.slow
+
 FAST = {"ica": False, "refits": 0}
 EXTRA_SCALES = [0.3, 1.0, 3.0, 10.0]
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from upto import consensus
 
+pytestmark = pytest.mark.slow
+
 SEEDS = st.integers(0, 2**31 - 1)
 FEW = settings(max_examples=8)
 

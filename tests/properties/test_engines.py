@@ -269,6 +269,7 @@ def test_flipped_moments_are_those_of_the_exchanged_runs():
     np.testing.assert_allclose(flipped.source.mean, wanted.source.mean, rtol=AGREEMENT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block_rows", [1, 13, None])
 def test_the_number_of_threads_changes_no_bit(block_rows):
     source, target = pair(1e3)

@@ -369,12 +369,12 @@ def test_a_result_that_was_written_makes_the_same_page(upto_report) -> None:
 def upto_report(tmp_path):
     from click.testing import CliRunner
 
-    from upto.cli.report import command
+    from upto.cli.main import main
 
     def make(result: Factors) -> str:
         (tmp_path / "result.json").write_text(result.to_json(), encoding="utf-8")
-        arguments = [str(tmp_path / "result.json"), "-o", str(tmp_path / "page.html")]
-        done = CliRunner().invoke(command, arguments)
+        arguments = ["report", str(tmp_path / "result.json"), "-o", str(tmp_path / "page.html")]
+        done = CliRunner().invoke(main, arguments)
         assert done.exit_code == 0, done.output
         return (tmp_path / "page.html").read_text(encoding="utf-8")
 
