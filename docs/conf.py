@@ -33,7 +33,7 @@ nitpick_ignore_regex = [
     (r"py:class", r"ArrayLike|NDArray|ndarray|Path|Sequence|Figure"),
     # Short names that only type checkers import; the pages describe them in words.
     (r"py:class", r"Run|Engine|Progress|Arrays|Statistic|Combine|AffineMap|Float"),
-    (r"py:class", r"Transform|Solver|Whiten|Method|Shrinkage|Check"),
+    (r"py:class", r"Transform|Solver|Whiten|Method|Shrinkage|Check|FactorSource|Columns"),
     (r"py:class", r"Measure|LayersOfRun|ConsensusUpTo|Pool|Stretch|Contrast|Estimator|Sap|Irs"),
     (r"py:class", r"upto\.measure\.factors\.(views|shared_information)\.\w+"),
     (r"py:class", r"upto\.core\.(similarity|layers|consensus)\.\w+"),

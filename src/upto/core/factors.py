@@ -71,7 +71,7 @@ class Factors(Result):
 
     @property
     def detailed(self) -> LatentForm:
-        """The form whose details are shown first: the recommended ICA, else the latents."""
+        """The form that is shown in detail, which is the recommended ICA or else the latents."""
         names = [form.name for form in self.forms]
         return self.forms[names.index(RECOMMENDED) if RECOMMENDED in names else 0]
 
