@@ -2,8 +2,6 @@
 VENV ?= .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
-# First and pinned, then and when others ask for it: an open range may bring gigabytes.
-TORCH := torch==2.13.0
 export OPENBLAS_NUM_THREADS ?= 2
 
 .PHONY: setup demo test test-slow test-all check bench docs browser clean
@@ -15,8 +13,8 @@ $(PY):
 	$(PY) -m pip install --quiet --upgrade pip
 
 $(STAMP): pyproject.toml | $(PY)
-	$(PY) -m pip install --quiet $(TORCH)
-	$(PY) -m pip install --quiet --editable ".[all,testing]" --group dev $(TORCH)
+	$(PY) -m pip install --quiet torch==2.13.0 # first and pinned: an open range may bring gigabytes
+	$(PY) -m pip install --quiet --editable ".[all,testing]" --group dev
 	touch $(STAMP) $(VENV)/.demo
 
 # The demo needs no engine but threads, and is not kept waiting for the large ones.
