@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import torch
@@ -26,7 +27,7 @@ class Bottled(NamedTuple):
     terms: dict[str, Any]
 
 
-class Bottleneck(nn.Module):
+class Bottleneck(nn.Module, ABC):
     """What makes a model what it is: the latents between encoder and decoder, and their price.
 
     Every step runs the same operations on the device, without a look at their values, so that a
@@ -71,9 +72,9 @@ class Bottleneck(nn.Module):
         with torch.autocast(hidden.device.type, enabled=False):
             return self.scored(_exact(hidden))
 
+    @abstractmethod
     def bottled(self, hidden: Any, share: Any, generator: Any) -> Bottled:
         """Do the work of `forward` on values that are exact enough."""
-        raise NotImplementedError
 
     def scored(self, hidden: Any) -> Any:
         """Do the work of `latents` on values that are exact enough."""

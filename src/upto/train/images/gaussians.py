@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import torch
@@ -47,11 +48,11 @@ class Gaussian(Bottleneck):
         penalty, terms = self.price(samples, normals, share, generator)
         return Bottled(samples, penalty, {name: term.detach() for name, term in terms.items()})
 
+    @abstractmethod
     def price(
         self, samples: Any, normals: Normals, share: Any, generator: Any
     ) -> tuple[Any, dict[str, Any]]:
         """Return the penalty and its terms."""
-        raise NotImplementedError
 
     def scored(self, hidden: Any) -> Any:
         """Return the means."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Any
 
 import torch
@@ -77,9 +78,9 @@ class Quantised(Bottleneck):
                 raise InputError(message)
         return self.looked_up(latents)
 
+    @abstractmethod
     def looked_up(self, indices: Any) -> Any:
         """Return the learned values of indices: images × inputs, with gradients."""
-        raise NotImplementedError
 
 
 class VectorQuantised(Quantised):

@@ -11,6 +11,7 @@ from upto.train.images.models import DEFAULTS, ImageModel
 
 torch = pytest.importorskip("torch")
 
+from upto.train.images.base import Bottleneck  # noqa: E402
 from upto.train.images.bottlenecks import make_bottleneck  # noqa: E402
 from upto.train.images.discriminator import (  # noqa: E402
     Discriminator,
@@ -25,8 +26,12 @@ from upto.train.images.divergences import (  # noqa: E402
     normals_of,
     sampled,
 )
-from upto.train.images.gaussians import FactorVae  # noqa: E402
-from upto.train.images.quantisers import LatentQuantised, VectorQuantised  # noqa: E402
+from upto.train.images.gaussians import FactorVae, Gaussian  # noqa: E402
+from upto.train.images.quantisers import (  # noqa: E402
+    LatentQuantised,
+    Quantised,
+    VectorQuantised,
+)
 
 N_LATENTS, N_VALUES, N_IMAGES, BATCH = 3, 48, 1000, 16
 GAUSSIAN = ("beta-vae", "annealed-vae", "beta-tcvae", "factor-vae")
@@ -435,3 +440,9 @@ def test_commitment_draws_the_encoder_to_the_codebook_and_nothing_else_does():
 def test_codes_that_do_not_exist_are_refused(codes, says):
     with pytest.raises(InputError, match=says):
         made("qlae").inputs(codes)
+
+
+@pytest.mark.parametrize("kind", [Bottleneck, Gaussian, Quantised])
+def test_what_is_common_to_several_models_is_none_itself(kind):
+    with pytest.raises(TypeError, match="abstract"):
+        kind()
