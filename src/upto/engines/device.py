@@ -215,12 +215,13 @@ def _doubled(array: Any, *, copy: bool = False) -> Any:
 
 @contextmanager
 def float32_products(*, allow_tf32: bool) -> Iterator[None]:
-    """Set how products in float32 are rounded, and put the user's setting back."""
+    """Set how products and convolutions in float32 are rounded, and put the user's setting back."""
     torch = load_torch()
-    matmul = torch.backends.cuda.matmul
-    if hasattr(matmul, "fp32_precision"):
-        settings = [(matmul, "tf32" if allow_tf32 else "ieee")]
-        settings.append((torch.backends.mkldnn.matmul, "ieee"))
+    backends = torch.backends
+    if hasattr(backends.cuda.matmul, "fp32_precision"):
+        on_gpu = "tf32" if allow_tf32 else "ieee"
+        settings = [(each, on_gpu) for each in (backends.cuda.matmul, backends.cudnn.conv)]
+        settings += [(each, "ieee") for each in (backends.mkldnn.matmul, backends.mkldnn.conv)]
         before = [(setting, setting.fp32_precision) for setting, _ in settings]
         try:
             for setting, wanted in settings:
@@ -230,12 +231,14 @@ def float32_products(*, allow_tf32: bool) -> Iterator[None]:
             for setting, old in before:
                 setting.fp32_precision = old
         return
-    old = torch.get_float32_matmul_precision()
+    old, convolved = torch.get_float32_matmul_precision(), backends.cudnn.allow_tf32
     torch.set_float32_matmul_precision("high" if allow_tf32 else "highest")
+    backends.cudnn.allow_tf32 = allow_tf32
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(old)
+        backends.cudnn.allow_tf32 = convolved
 
 
 def _shortage(device: Any, what: str) -> InputError:

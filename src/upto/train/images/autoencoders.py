@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
@@ -226,40 +226,16 @@ class ImageAutoencoder(nn.Module):
     @contextmanager
     def _exact(self) -> Iterator[None]:
         """Compute without gradients and with all products in float32."""
-        with ExitStack() as stack:
-            stack.enter_context(torch.no_grad())
-            stack.enter_context(torch.autocast(self.device.type, enabled=False))
-            stack.enter_context(float32_products(allow_tf32=False))
-            stack.enter_context(_float32_convolutions())
+        with (
+            torch.no_grad(),
+            torch.autocast(self.device.type, enabled=False),
+            float32_products(allow_tf32=False),
+        ):
             yield
 
     def _networks(self) -> Iterator[tuple[str, Any]]:
         yield from self.encoder.named_parameters()
         yield from self.decoder.named_parameters()
-
-
-@contextmanager
-def _float32_convolutions() -> Iterator[None]:
-    """Keep convolutions in float32, which torch rounds to ten bits on a GPU unless told."""
-    backends = torch.backends
-    if not hasattr(backends.cudnn, "conv"):
-        with backends.cudnn.flags(
-            enabled=backends.cudnn.enabled,
-            benchmark=backends.cudnn.benchmark,
-            deterministic=backends.cudnn.deterministic,
-            allow_tf32=False,
-        ):
-            yield
-        return
-    settings = (backends.cudnn.conv, backends.mkldnn.conv)
-    before = [each.fp32_precision for each in settings]
-    try:
-        for each in settings:
-            each.fp32_precision = "ieee"
-        yield
-    finally:
-        for each, old in zip(settings, before, strict=True):
-            each.fp32_precision = old
 
 
 def _features(encoder: ImageEncoder, pixels: Any, *, bfloat16: bool) -> Any:
