@@ -22,6 +22,7 @@ BENCHMARKS = {
     "p11": "p11_restarts",
     "p12": "p12_infomec",
     "p13": "p13_dci",
+    "p14": "p14_batches",
     "p16": "p16_lipschitz",
     "p15": "p15_ensembles",
     "p17": "p17_startup",

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
         consensus,
         inspect_run,
         lipschitz,
+        score_batches,
         score_factors,
         similarity,
         unmix_run,
     )
     from upto.core import (
+        Batches,
         Comparison,
         ComparisonMatrix,
         Consensus,
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Aligner": "upto.align",
+    "Batches": "upto.core",
     "Comparison": "upto.core",
     "ComparisonMatrix": "upto.core",
     "Consensus": "upto.core",
@@ -109,6 +112,7 @@ _HOMES = {
     "record_activations": "upto.load",
     "run_study": "upto.studies.running",
     "save_transform": "upto.unmix",
+    "score_batches": "upto.assess",
     "score_factors": "upto.assess",
     "similarity": "upto.assess",
     "unmix_run": "upto.assess",
@@ -118,6 +122,7 @@ _HOMES = {
 __all__ = [
     "ICA",
     "Aligner",
+    "Batches",
     "Comparison",
     "ComparisonMatrix",
     "Consensus",
@@ -160,6 +165,7 @@ __all__ = [
     "record_activations",
     "run_study",
     "save_transform",
+    "score_batches",
     "score_factors",
     "similarity",
     "unmix_run",

@@ -15,6 +15,7 @@ LIGHT = {
     "from upto.cli.main import main": HEAVY,
     "import upto.core": (*HEAVY, "scipy"),
     "import upto.assess, upto.align, upto.unmix, upto.measure": LIBRARY,
+    "import upto.correct": LIBRARY,
     "import upto.load, upto.report": (*LIBRARY, "scipy.stats"),
     "import upto; upto.TorchEngine; upto.DaskEngine": ENGINES,
     "import upto.engines.sending, upto.engines.workers, upto.engines.feeding": ENGINES,

@@ -12,6 +12,7 @@ import upto
 
 PUBLIC = [
     "Aligner",
+    "Batches",
     "Comparison",
     "ComparisonMatrix",
     "Consensus",
@@ -55,6 +56,7 @@ PUBLIC = [
     "record_activations",
     "run_study",
     "save_transform",
+    "score_batches",
     "score_factors",
     "similarity",
     "unmix_run",

@@ -11,6 +11,7 @@ from upto.assess.inspecting import inspect_run
 if TYPE_CHECKING:
     from upto.assess.agreement.agreeing import consensus
     from upto.assess.applying import apply_transform
+    from upto.assess.batches.scoring import score_batches
     from upto.assess.diversity_checking import check_diversity
     from upto.assess.factors.scoring import score_factors
     from upto.assess.geometry.stretching import lipschitz
@@ -26,6 +27,7 @@ __all__ = [
     "consensus",
     "inspect_run",
     "lipschitz",
+    "score_batches",
     "score_factors",
     "similarity",
     "unmix_run",
@@ -40,6 +42,7 @@ def __getattr__(name: str) -> Any:
         "compare_layers": "layers.layering",
         "consensus": "agreement.agreeing",
         "lipschitz": "geometry.stretching",
+        "score_batches": "batches.scoring",
         "score_factors": "factors.scoring",
         "similarity": "similarities.measuring",
         "unmix_run": "unmixing",

@@ -16,6 +16,7 @@ COMMANDS = {
     "lipschitz": "Measure how far a decoder is from an isometry, and what theory promises.",
     "unmix": "Find the independent components of a run and write them to a file.",
     "factors": "Tell how well latents match known factors, before and after ICA.",
+    "batches": "Tell which transform lets labels transfer to batches never seen.",
     "diversity": "Check whether a head identifies the representation below it.",
     "study": "Make the claims of the papers again, each with one command.",
     "report": "Make one page from results written as JSON.",

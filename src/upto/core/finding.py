@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from upto.core.batch_rules import BATCH_RULES
 from upto.core.factor_rules import FACTOR_RULES
 from upto.core.geometry_rules import GEOMETRY_RULES
 from upto.core.rule import Rule
@@ -328,5 +329,6 @@ RULES: dict[str, Rule] = {
         ),
         *GEOMETRY_RULES,
         *FACTOR_RULES,
+        *BATCH_RULES,
     )
 }

@@ -54,6 +54,11 @@ def parquet_columns(request: Request) -> Columns:
     )
 
 
+def parquet_kinds(path: Path) -> dict[str, ColumnKind]:
+    """Return the columns of a parquet file and what they hold."""
+    return _kinds(_open(path).schema_arrow)
+
+
 class ParquetRows(BlockRows):
     """Feature columns, or one column of lists, of a parquet file.
 

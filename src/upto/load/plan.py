@@ -45,6 +45,10 @@ class Plan:
         How variables are made of the coordinates, where AnnData can keep it.
     stored
         More arrays and words for AnnData's `uns`.
+    features
+        What tables call the coordinates; numbered after the prefix by default.
+    ids_name
+        What tables call the ids.
     """
 
     path: Path
@@ -55,6 +59,8 @@ class Plan:
     source: tuple[Path, str] | None = None
     mixing: NDArray[Any] | None = None
     stored: Mapping[str, Any] = field(default_factory=dict)
+    features: tuple[str, ...] = ()
+    ids_name: str = IDS
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -64,6 +70,8 @@ class Plan:
     @property
     def names(self) -> list[str]:
         """Name each new coordinate."""
+        if self.features:
+            return list(self.features)
         return [f"{self.prefix}_{number}" for number in range(self.n_columns)]
 
     def labels(self, ids: str = IDS, *, taken: tuple[str, ...] = ()) -> dict[str, NDArray[Any]]:

@@ -69,6 +69,12 @@ def text_columns(request: Request) -> Columns:
     )
 
 
+def text_kinds(path: Path) -> dict[str, ColumnKind]:
+    """Return the columns of a table of text and what they hold, by its first lines."""
+    with _open_table(path) as table:
+        return table.kinds
+
+
 def line_labels(request: Request) -> tuple[str, NDArray[Any]]:
     """Read a text file of one label a line."""
     if request.key is not None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from upto.core import Embeddings, InputError, MissingExtraError
 from upto.load.hierarchies import ArrayRows
-from upto.load.plan import Plan, Put
+from upto.load.plan import IDS, Plan, Put
 from upto.load.replacing import replacing
 from upto.load.request import listed, split_key
 from upto.load.rows import BlockRows
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from numpy.typing import NDArray
+
+    from upto.load.naming import Naming
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +140,7 @@ def open_writer(
     source: str | Path | None = None,
     mixing: NDArray[Any] | None = None,
     stored: Mapping[str, Any] | None = None,
+    naming: Naming | None = None,
 ) -> Writer:
     """Open a file for new coordinates of a run, which takes its name when it is whole.
 
@@ -168,6 +171,8 @@ def open_writer(
         kept in `varm` where the run is `X` or a layer.
     stored
         For h5ad: arrays, numbers and words to keep in ``uns[prefix]``.
+    naming
+        For tables: what to call the coordinates and the ids, rather than after the prefix.
 
     Raises
     ------
@@ -189,6 +194,8 @@ def open_writer(
         source=found,
         mixing=mixing,
         stored=stored or {},
+        features=() if naming is None else naming.features,
+        ids_name=IDS if naming is None or naming.ids is None else naming.ids,
     )
     return Writer(plan, entry)
 

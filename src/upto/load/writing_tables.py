@@ -24,7 +24,7 @@ _LINES = 2000
 @contextmanager
 def write_text(plan: Plan) -> Iterator[Put]:
     """Write a table of text: the ids, the columns, one column for each coordinate."""
-    labels = plan.labels()
+    labels = plan.labels(plan.ids_name, taken=plan.features)
     delimiter = "\t" if plan.path.suffix.lower() == ".tsv" else ","
     with plan.path.open("x", encoding="utf-8", newline="") as file:
         table = csv.writer(file, delimiter=delimiter, lineterminator="\n")
@@ -50,7 +50,7 @@ def write_parquet(plan: Plan) -> Iterator[Put]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    labels = plan.labels()
+    labels = plan.labels(plan.ids_name, taken=plan.features)
     columns = {name: pa.array(values) for name, values in labels.items()}
     kind = pa.from_numpy_dtype(plan.dtype)
     schema = pa.schema(

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from upto.core import (
+    Batches,
     Comparison,
     ComparisonMatrix,
     Consensus,
@@ -18,6 +19,7 @@ from upto.core import (
     Unmixed,
 )
 from upto.report.axes import BLUE, COLOURS, GREY, INK, ORANGE, plain, say, stems
+from upto.report.batch_figures import batches_size, draw_batches
 from upto.report.consensus import reproducible_order
 from upto.report.factor_figures import draw_factors, factors_size
 from upto.report.layer_figures import draw_layer_curve, draw_layer_map
@@ -49,8 +51,9 @@ def draw(result: Result) -> Figure:
         components (the trace, the non-Gaussianity of each and its stability or subspace), a
         consensus (its components by runs), layers (every pair of them, and side by side),
         similarities (every measure of two runs, or a heat map of all pairs per measure), latents
-        and factors (which latent tells what, scores and errors to the truth), an inspection (the
-        spectrum) or any result with panels (each of them).
+        and factors (which latent tells what, scores and errors to the truth), batches (conditions
+        with their folds, components, maps before and after), an inspection (the spectrum) or any
+        result with panels (each of them).
 
     Returns
     -------
@@ -78,6 +81,8 @@ def draw(result: Result) -> Figure:
         return _similarities(result)
     if isinstance(result, Factors):
         return draw_factors(_figure(*factors_size(result)), result)
+    if isinstance(result, Batches):
+        return draw_batches(_figure(*batches_size(result)), result)
     if isinstance(result, Inspection):
         return _inspection(result)
     if panels := result.panels():

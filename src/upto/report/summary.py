@@ -7,6 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from upto.core import (
+    Batches,
     Comparison,
     ComparisonMatrix,
     Consensus,
@@ -14,6 +15,14 @@ from upto.core import (
     Layers,
     Similarities,
     Unmixed,
+)
+from upto.report.batches import (
+    BatchesView,
+    batches_badge,
+    batches_data,
+    batches_facts,
+    batches_tables,
+    batches_view,
 )
 from upto.report.charts import (
     ErrorChart,
@@ -119,6 +128,7 @@ class View:
     layers: LayersView | None = None
     similarities: SimilaritiesView | None = None
     factors: FactorsView | None = None
+    batches: BatchesView | None = None
     panels: tuple[PanelView, ...] = ()
     plain: bool = False
     omitted: str = ""
@@ -151,6 +161,8 @@ def summarise(result: Result, number: int = 1) -> View:
         return _similarities(result, common)
     if isinstance(result, Factors):
         return _factors(result, common)
+    if isinstance(result, Batches):
+        return _batches(result, common)
     panels = panel_views(result.panels())
     return View(
         **common,
@@ -320,6 +332,21 @@ def _factors(result: Factors, common: dict[str, Any]) -> View:
         runs=None,
         data=json_block(factors_data(result)),
         factors=factors_view(result),
+        omitted=omitted,
+    )
+
+
+def _batches(result: Batches, common: dict[str, Any]) -> View:
+    tables, omitted = batches_tables(result)
+    return View(
+        **common,
+        names=(result.name,),
+        badge=batches_badge(result),
+        facts=_told(batches_facts(result)),
+        tables=tables,
+        runs=None,
+        data=json_block(batches_data(result)),
+        batches=batches_view(result),
         omitted=omitted,
     )
 

@@ -12,6 +12,9 @@ from upto.simulate.mixings import (
     linear_mixing,
     rigid_mixing,
 )
+from upto.simulate.plate_effects import ScreenEffects
+from upto.simulate.plate_layouts import CONTROL, GUIDES, PlateLayout
+from upto.simulate.plates import SCREEN_MIXINGS, Screen, draw_screen
 from upto.simulate.regressions import CURVES, Curve, Regression, draw_regression, fit_linear
 from upto.simulate.scenes import OBJECTS, render_room, render_studio, room_grid, studio_grid
 from upto.simulate.shapes import (
@@ -47,10 +50,13 @@ from upto.simulate.sprites import (
 from upto.simulate.warps import ball_inversion, radial_warp, shear_wave, spiral, twist
 
 __all__ = [
+    "CONTROL",
     "CURVES",
     "DSPRITES_OUTLINES",
+    "GUIDES",
     "MIXINGS",
     "OBJECTS",
+    "SCREEN_MIXINGS",
     "SHAPES",
     "SOURCES",
     "Clusters",
@@ -60,7 +66,10 @@ __all__ = [
     "LinearMixing",
     "Mixing",
     "Outlines",
+    "PlateLayout",
     "Regression",
+    "Screen",
+    "ScreenEffects",
     "Source",
     "Sources",
     "arc_coordinates",
@@ -71,6 +80,7 @@ __all__ = [
     "draw_clusters",
     "draw_mixing",
     "draw_regression",
+    "draw_screen",
     "draw_sources",
     "draw_sprites",
     "dsprites_grid",

@@ -9,6 +9,7 @@ STUDIES = {
     "misspecified-regression": "upto.studies.misspecified_regression",
     "metric-behaviour": "upto.studies.metric_behaviour",
     "autoencoder-ica": "upto.studies.autoencoder_ica",
+    "plate-holdout-synthetic": "upto.studies.plate_holdout_synthetic",
 }
 """The module of each study; its folder has the study's own name."""
 

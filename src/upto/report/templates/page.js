@@ -78,7 +78,9 @@
     });
   }
   for (const select of all("select[data-panels]")) {
-    const panels = all("[data-panel]", document.getElementById(select.dataset.panels));
+    const panels = select.dataset.panels.split(" ").flatMap(
+      (id) => all("[data-panel]", document.getElementById(id)),
+    );
     const update = () => {
       panels.forEach((panel) => { panel.hidden = panel.dataset.panel !== select.value; });
     };
@@ -279,10 +281,120 @@
     });
   };
 
+  // Points of a picture: the nearest answers the pointer.
+  const nearestPoint = (svg, event, places) => {
+    const box = svg.getBoundingClientRect();
+    const unit = svg.viewBox.baseVal.width / box.width;
+    const x = (event.clientX - box.left) * unit;
+    const y = (event.clientY - box.top) * unit;
+    let best = -1;
+    let least = (24 * unit) ** 2;
+    places.forEach(([px, py], index) => {
+      const d = (px - x) ** 2 + (py - y) ** 2;
+      if (d < least) [best, least] = [index, d];
+    });
+    return best;
+  };
+  const ringAt = (svg, place) => {
+    const ring = svg.querySelector(".ring-mark");
+    ring.classList.toggle("shown", Boolean(place));
+    if (place) { ring.setAttribute("cx", place[0]); ring.setAttribute("cy", place[1]); }
+  };
+
+  // Components: arrow keys walk them in their order.
+  const connectCarried = (svg, points) => {
+    const share = (name, value, q) => `share of ${name} ${value.toFixed(3)}${q === null ? "" : ` (q ${q.toPrecision(2)})`}`;
+    let current = 0;
+    const tell = (index) => {
+      const [, , component, carries, batch, label, batchQ, labelQ] = points[index];
+      current = index;
+      ringAt(svg, points[index]);
+      return [
+        `component ${component}`, `carries ${carries}`, share("batch", batch, batchQ),
+        share("label", label, labelQ),
+      ].join("\n");
+    };
+    const clear = () => { ringAt(svg, null); hideTip(); };
+    const walk = (index) => {
+      const text = tell(index);
+      showAt(svg.querySelector(".ring-mark"), text);
+    };
+    svg.addEventListener("pointermove", (event) => {
+      const best = nearestPoint(svg, event, points);
+      if (best < 0) clear();
+      else showTip(tell(best), event.clientX, event.clientY);
+    });
+    svg.addEventListener("pointerleave", clear);
+    svg.addEventListener("blur", clear);
+    svg.addEventListener("focus", () => {
+      if (points.length && svg.matches(":focus-visible")) walk(current);
+    });
+    svg.addEventListener("keydown", (event) => {
+      const last = points.length - 1;
+      const places = { ArrowLeft: current - 1, ArrowRight: current + 1, Home: 0, End: last };
+      if (!(event.key in places) || last < 0) return;
+      event.preventDefault();
+      walk(Math.max(0, Math.min(last, places[event.key])));
+    });
+  };
+
+  // Maps by batch and by label: one batch or label can be seen alone, in all maps at once.
+  const connectMaps = (article, { names, columns, maps }) => {
+    const places = maps.map(({ points }) => {
+      const pairs = [];
+      for (let i = 0; i < points.length; i += 2) pairs.push([points[i], points[i + 1]]);
+      return pairs;
+    });
+    for (const group of all("[data-by-group]", article)) {
+      const by = group.dataset.byGroup;
+      const select = group.querySelector("select[data-alone]");
+      const buttons = all(".legend button", group);
+      const drawings = all("[data-map]", group).map((node) => [Number(node.dataset.map), node.firstElementChild]);
+      const choose = (value) => {
+        select.value = value;
+        for (const button of buttons) {
+          button.setAttribute("aria-pressed", String(button.dataset.number === value));
+        }
+        for (const [number, svg] of drawings) {
+          const own = value === "" ? [] : places[number].filter((_, i) => String(maps[number][by][i]) === value);
+          svg.classList.toggle("alone", value !== "");
+          svg.querySelector(".lit").setAttribute("d", own.map(([x, y]) => `M${x} ${y}h0`).join(""));
+        }
+      };
+      select.addEventListener("change", () => choose(select.value));
+      for (const button of buttons) {
+        button.addEventListener("click", () => {
+          choose(select.value === button.dataset.number ? "" : button.dataset.number);
+        });
+      }
+      for (const [number, svg] of drawings) {
+        const clear = () => { ringAt(svg, null); hideTip(); };
+        svg.addEventListener("pointerleave", clear);
+        svg.addEventListener("pointermove", (event) => {
+          const best = nearestPoint(svg, event, places[number]);
+          if (best < 0) { clear(); return; }
+          ringAt(svg, places[number][best]);
+          const words = [by, by === "batch" ? "label" : "batch"].map(
+            (kind) => `${columns[kind]}: ${names[kind][maps[number][kind][best]]}`,
+          );
+          showTip(words.join("\n"), event.clientX, event.clientY);
+        });
+        svg.addEventListener("click", (event) => {
+          const best = nearestPoint(svg, event, places[number]);
+          const value = best < 0 ? "" : String(maps[number][by][best]);
+          choose(value === select.value ? "" : value);
+        });
+      }
+      choose(select.value); // a browser may have kept the choice of an earlier visit
+    }
+  };
+
   for (const article of all("article")) {
     const data = JSON.parse(article.querySelector("script.data").textContent);
     if (data.scatter) connectScatter(article.querySelector("svg.scatter"), data.scatter);
     if (data.heat) connectHeat(article, data.heat);
+    if (data.carried) connectCarried(article.querySelector("svg.carried"), data.carried);
+    if (data.batches) connectMaps(article, data.batches);
     (data.layers ?? []).forEach((layers, number) => {
       connectLayers(article.querySelector(`[data-layers="${number}"]`), layers);
     });

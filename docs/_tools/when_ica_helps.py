@@ -1,0 +1,189 @@
+"""Write `docs/when-ica-helps.md` from the recorded study and the recorded check of real data.
+
+Run it after either: ``python docs/_tools/when_ica_helps.py``.
+"""
+
+import json
+from pathlib import Path
+
+from upto.core import StudyResult
+from upto.studies.running import recorded_result
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "when-ica-helps.md"
+RECORD = ROOT / "checks" / "kept_components.json"
+STUDY = "plate-holdout-synthetic"
+TITLES = {"base": "Base", "pca": "PCA", "ica": "PCA + ICA", "random": "PCA + Rand"}
+
+OPENING = """\
+<!-- Written by docs/_tools/when_ica_helps.py; run the study or the check instead. -->
+
+# When ICA helps, and when it hurts
+
+`upto batches` judges transforms of an embedding by how well perturbations are predicted on plates
+that were never seen. Sometimes independent components win by a lot, sometimes they lose by as much.
+Both have reasons that you can check beforehand.
+
+**Trees split one coordinate at a time and do not see its scale.** So for boosted trees Base, PCA,
+PCA + ICA and PCA + Rand differ only in *which axes* they offer; scaling an axis changes nothing.
+ICA adds no information. It offers axes along which, with luck, one split says what otherwise takes
+a combination of all coordinates. A ridge-penalised linear classifier on whitened rows combines them
+anyway: it does not see rotations, and PCA, PCA + ICA and PCA + Rand are the same to it.
+
+ICA helps where all of these are so:
+
+1. the embedding is **mixed**: no coordinate stands for one thing, as in deep networks;
+2. the label moves **few independent factors** that are **not Gaussian**;
+3. there are **rows** enough to find the rotation: some thirty or more for every component kept;
+4. what is whitened is **not mostly noise**: whitening makes every direction as large as the others,
+   and any rotation after it mixes the noise into all of them;
+5. the classifier looks at **axes**, as trees do.
+
+Otherwise expect no gain. Features that were made by hand are axis-aligned already, and any
+rotation, ICA's too, can only lose that.
+
+## On screens with known truth
+
+"""
+
+AFTER_CASES = """\
+True factors are what a transform would give that finds all of them: trees on mixed coordinates stay
+behind it, and ICA closes the gap where it can. A rotation cannot undo what shares an axis: where
+plates move the very factors that guides move, even the true factors predict less on new plates.
+Guides that do nothing but stand on plates of their own are "predicted" all the same; that is why
+`upto batches` gives the AUROC within batches beside the other.
+
+With fewer rows the same screens look different:
+
+"""
+
+REAL = """\
+## On real batches
+
+The same four conditions on data whose truth is unknown, with the first k principal components kept.
+The transforms were fitted to training batches.
+
+"""
+
+CLOSING = """\
+## What to do
+
+<!-- not run: it needs a file of yours -->
+```console
+$ upto batches RUN --batch plate --label treatment --control DMSO --components 30
+```
+
+- Look at Base and PCA + Rand first. If Base is far ahead, its features are axis-aligned or
+  whitening blows up noise; ICA has to make good for that before it can gain.
+- Keep fewer components: at least thirty rows for each, and none that is noise. If ICA then says
+  that most components have nothing to choose between (`turning_`), there is nothing to gain.
+- Try `--classifier linear`. If it is as good as trees on the best axes, the information is there in
+  any rotation and you need no ICA for prediction; you may still want components you can name.
+- Fitting ICA to all rows, test plates included, does not help where rows are few: it lets
+  components chase the test rows as well.
+- Believe the table when it says *no gain*.
+
+Screens like those above are drawn by `upto.simulate.draw_screen`:
+
+```python
+>>> from upto.simulate import ScreenEffects, draw_screen
+>>> screen = draw_screen(effects=ScreenEffects(n_shared=1), mixing="principal", seed=0)
+>>> screen.rows.shape, screen.biological, screen.technical, screen.shared
+((2304, 32), (0, 1, 2, 3), (3, 4, 5, 6), (3,))
+>>> screen.axes_of("PLK1_guide_1")
+(1,)
+```
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    result = recorded_result(STUDY)
+    if result is None:
+        message = f"no full run of {STUDY} is recorded: run it first."
+        raise SystemExit(message)
+    record = json.loads(RECORD.read_text(encoding="utf-8"))["found"]
+    return "".join(
+        [
+            OPENING,
+            _origin(result),
+            _table(*_cases(result)),
+            AFTER_CASES,
+            _table(*_by_rows(result)),
+            REAL,
+            *(_real(name, found) for name, found in record.items()),
+            CLOSING,
+        ]
+    )
+
+
+def _origin(result: StudyResult) -> str:
+    settings = result.settings
+    batches = int(settings["n_experiments"]) * int(settings["n_plates"])
+    return (
+        f"Independent factors, {settings['n_features']} features, {batches} plates of "
+        f"{settings['n_wells']} wells, every guide moving one factor by {settings['shift']:g} "
+        f"standard deviations (`upto study run {STUDY} --size full`, {settings['n_repeats']} "
+        "screens each). AUROC on held-out plates:\n\n"
+    )
+
+
+def _cases(result: StudyResult) -> tuple[list[str], list[list[str]]]:
+    table = result.details[0]
+    heads = [column.name for column in table.columns]
+    return heads[1:], [[row[1] or row[0], *row[2:]] for row in table.texts()]
+
+
+def _by_rows(result: StudyResult) -> tuple[list[str], list[list[str]]]:
+    panel = next(panel for panel in result.plots if panel.x == "rows per dimension")
+    heads = [panel.x, *(marks.name for marks in panel.marks)]
+    columns = [
+        [f"{value:.0f}" for value in panel.marks[0].x],
+        *([f"{value:.3f}" for value in marks.y] for marks in panel.marks),
+    ]
+    return heads, [list(row) for row in zip(*columns, strict=True)]
+
+
+def _real(name: str, found: dict) -> str:
+    contrasts = {each["kept"]: each for each in found["contrast"]}
+    trees = [each for each in found["auroc"] if each["classifier"] == "boosted"]
+    rows = []
+    for each in trees:
+        contrast = contrasts[each["kept"]]
+        kept = "all" if each["kept"] is None else str(each["kept"])
+        is_training = each["fit"] == "training"
+        rows.append(
+            [
+                kept if is_training else f"{kept}, fitted to all rows",
+                *(f"{each[condition]:.3f}" for condition in TITLES),
+                f"{contrast['rows per component']:.0f}" if is_training else "",
+                f"{contrast['held out'] / contrast['training']:.2f}" if is_training else "",
+                f"{contrast['nothing to choose']:.2f}" if is_training else "",
+            ]
+        )
+    heads = ["k", *TITLES.values(), "rows per component", "contrast left", "nothing to choose"]
+    linear = next(
+        each for each in found["auroc"] if each["classifier"] == "linear" and each["kept"] is None
+    )
+    rotated = found["rotated"]["boosted"]
+    base = trees[0]["base"]
+    return (
+        f"**{name.capitalize()}**: {found['n_rows']:,} rows of {found['n_features']} features.\n\n"
+        + _table(heads, rows)
+        + f"Base after a random rotation: {rotated:.3f}, so its axes are worth "
+        f"{base - rotated:.3f}. A linear classifier on whitened rows, in any rotation: "
+        f"{linear['ica']:.3f} (Base: {linear['base']:.3f}). *Contrast left* is how much of the "
+        "components' distance from Gaussian is left on batches they were not fitted to; *nothing "
+        "to choose* the share of components that the search could turn at will "
+        "(`python -m checks.kept_components`).\n\n"
+    )
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines) + "\n\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

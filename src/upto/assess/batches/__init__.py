@@ -1,0 +1,1 @@
+"""Batches: which transform lets biology transfer to plates that were never seen."""

@@ -1,0 +1,102 @@
+"""Means over folds and tasks, with intervals that know that folds share their training rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from upto.core import ConditionDifference, Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from upto.core.batch_scores import Measure
+
+Float = NDArray[np.float64]
+LEVEL = 0.95
+
+
+def mean_over_folds(values: Float, *, shared: float) -> Estimate | None:
+    """Return the mean of a table of folds by tasks, with its interval.
+
+    Parameters
+    ----------
+    values
+        A row for each fold and a column for each task; NaN where a fold could not be judged.
+    shared
+        Rows that judge over rows that train: Nadeau and Bengio widen the variance of the mean of k
+        folds from s²/k to s² (1/k + shared), because training sets overlap.
+    """
+    if not np.isfinite(values).any():
+        return None
+    value = float(np.nanmean(values))
+    spread = _spread(values, shared=shared)
+    if spread is None:
+        return Estimate(value=value, level=LEVEL)
+    error, freedom = spread
+    reach = float(student.ppf(0.5 + LEVEL / 2, freedom)) * error
+    return Estimate(value=value, low=value - reach, high=value + reach, level=LEVEL)
+
+
+def standard_error(values: Float) -> float | None:
+    """Return the paper's standard error, of folds and tasks as if they were independent."""
+    known = values[np.isfinite(values)]
+    if len(known) < 2:
+        return None
+    return float(known.std(ddof=1) / np.sqrt(len(known)))
+
+
+def p_of_mean(values: Float, null: float, *, shared: float) -> float | None:
+    """Return the two-sided p-value of a mean over folds, by the same widened variance."""
+    spread = _spread(values, shared=shared)
+    if spread is None:
+        return None
+    error, freedom = spread
+    distance = abs(float(np.nanmean(values)) - null)
+    if error == 0.0:
+        return 1.0 if distance == 0.0 else 0.0
+    return float(2 * student.sf(distance / error, freedom))
+
+
+def compare_conditions(
+    tables: Mapping[str, Float], against: str, measure: Measure, *, shared: float
+) -> list[ConditionDifference]:
+    """Compare conditions with one other on the same folds; p-values are adjusted by Holm's rule."""
+    others = [name for name in tables if name != against]
+    differences = {name: tables[name] - tables[against] for name in others}
+    known = {name: table for name, table in differences.items() if np.isfinite(table).any()}
+    adjusted = holm([p_of_mean(table, 0.0, shared=shared) for table in known.values()])
+    found = []
+    for (name, table), p_value in zip(known.items(), adjusted, strict=True):
+        value = mean_over_folds(table, shared=shared)
+        assert value is not None
+        found.append(
+            ConditionDifference(
+                condition=name, against=against, measure=measure, value=value, p_value=p_value
+            )
+        )
+    return found
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Adjust p-values so that the chance of any false one stays as it is for a single one."""
+    known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, (p, place) in enumerate(known):
+        largest = max(largest, min(1.0, (len(known) - rank) * p))
+        adjusted[place] = largest
+    return adjusted
+
+
+def _spread(values: Float, *, shared: float) -> tuple[float, int] | None:
+    """Return the standard error of a mean over folds and its degrees of freedom."""
+    judged = values[np.isfinite(values).any(axis=1)]
+    if len(judged) < 2:
+        return None
+    means = np.nanmean(judged, axis=1)
+    variance = float(means.var(ddof=1))
+    return float(np.sqrt(variance * (1 / len(means) + shared))), len(means) - 1

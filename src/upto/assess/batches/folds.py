@@ -1,0 +1,102 @@
+"""Folds over batches: what trains and what judges never share a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from upto.assess.batches.screen import Mask
+from upto.core import InputError, random_stream
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.assess.batches.screen import Codes, Names
+
+Scheme = Literal["folds", "one-trains"]
+SCHEMES: tuple[Scheme, ...] = ("folds", "one-trains")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Split:
+    """Rows that train and rows that judge."""
+
+    training: Mask
+    judging: Mask
+
+
+def split_batches(
+    held: Codes, labels: Names, *, scheme: Scheme, n_folds: int, seed: int
+) -> tuple[NDArray[np.intp], list[Split]]:
+    """Put what is held out together into folds, labels spread as evenly as batches allow.
+
+    Parameters
+    ----------
+    held
+        Numbers of what is held out together, one for each row.
+    labels
+        The label of every row.
+    scheme
+        ``"folds"`` holds out a part of the batches in turn; in ``"one-trains"`` one batch trains
+        and all others judge.
+    n_folds
+        Parts, at most as many as there are batches.
+    seed
+        Of the order of batches that hold the same labels.
+
+    Returns
+    -------
+    tuple
+        The fold of every batch, and the split of every fold.
+    """
+    if scheme not in SCHEMES:
+        message = f"there is no scheme {scheme!r}: choose one of {', '.join(SCHEMES)}."
+        raise InputError(message)
+    if n_folds < 2:
+        message = f"folds is {n_folds}, but at least 2 are needed: one trains, one judges."
+        raise InputError(message)
+    n_groups = int(held.max()) + 1
+    if scheme == "one-trains":
+        fold = np.arange(n_groups)
+        own = [held == group for group in range(n_groups)]
+        return fold, [Split(training=each, judging=~each) for each in own]
+    fold = _spread(_counts(held, labels), min(n_folds, n_groups), seed)
+    judging = [fold[held] == each for each in range(int(fold.max()) + 1)]
+    return fold, [Split(training=~each, judging=each) for each in judging]
+
+
+def _counts(held: Codes, labels: Names) -> NDArray[np.float64]:
+    """Return the share of every label's rows that each batch has, and its share of batches."""
+    values, codes = np.unique(labels, return_inverse=True)
+    n_groups = int(held.max()) + 1
+    table = np.zeros((n_groups, len(values) + 1))
+    np.add.at(table, (held, codes), 1.0)
+    table[:, -1] = 1.0
+    shares: NDArray[np.float64] = table / table.sum(axis=0)
+    return shares
+
+
+def _spread(shares: NDArray[np.float64], n_folds: int, seed: int) -> NDArray[np.intp]:
+    """Assign each batch to the fold that has least of what it holds, large batches first.
+
+    The sum over folds of squared shares grows by 2 c·g + g·g when g joins a fold that holds c: the
+    least overlap keeps it least.
+    """
+    n_groups = len(shares)
+    random = random_stream(seed, "folds").permutation(n_groups)
+    order = np.lexsort((random, -np.round((shares**2).sum(axis=1), 12)))
+    held = np.zeros((n_folds, shares.shape[1]))
+    fold = np.empty(n_groups, dtype=np.intp)
+    empty = n_folds
+    for place, group in enumerate(order):
+        overlap = held @ shares[group]
+        if n_groups - place <= empty:
+            # The batches that are left are needed for the folds that have none.
+            overlap[held[:, -1] > 0] = np.inf
+        best = int(np.argmin(np.round(overlap, 12)))
+        empty -= held[best, -1] == 0
+        held[best] += shares[group]
+        fold[group] = best
+    return fold

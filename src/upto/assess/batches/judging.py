@@ -1,0 +1,273 @@
+"""One condition, fold by fold: fitted to training batches, judged on the others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.assess.batches.conditions import ConditionKind, Making, Rows, fit_condition
+from upto.assess.batches.folds import Split
+from upto.assess.batches.screen import Codes, Mask
+from upto.core import FoldScore, TopScore, random_stream
+from upto.measure.classifiers import (
+    Prepared,
+    auroc,
+    auroc_within,
+    hoyer_sparsity,
+    n_cores,
+    prepare,
+    top_features,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from upto.assess.batches.screen import Question, Screen
+
+T = TypeVar("T")
+
+MIN_ROWS = 2
+"""Rows that each side of a question needs to train on; one is enough to judge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """How conditions are judged."""
+
+    classifier: str
+    fit: Literal["training", "all"]
+    percents: Sequence[float]
+    shuffled: bool
+    making: Making
+    threads: int | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Judged:
+    """What one condition reached, and its transform of all rows by the fit to all of them."""
+
+    kind: ConditionKind
+    scores: list[FoldScore] = field(default_factory=list)
+    tops: list[TopScore] = field(default_factory=list)
+    converged: bool | None = None
+    seconds: float = 0.0
+    whole: Rows
+
+
+def can_judge(question: Question, split: Split) -> bool:
+    """Tell whether a fold has both sides of a question, to train on and to judge on."""
+    training, judging = split.training[question.rows], split.judging[question.rows]
+    for side in (question.perturbed, ~question.perturbed):
+        if np.sum(side & training) < MIN_ROWS or not np.any(side & judging):
+            return False
+    return True
+
+
+def judge_condition(
+    kind: ConditionKind,
+    rows: Rows,
+    screen: Screen,
+    splits: Sequence[Split],
+    judging: Judging,
+    advance: Callable[[int], None],
+) -> Judged:
+    """Fit a condition in every fold and predict every label on the batches held out."""
+    started = time.perf_counter()
+    whole_fit, whole = fit_condition(
+        kind,
+        judging.making,
+        rows,
+        labels=screen.labels,
+        groups=screen.batch_names,
+        controls=screen.references,
+    )
+    found = Judged(kind=kind, whole=whole, converged=whole_fit.converged)
+    for number, split in enumerate(splits):
+        asked = [question for question in screen.questions if can_judge(question, split)]
+        if asked:
+            train, held = _transformed(kind, rows, whole, screen, split, judging, found)
+            fold = _Fold(
+                number=number,
+                prepared=prepare(
+                    train,
+                    classifier=judging.classifier,
+                    seed=judging.making.seed,
+                    threads=judging.threads,
+                ),
+                held=held,
+                split=split,
+            )
+            _judge(found, fold, asked, screen, judging)
+        advance(1)
+    found.seconds = time.perf_counter() - started
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fold:
+    number: int
+    prepared: Prepared
+    held: Rows
+    split: Split
+
+
+def _transformed(
+    kind: ConditionKind,
+    rows: Rows,
+    whole: Rows,
+    screen: Screen,
+    split: Split,
+    judging: Judging,
+    found: Judged,
+) -> tuple[Rows, Rows]:
+    """Return the rows that train and those that judge, under a condition."""
+    if judging.fit == "all" or kind.is_transductive:
+        return whole[split.training], whole[split.judging]
+    names, controls = screen.batch_names, screen.references
+    fitted, train = fit_condition(
+        kind,
+        judging.making,
+        rows[split.training],
+        labels=screen.labels[split.training],
+        groups=names[split.training],
+        controls=None if controls is None else controls[split.training],
+    )
+    if fitted.converged is False:
+        found.converged = False
+    held = fitted.transform(
+        rows[split.judging],
+        groups=names[split.judging],
+        controls=None if controls is None else controls[split.judging],
+    )
+    return train, held
+
+
+def _judge(
+    found: Judged, fold: _Fold, asked: Sequence[Question], screen: Screen, judging: Judging
+) -> None:
+    """Train on every question: with its labels, with shuffled ones, on parts of the columns."""
+    parts = [_Part.of(question, fold.split) for question in asked]
+    trained = side_by_side(
+        [partial(_train, fold, part, part.labels, None) for part in parts], judging.threads
+    )
+    by_chance: list[_Trained | None] = [None] * len(parts)
+    if judging.shuffled:
+        by_chance = side_by_side(
+            [partial(_train, fold, part, _shuffled(part, fold, judging), None) for part in parts],
+            judging.threads,
+        )
+    batches = screen.batch[fold.split.judging]
+    for part, own, chance in zip(parts, trained, by_chance, strict=True):
+        found.scores.append(
+            FoldScore(
+                condition=found.kind.name,
+                task=part.name,
+                fold=fold.number,
+                auroc=auroc(part.truth, own.scores),
+                within=auroc_within(part.truth, own.scores, batches[part.held]),
+                shuffled=None if chance is None else auroc(part.truth, chance.scores),
+                sparsity=hoyer_sparsity(own.splits),
+                shuffled_sparsity=None if chance is None else hoyer_sparsity(chance.splits),
+            )
+        )
+    _judge_tops(found, fold, parts, trained, judging)
+
+
+def _judge_tops(
+    found: Judged,
+    fold: _Fold,
+    parts: Sequence[_Part],
+    trained: Sequence[_Trained],
+    judging: Judging,
+) -> None:
+    """Train on the columns that were used most, and on all others."""
+    wanted = [
+        (part, percent, top, np.setdiff1d(np.arange(len(own.splits)), top))
+        for part, own in zip(parts, trained, strict=True)
+        for percent in judging.percents
+        for top in (top_features(own.splits, percent),)
+    ]
+    scored = iter(
+        side_by_side(
+            [
+                partial(_train, fold, part, part.labels, columns)
+                for part, _, top, rest in wanted
+                for columns in (top, rest)
+            ],
+            judging.threads,
+        )
+    )
+    for part, percent, _, _ in wanted:
+        top, rest = next(scored), next(scored)
+        found.tops.append(
+            TopScore(
+                condition=found.kind.name,
+                task=part.name,
+                fold=fold.number,
+                percent=percent,
+                top=auroc(part.truth, top.scores),
+                rest=auroc(part.truth, rest.scores),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """The rows of a question in a fold: where they are, and on which side."""
+
+    name: str
+    train: Codes
+    labels: Mask
+    held: Codes
+    truth: Mask
+
+    @classmethod
+    def of(cls, question: Question, split: Split) -> _Part:
+        train, labels = _places(question, split.training)
+        held, truth = _places(question, split.judging)
+        return cls(name=question.name, train=train, labels=labels, held=held, truth=truth)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trained:
+    splits: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+
+def _train(fold: _Fold, part: _Part, labels: Mask, features: Codes | None) -> _Trained:
+    model = fold.prepared.fit(part.train, labels, features=features)
+    return _Trained(splits=model.splits, scores=model.score(fold.held[part.held]))
+
+
+def _shuffled(part: _Part, fold: _Fold, judging: Judging) -> Mask:
+    random = random_stream(judging.making.seed, "shuffled", part.name, str(fold.number))
+    return random.permutation(part.labels)
+
+
+def side_by_side(calls: Sequence[Callable[[], T]], threads: int | None) -> list[T]:
+    """Make calls in threads and return what they give in their order.
+
+    A classifier of few rows has little to share out between threads, so each has one of its own.
+    """
+    with ThreadPoolExecutor(threads or n_cores()) as pool:
+        futures = [pool.submit(call) for call in calls]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            # Whoever interrupts does not wait for what has not begun.
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _places(question: Question, chosen: Mask) -> tuple[Codes, Mask]:
+    """Return where the chosen rows of a question are among all chosen rows, and their side."""
+    place = np.cumsum(chosen) - 1
+    own = chosen[question.rows]
+    return place[question.rows[own]], question.perturbed[own]

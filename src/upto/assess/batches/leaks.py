@@ -1,0 +1,114 @@
+"""What predicts the label without any biology: positions of wells, batches, rows seen twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.assess.batches.judging import can_judge
+from upto.core import random_stream
+from upto.measure.classifiers import auroc, prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.assess.batches.conditions import Rows
+    from upto.assess.batches.folds import Split
+    from upto.assess.batches.judging import Judging
+    from upto.assess.batches.screen import Codes, Mask, Screen
+
+Float = NDArray[np.float64]
+
+
+def predict_by_well(screen: Screen, splits: Sequence[Split]) -> Float | None:
+    """Return the AUROC of positions alone, folds by questions; None where they are not known."""
+    if screen.wells is None:
+        return None
+    well = np.unique(screen.wells, return_inverse=True)[1]
+    found = np.full((len(splits), len(screen.questions)), np.nan)
+    for number, split in enumerate(splits):
+        for place, question in enumerate(screen.questions):
+            if not can_judge(question, split):
+                continue
+            training = split.training[question.rows]
+            own = well[question.rows]
+            rate = _rates(own[training], question.perturbed[training], int(well.max()) + 1)
+            judging = split.judging[question.rows]
+            score = auroc(question.perturbed[judging], rate[own[judging]])
+            found[number, place] = np.nan if score is None else score
+    return found
+
+
+def _rates(well: Codes, perturbed: Mask, n_wells: int) -> Float:
+    """Return how often each well was perturbed; a well never seen has the mean of all."""
+    counts = np.bincount(well, minlength=n_wells)
+    hits = np.bincount(well, weights=perturbed, minlength=n_wells)
+    prior = float(perturbed.mean())
+    rates: Float = (hits + prior) / (counts + 1)
+    return rates
+
+
+def predict_by_batch(
+    rows: Rows, screen: Screen, splits: Sequence[Split], judging: Judging
+) -> Float:
+    """Return the AUROC of labels shuffled within batches, folds by questions.
+
+    Only what batches differ in can predict them: rows of a batch were made exchangeable.
+    """
+    found = np.full((len(splits), len(screen.questions)), np.nan)
+    shuffled = [
+        _shuffled_within(
+            question.perturbed,
+            screen.batch[question.rows],
+            random_stream(judging.making.seed, "within batches", question.name),
+        )
+        for question in screen.questions
+    ]
+    for number, split in enumerate(splits):
+        asked = [place for place, each in enumerate(screen.questions) if can_judge(each, split)]
+        if not asked:
+            continue
+        prepared = prepare(
+            rows[split.training],
+            classifier=judging.classifier,
+            seed=judging.making.seed,
+            threads=judging.threads,
+        )
+        place_in_training = np.cumsum(split.training) - 1
+        for place in asked:
+            question = screen.questions[place]
+            training = split.training[question.rows]
+            model = prepared.fit(
+                place_in_training[question.rows[training]], shuffled[place][training]
+            )
+            held = split.judging[question.rows]
+            score = auroc(shuffled[place][held], model.score(rows[question.rows[held]]))
+            found[number, place] = np.nan if score is None else score
+    return found
+
+
+def _shuffled_within(perturbed: Mask, batch: Codes, random: np.random.Generator) -> Mask:
+    """Permute sides among rows of the same batch."""
+    order = np.argsort(batch, kind="stable")
+    drawn = np.lexsort((random.random(len(batch)), batch))
+    shuffled = np.empty_like(perturbed)
+    shuffled[order] = perturbed[drawn]
+    return shuffled
+
+
+def count_repeated_wells(screen: Screen) -> int:
+    """Return the number of rows whose well of the same batch occurred on a row before."""
+    if screen.wells is None:
+        return 0
+    wells = np.unique(screen.wells, return_inverse=True)[1]
+    pairs = screen.batch * (int(wells.max()) + 1) + wells
+    return len(pairs) - len(np.unique(pairs))
+
+
+def count_repeated_rows(keys: NDArray[np.uint64], held: Codes) -> int:
+    """Return the number of rows whose values occur in several of what is held out together."""
+    pairs = np.unique(np.stack([keys, held.astype(np.uint64)]), axis=1)[0]
+    values, counts = np.unique(pairs, return_counts=True)
+    return int(np.isin(keys, values[counts > 1]).sum())

@@ -1,0 +1,380 @@
+"""Which transform of an embedding lets labels transfer to batches never seen."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from upto.assess.batches import leaks, words
+from upto.assess.batches.conditions import Making, find_conditions
+from upto.assess.batches.folds import split_batches
+from upto.assess.batches.judging import Judging, can_judge, judge_condition
+from upto.assess.batches.looking import (
+    MAX_MAPPED,
+    MAX_MIXED,
+    MIN_MAPPED,
+    find_components,
+    map_rows,
+    score_mixing,
+)
+from upto.assess.batches.screen import read_screen
+from upto.assess.batches.summing import SHARED, add_up, estimate
+from upto.assess.comparing import as_embeddings
+from upto.assess.prepare import survey_runs
+from upto.assess.split import row_keys
+from upto.core import (
+    Batches,
+    BatchFold,
+    BatchSummary,
+    Condition,
+    InputError,
+    Leak,
+    Provenance,
+    SilentProgress,
+    Task,
+    library_versions,
+    unique_findings,
+)
+from upto.engines import choose_engine
+from upto.measure.classifiers import CLASSIFIERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from upto.assess.batches.conditions import Rows
+    from upto.assess.batches.folds import Scheme, Split
+    from upto.assess.batches.judging import Judged
+    from upto.assess.batches.screen import Codes, Screen
+    from upto.assess.comparing import Run
+    from upto.core import Embeddings, Progress
+    from upto.engines.base import Engine
+
+MIN_ROWS = 8
+
+
+def score_batches(
+    run: Run,
+    *,
+    batch: str | Sequence[str],
+    label: str,
+    control: str | None = None,
+    conditions: str | Iterable[str] | None = None,
+    tasks: Sequence[str] = (),
+    hold_out: str | Sequence[str] | None = None,
+    well: str | None = None,
+    scheme: Scheme = "folds",
+    folds: int = 5,
+    fit: Literal["training", "all"] = "training",
+    components: int | float | None = None,
+    classifier: str = "boosted",
+    concentration: Sequence[float] = (25.0,),
+    shuffled: bool = True,
+    mixing: bool = True,
+    maps: bool = True,
+    seed: int = 0,
+    threads: int | None = None,
+    engine: Engine | str | None = None,
+    progress: Progress | None = None,
+) -> Batches:
+    """Judge transforms of an embedding by labels predicted on batches never seen.
+
+    For every condition a transform is fitted to training batches, a classifier is trained on them
+    for every label against controls, and its AUROC is that on the batches held out.
+
+    Parameters
+    ----------
+    run
+        An array with columns, as `Embeddings`, or a path.
+    batch
+        The column of batches, such as plates; several columns together make a batch.
+    label
+        The column of labels, such as perturbations.
+    control
+        The label of controls, which every other label is told from; by default from all others.
+    conditions
+        Names of transforms; a plus puts them one after the other, as ``"control-scaled+ica"``.
+    tasks
+        Labels to judge, by name or pattern; all by default.
+    hold_out
+        Columns whose values are held out as a whole, such as days; the batches by default.
+    well
+        The column of well positions; by default one that is named like it.
+    scheme
+        ``"folds"``: a part of the batches is held out in turn; ``"one-trains"``: one batch trains
+        and all others judge.
+    folds
+        Parts that are held out in turn.
+    fit
+        ``"training"``: conditions are fitted to training batches; ``"all"``: to all rows, which is
+        the paper's way.
+    components
+        Directions that whitening keeps: a number, or the share of variance they reach; by default
+        all.
+    classifier
+        ``"boosted"``: LightGBM with the settings of the paper; ``"boosted-fast"``; or ``"linear"``.
+    concentration
+        Percentages of the columns that are tried alone, and their complements.
+    shuffled
+        Whether every classifier is trained again on shuffled labels.
+    mixing
+        Whether to score how batches mix, in sample, as other tools do.
+    maps
+        Whether to lay rows on a plane.
+    seed
+        Of folds, shuffles, rotations and classifiers.
+    threads
+        Of the classifier; all cores by default.
+    engine
+        Engine of the passes.
+    progress
+        Where to show it.
+
+    Raises
+    ------
+    InputError
+        If a column or value does not exist, or no label can be judged on any fold.
+    """
+    started = time.perf_counter()
+    _check(classifier, fit, concentration)
+    progress = progress or SilentProgress()
+    engine = choose_engine(engine)
+    given = _one_run(run)
+    kinds = find_conditions(conditions, has_controls=control is not None)
+    rows, screen, keys = _in_order(
+        given,
+        engine,
+        seed,
+        batch=batch,
+        label=label,
+        control=control,
+        hold_out=hold_out,
+        well=well,
+        tasks=tasks,
+    )
+    if any(kind.needs == "controls" for kind in kinds):
+        screen = screen.with_references()
+    fold_of, splits = split_batches(
+        screen.held, screen.labels, scheme=scheme, n_folds=folds, seed=seed
+    )
+    judged_tasks = _tasks(screen, splits)
+    making = Making(n_components=components, engine=engine, seed=seed)
+    judging = Judging(
+        classifier=classifier,
+        fit=fit,
+        percents=tuple(concentration) if given.n_features > 1 else (),
+        shuffled=shuffled,
+        making=making,
+        threads=threads,
+    )
+    judged: list[Judged] = []
+    with progress.task("judge conditions", len(kinds) * len(splits)) as advance:
+        for kind in kinds:
+            judged.append(judge_condition(kind, rows, screen, splits, judging, advance))
+    shared = SHARED[scheme](splits)
+    summed = add_up(judged, splits, [task.name for task in judged_tasks], judging, shared)
+    leak = _find_leaks(rows, screen, splits, judging, keys, shared, progress)
+    labels = tuple(np.unique(screen.labels).tolist())
+    wholes = {each.kind.name: each.whole for each in judged}
+    with progress.task("look at rows", 3) as advance:
+        looked = (
+            score_mixing(wholes, rows, screen, _sample(screen, MAX_MIXED), seed) if mixing else []
+        )
+        advance(1)
+        carried = find_components(rows, wholes.get("ica"), screen, making)
+        advance(1)
+        drawn = []
+        mapped = _sample(screen, MAX_MAPPED)
+        if maps and len(mapped) >= MIN_MAPPED:
+            best = words.best_condition(summed.scores)
+            for name in dict.fromkeys(["base", best if best != "base" else kinds[-1].name]):
+                drawn.append(map_rows(name, wholes[name], screen, labels, mapped, seed))
+        advance(1)
+    result = Batches(
+        name=given.name,
+        n_samples=given.n_samples,
+        n_features=given.n_features,
+        batch=screen.batch_words,
+        label=screen.label_words,
+        control=screen.control,
+        hold_out=screen.hold_out_words,
+        scheme=scheme,
+        fit=fit,
+        classifier=classifier,
+        batches=_batches(screen, fold_of),
+        labels=labels,
+        folds=tuple(_fold(screen, split) for split in splits),
+        tasks=judged_tasks,
+        conditions=tuple(_condition(each) for each in judged),
+        fold_scores=tuple(score for each in judged for score in each.scores),
+        top_scores=tuple(score for each in judged for score in each.tops),
+        scores=summed.scores,
+        concentrations=summed.concentrations,
+        differences=summed.differences,
+        mixing=tuple(looked),
+        components=carried,
+        maps=tuple(drawn),
+        leak=leak,
+        verdict="",
+        findings=(),
+        provenance=Provenance(
+            call=f"upto.score_batches({given.name}, batch={screen.batch_words!r}, "
+            f"label={screen.label_words!r}, control={screen.control!r}, "
+            f"conditions=[{', '.join(kind.name for kind in kinds)}], tasks={list(tasks)}, "
+            f"hold_out={screen.hold_out_words!r}, scheme={scheme!r}, folds={folds}, fit={fit!r}, "
+            f"components={components}, classifier={classifier!r}, "
+            f"concentration={list(concentration)}, shuffled={shuffled}, mixing={mixing}, "
+            f"maps={maps}, seed={seed})",
+            seed=seed,
+            engine=engine.name,
+            seconds=time.perf_counter() - started,
+            versions=library_versions(),
+        ),
+    )
+    found = words.findings(result, screen, splits)
+    return replace(result, verdict=words.verdict(result), findings=unique_findings(found))
+
+
+def _check(classifier: str, fit: str, percents: Sequence[float]) -> None:
+    if classifier not in CLASSIFIERS:
+        message = f"there is no classifier {classifier!r}: choose one of {', '.join(CLASSIFIERS)}."
+        raise InputError(message)
+    if fit not in ("training", "all"):
+        message = f"fit is {fit!r}: conditions are fitted to training rows or to all."
+        raise InputError(message)
+    for percent in percents:
+        if not 0 < percent < 100:
+            message = f"concentration is asked at {percent:g} %: choose percentages below 100."
+            raise InputError(message)
+
+
+def _one_run(run: Run) -> Embeddings:
+    runs = as_embeddings([run], names=("run",))
+    if len(runs) != 1:
+        message = f"one run is judged at a time, and this manifest lists {len(runs)}: name one."
+        raise InputError(message)
+    return runs[0]
+
+
+def _in_order(
+    run: Embeddings, engine: Engine, seed: int, **asked: object
+) -> tuple[Rows, Screen, NDArray[np.uint64]]:
+    """Bring rows into memory in an order of their content, with what is known of them.
+
+    Trees add up rows in their order: files that list the same rows in another one get the same
+    result.
+    """
+    survey_runs(engine, [replace(run, rows=engine.place(run.rows))])
+    if run.n_samples < MIN_ROWS:
+        message = f"{run.name} has {run.n_samples} rows: at least {MIN_ROWS} are needed."
+        raise InputError(message)
+    screen = read_screen(run, **asked)  # type: ignore[arg-type]
+    rows = np.asarray(run.rows[:])
+    rows = rows.astype(np.float32 if rows.dtype == np.float32 else np.float64, copy=False)
+    keys = row_keys(engine, rows, seed)
+    order = np.lexsort((screen.labels, screen.batch_names, keys))
+    return rows[order], screen.ordered(order), keys[order]
+
+
+def _tasks(screen: Screen, splits: Sequence[Split]) -> tuple[Task, ...]:
+    """Say of every label on how many folds it can be judged, and stop if none can."""
+    found = []
+    for question in screen.questions:
+        n_folds = sum(can_judge(question, split) for split in splits)
+        batch, side = screen.batch[question.rows], question.perturbed
+        n_perturbed = len(np.unique(batch[side]))
+        says = ""
+        if n_folds < len(splits):
+            says = (
+                f"its {int(side.sum())} rows lie in {n_perturbed} of {len(screen.batches)} "
+                f"batches, so {len(splits) - n_folds} of {len(splits)} folds lack a side to train "
+                "or to judge on"
+            )
+        found.append(
+            Task(
+                name=question.name,
+                n_perturbed=int(side.sum()),
+                n_others=int((~side).sum()),
+                n_batches=len(np.intersect1d(batch[side], batch[~side])),
+                n_folds=n_folds,
+                says=says,
+            )
+        )
+    if not any(task.n_folds for task in found):
+        message = (
+            f"no value of {screen.label_words} can be judged on {screen.hold_out_words} never "
+            f"seen: {found[0].name!r} cannot because {found[0].says}. Give labels that occur in "
+            "two batches or more, or hold out smaller parts."
+        )
+        raise InputError(message)
+    return tuple(found)
+
+
+def _find_leaks(
+    rows: Rows,
+    screen: Screen,
+    splits: Sequence[Split],
+    judging: Judging,
+    keys: NDArray[np.uint64],
+    shared: float,
+    progress: Progress,
+) -> Leak:
+    with progress.task("look for leaks", 2) as advance:
+        by_well = leaks.predict_by_well(screen, splits)
+        advance(1)
+        by_batch = leaks.predict_by_batch(rows, screen, splits, judging)
+        advance(1)
+    return Leak(
+        well=None if by_well is None else estimate(by_well, shared),
+        batch=estimate(by_batch, shared),
+        n_repeated_wells=leaks.count_repeated_wells(screen),
+        n_repeated_rows=leaks.count_repeated_rows(keys, screen.held),
+    )
+
+
+def _sample(screen: Screen, most: int) -> Codes:
+    """Return some of the labelled rows: in the order of their content, the first are as any."""
+    return np.flatnonzero(screen.labels != "")[:most]
+
+
+def _batches(screen: Screen, fold_of: Codes) -> tuple[BatchSummary, ...]:
+    n_rows = np.bincount(screen.batch, minlength=len(screen.batches))
+    controls = np.zeros_like(n_rows)
+    if screen.controls is not None:
+        controls = np.bincount(screen.batch[screen.controls], minlength=len(screen.batches))
+    held = np.zeros(len(screen.batches), dtype=np.intp)
+    held[screen.batch] = screen.held
+    return tuple(
+        BatchSummary(
+            name=name,
+            n_rows=int(n_rows[place]),
+            n_controls=int(controls[place]),
+            fold=int(fold_of[held[place]]),
+        )
+        for place, name in enumerate(screen.batches)
+    )
+
+
+def _fold(screen: Screen, split: Split) -> BatchFold:
+    return BatchFold(
+        n_training_batches=len(np.unique(screen.batch[split.training])),
+        n_training=int(split.training.sum()),
+        n_held_out_batches=len(np.unique(screen.batch[split.judging])),
+        n_held_out=int(split.judging.sum()),
+    )
+
+
+def _condition(judged: Judged) -> Condition:
+    return Condition(
+        name=judged.kind.name,
+        title=judged.kind.title,
+        says=judged.kind.says,
+        needs=judged.kind.needs,
+        n_components=int(judged.whole.shape[1]),
+        converged=judged.converged,
+        seconds=judged.seconds,
+    )

@@ -1,0 +1,287 @@
+"""A screen: rows with their batches, labels and wells, and the questions they can answer."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.assess.batches.columns import find_column
+from upto.core import InputError
+from upto.load.request import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.core import Embeddings
+
+Names = NDArray[np.str_]
+Codes = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+JOINED = " / "
+WELLS = ("well", "address", "well_position", "wellposition")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Question:
+    """Rows of one label against others: the rows of both sides, and which are perturbed."""
+
+    name: str
+    rows: Codes
+    perturbed: Mask
+
+    def without(self, left_out: Mask) -> Question:
+        """Return the question about fewer rows."""
+        kept = ~left_out[self.rows]
+        return replace(self, rows=self.rows[kept], perturbed=self.perturbed[kept])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Screen:
+    """What is known of the rows.
+
+    `batch` and `held` are numbers of the values in `batches` and of what is held out together;
+    `labels` are texts, empty where a row has none; `wells` is None where positions are not known.
+    `references` are the controls that corrections may use; those are not judged where some are not.
+    """
+
+    batch_words: str
+    label_words: str
+    hold_out_words: str
+    control: str | None
+    batches: tuple[str, ...]
+    batch: Codes
+    held: Codes
+    labels: Names
+    controls: Mask | None
+    references: Mask | None
+    wells: Names | None
+    questions: tuple[Question, ...]
+
+    @property
+    def batch_names(self) -> Names:
+        """The name of every row's batch."""
+        return np.asarray(self.batches)[self.batch]
+
+    def with_references(self) -> Screen:
+        """Keep every other control of each batch for corrections, and judge the others only.
+
+        A control that its own batch was corrected by is given away by it: with fewer controls than
+        columns, a covariance of controls is the identity on just those.
+        """
+        if self.controls is None:
+            return self
+        own = np.flatnonzero(self.controls)
+        own = own[np.argsort(self.batch[own], kind="stable")]
+        batch = self.batch[own]
+        is_first = np.diff(batch, prepend=-1) != 0
+        place = np.arange(len(own))
+        rank = place - np.maximum.accumulate(np.where(is_first, place, 0))
+        references = np.zeros_like(self.controls)
+        references[own[rank % 2 == 0]] = True
+        return replace(
+            self,
+            references=references,
+            questions=tuple(question.without(references) for question in self.questions),
+        )
+
+    def ordered(self, order: Codes) -> Screen:
+        """Return the same rows in another order."""
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        questions = []
+        for question in self.questions:
+            rows = place[question.rows]
+            ascending = np.argsort(rows)
+            questions.append(
+                replace(question, rows=rows[ascending], perturbed=question.perturbed[ascending])
+            )
+        return replace(
+            self,
+            batch=self.batch[order],
+            held=self.held[order],
+            labels=self.labels[order],
+            controls=None if self.controls is None else self.controls[order],
+            references=None if self.references is None else self.references[order],
+            wells=None if self.wells is None else self.wells[order],
+            questions=tuple(questions),
+        )
+
+
+def read_screen(
+    run: Embeddings,
+    *,
+    batch: str | Sequence[str],
+    label: str,
+    control: str | None,
+    hold_out: str | Sequence[str] | None,
+    well: str | None,
+    tasks: Sequence[str],
+) -> Screen:
+    """Find the columns of a run and the questions they can answer.
+
+    Raises
+    ------
+    InputError
+        If a column, the control or a task does not exist, a row has no batch, or there is nothing
+        to tell apart.
+    """
+    batch_words, batch_names = join_columns(run, batch, option="--batch")
+    hold_words, hold_names = batch_words, batch_names
+    if hold_out is not None:
+        hold_words, hold_names = join_columns(run, hold_out, option="--hold-out")
+    label_words, found = find_column(run, label, option="--label")
+    labels = as_names(found)
+    batches, batch_codes = np.unique(batch_names, return_inverse=True)
+    held = np.unique(hold_names, return_inverse=True)[1]
+    _check_nested(batch_codes, held, batches, batch_words, hold_words)
+    if held.max() == 0:
+        message = (
+            f"{hold_words} has 1 value in {len(labels)} rows: at least two are needed, one to "
+            "train on and one to judge on."
+        )
+        raise InputError(message)
+    controls = None
+    if control is not None:
+        control = find_control(str(control), labels, label_words)
+        controls = labels == control
+    return Screen(
+        batch_words=batch_words,
+        label_words=label_words,
+        hold_out_words=hold_words,
+        control=control,
+        batches=tuple(batches.tolist()),
+        batch=batch_codes,
+        held=held,
+        labels=labels,
+        controls=controls,
+        references=controls,
+        wells=_wells(run, well),
+        questions=_questions(labels, label_words, control, tasks),
+    )
+
+
+def as_names(values: NDArray[Any]) -> Names:
+    """Return values as texts; a missing one is empty, and a whole number has no point."""
+    if values.dtype.kind == "f":
+        whole = np.isfinite(values) & (values == np.round(values))
+        return np.array(
+            [
+                str(int(value)) if is_whole else "" if np.isnan(value) else str(value)
+                for value, is_whole in zip(values.tolist(), whole.tolist(), strict=True)
+            ]
+        )
+    return values.astype(str)
+
+
+def join_columns(
+    run: Embeddings, columns: str | Sequence[str], *, option: str
+) -> tuple[str, Names]:
+    """Return the names of what several columns make together."""
+    asked = [columns] if isinstance(columns, str) else list(columns)
+    if not asked:
+        message = f"{option} names no column: name at least one."
+        raise InputError(message)
+    found = [find_column(run, name, option=option) for name in asked]
+    parts = [as_names(values) for _, values in found]
+    for (name, _), part in zip(found, parts, strict=True):
+        empty = int(np.sum(part == ""))
+        if empty:
+            message = (
+                f"{empty} of {len(part)} rows have no {name}: every row needs a batch. Fill the "
+                "column, or drop those rows."
+            )
+            raise InputError(message)
+    names = parts[0]
+    for part in parts[1:]:
+        names = np.char.add(np.char.add(names, JOINED), part)
+    return " × ".join(name for name, _ in found), names
+
+
+def _check_nested(
+    batch: Codes, held: Codes, batches: Names, batch_words: str, hold_words: str
+) -> None:
+    pairs = np.unique(np.stack([batch, held]), axis=1)[0]
+    repeated, counts = np.unique(pairs, return_counts=True)
+    broken = repeated[counts > 1]
+    if len(broken):
+        message = (
+            f"{len(broken)} of {len(batches)} values of {batch_words} have rows in several values "
+            f"of {hold_words}, such as {batches[broken[0]]!r}: what is held out must be whole "
+            f"batches. Name every column that makes a batch, as --batch {hold_words} --batch "
+            f"{batch_words}."
+        )
+        raise InputError(message)
+
+
+def find_control(value: str, labels: Names, words: str) -> str:
+    """Return the label of controls, or say which labels there are."""
+    known = np.unique(labels[labels != ""]).tolist()
+    if value in known:
+        return value
+    near = difflib.get_close_matches(value.lower(), [each.lower() for each in known], n=1)
+    folded = {each.lower(): each for each in known}
+    guess = f"; did you mean {folded[near[0]]!r}?" if near else "."
+    message = (
+        f"--control names {value!r}, which is none of the {len(known)} values of {words}: choose "
+        f"one of {listed(known)}{guess}"
+    )
+    raise InputError(message)
+
+
+def _wells(run: Embeddings, well: str | None) -> Names | None:
+    """Return the positions of wells, by the column that is named, or named like one."""
+    if well is not None:
+        return as_names(find_column(run, well, option="--well")[1])
+    for name, values in run.columns.items():
+        if name.lower().removeprefix("metadata_") in WELLS:
+            return as_names(values)
+    return None
+
+
+def _questions(
+    labels: Names, words: str, control: str | None, tasks: Sequence[str]
+) -> tuple[Question, ...]:
+    known = np.unique(labels[labels != ""]).tolist()
+    if len(known) < 2:
+        message = (
+            f"{words} has {len(known)} value{'s' * (len(known) != 1)} in {len(labels)} rows: at "
+            "least two are needed to tell them apart."
+        )
+        raise InputError(message)
+    asked = [name for name in known if name != control]
+    if control is None and len(known) == 2:
+        # Either value against the other is the same question.
+        asked = known[1:]
+    if tasks:
+        asked = _chosen(tasks, known if control is None else asked, words)
+    questions = []
+    for name in asked:
+        others = labels == control if control is not None else (labels != "") & (labels != name)
+        rows = np.flatnonzero((labels == name) | others)
+        questions.append(Question(name=name, rows=rows, perturbed=labels[rows] == name))
+    return tuple(questions)
+
+
+def _chosen(tasks: Sequence[str], known: list[str], words: str) -> list[str]:
+    """Return the values that names or patterns of a user choose."""
+    chosen: dict[str, None] = {}
+    for task in tasks:
+        found = [name for name in known if name == task] or [
+            name for name in known if fnmatchcase(name, task)
+        ]
+        if not found:
+            near = difflib.get_close_matches(task, known, n=1)
+            guess = f"; did you mean {near[0]!r}?" if near else "."
+            message = (
+                f"--task names {task!r}, which is none of the {len(known)} values of {words} that "
+                f"could be judged: choose of {listed(known)}{guess}"
+            )
+            raise InputError(message)
+        chosen.update(dict.fromkeys(found))
+    return list(chosen)

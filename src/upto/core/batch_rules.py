@@ -1,0 +1,131 @@
+"""Rules of findings about batches and labels."""
+
+from __future__ import annotations
+
+from upto.core.rule import Rule
+
+BATCH_RULES = (
+    Rule(
+        code="UP071",
+        title="batch confounded with label",
+        severity="warning",
+        meaning="A label occurs in few batches only, or many batches have rows of one side only.",
+        matters="What separates the label may be what separates those batches. Held-out batches "
+        "that confound them in the same way do not show the difference.",
+        remedy="Read the AUROC within batches, which compares rows of one batch only; compare with "
+        "controls on the same batches.",
+    ),
+    Rule(
+        code="UP072",
+        title="label told by well position",
+        severity="warning",
+        meaning="The position of the well alone predicts the label on held-out batches.",
+        matters="Effects of edges and rows of a plate repeat on every plate: a classifier can use "
+        "them instead of biology, and held-out plates do not show it.",
+        remedy="Randomise positions, or compare with controls at the same or neighbouring wells.",
+    ),
+    Rule(
+        code="UP073",
+        title="wells named twice",
+        severity="warning",
+        meaning="The same well of the same batch occurs on several rows.",
+        matters="Either batches with the same name are different batches (plates are often "
+        "numbered anew in each experiment) and folds share them, or rows are repeated.",
+        remedy="Name every column that makes a batch, as --batch experiment --batch plate; drop "
+        "rows that are repeated.",
+    ),
+    Rule(
+        code="UP074",
+        title="equal rows in several batches",
+        severity="warning",
+        meaning="Rows with the same values occur in different batches.",
+        matters="Controls that were copied to several batches are in training and held-out rows at "
+        "once: the classifier has seen what it is judged on.",
+        remedy="Keep one of each, or hold out the batches that share them together.",
+    ),
+    Rule(
+        code="UP075",
+        title="label not judged",
+        severity="warning",
+        meaning="A label has too few rows or batches to train on some and to judge on others.",
+        matters="It counts in no table, and means are over the other labels.",
+        remedy="Give more batches with that label, or join labels.",
+    ),
+    Rule(
+        code="UP076",
+        title="no gain from any condition",
+        severity="note",
+        meaning="No transform predicts labels on held-out batches better than the embedding as "
+        "given, by more than folds differ.",
+        matters="Correcting the embedding is not worth its risk for this question.",
+        remedy="Use the embedding as given; with more batches a smaller gain could be seen.",
+    ),
+    Rule(
+        code="UP077",
+        title="shuffled labels above chance",
+        severity="warning",
+        meaning="A classifier trained on shuffled labels is further from an AUROC of 0.5 than its "
+        "standard error allows.",
+        matters="Rows of training and held-out batches are not independent, or there are very few "
+        "of them: AUROCs cannot be trusted to that extent.",
+        remedy="Look for rows that are repeated and for batches that belong together; hold those "
+        "out together.",
+    ),
+    Rule(
+        code="UP078",
+        title="batches give the label away",
+        severity="warning",
+        meaning="Labels that were shuffled within each batch are still predicted on held-out "
+        "batches.",
+        matters="Batches with many perturbed rows look alike: part of the AUROC is the batch and "
+        "not the perturbation.",
+        remedy="Read the AUROC within batches; hold out what such batches share, as "
+        "--hold-out day.",
+    ),
+    Rule(
+        code="UP079",
+        title="fitted with the held-out batches",
+        severity="note",
+        meaning="Transforms were fitted to all rows, also those that judge.",
+        matters="No label was used, but a new batch would not have been there: what is shown is "
+        "not what a new batch would get. The paper's tables are of this kind.",
+        remedy="Fit to training batches, which is the default.",
+    ),
+    Rule(
+        code="UP080",
+        title="mixing and held-out batches disagree",
+        severity="note",
+        meaning="The condition with the best total of mixing scores predicts labels on held-out "
+        "batches worse than another.",
+        matters="The total weighs how well batches mix, which an embedding without biology does "
+        "best, and is computed on the rows it was fitted to.",
+        remedy="Choose by held-out batches; read the parts of the total.",
+    ),
+    Rule(
+        code="UP081",
+        title="few batches",
+        severity="warning",
+        meaning="There are fewer than five batches to hold out.",
+        matters="Intervals are over batches: with so few they are wide, and say little.",
+        remedy="Add batches before choosing between conditions.",
+    ),
+    Rule(
+        code="UP082",
+        title="components carry batch and label",
+        severity="note",
+        meaning="Some components differ between batches and between labels.",
+        matters="Removing them removes biology, keeping them keeps batches: the two are not "
+        "separable by components.",
+        remedy="Scale each batch by its own controls before, or accept what is left.",
+    ),
+    Rule(
+        code="UP083",
+        title="controls shared between correcting and judging",
+        severity="note",
+        meaning="Half of the controls of each batch correct it, and only the others are judged.",
+        matters="A control that its own batch was corrected by looks more alike than a new one "
+        "would: judged too, it gives itself away, and AUROCs reach 1 without any biology.",
+        remedy="Nothing is needed; with few controls a batch, choose conditions that use none to "
+        "judge all of them.",
+    ),
+)

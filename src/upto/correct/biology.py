@@ -1,0 +1,194 @@
+"""Rows without the independent components that carry batches and no biology."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from upto.core import InputError
+from upto.measure.effects import LIMIT, batch_and_label_shares
+from upto.unmix import ICA
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from upto.measure.effects import ComponentEffect
+
+Space = Literal["original", "components"]
+SPACES = ("original", "components")
+_TYPES = [np.float64, np.float32]
+
+
+class BiologyComponents(TransformerMixin, BaseEstimator):
+    """Remove the independent components that differ between batches and carry no label.
+
+    Components are found, and judged by `upto.measure.effects.batch_and_label_shares`, on training
+    rows. What is kept is then a fixed linear map: rows of batches never seen need neither batch nor
+    label nor control.
+
+    Parameters
+    ----------
+    unmixer
+        The `upto.ICA` that finds the components; by default one with its defaults and seed 0.
+    space
+        ``original``: rows with the dropped components taken out, in the same columns and units;
+        ``components``: the kept components.
+    limit
+        Share of the variance from which a component carries a batch or a label.
+
+    Attributes
+    ----------
+    ica_ : ICA
+        The fitted components.
+    effects_ : tuple of ComponentEffect
+        What batches and labels explain of each component; empty without batches.
+    kept_, dropped_ : ndarray of int
+        The components that were kept, and those that carry batches and no label.
+    """
+
+    # Pipelines pass on what is asked for here; transforming new rows takes neither.
+    __metadata_request__fit = {"groups": True, "controls": True}  # noqa: RUF012
+    __metadata_request__transform = {"groups": False, "controls": False}  # noqa: RUF012
+
+    def __init__(
+        self, *, unmixer: ICA | None = None, space: Space = "original", limit: float = LIMIT
+    ) -> None:
+        self.unmixer = unmixer
+        self.space = space
+        self.limit = limit
+
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None, controls: Any = None) -> Self:
+        """Find the components of training rows and choose those to keep.
+
+        Parameters
+        ----------
+        X
+            Rows of training batches.
+        y
+            The label of each row, such as the perturbation; without labels every component that
+            differs between batches is dropped.
+        groups
+            The batch of each row; without batches nothing is dropped.
+        controls
+            Mask of the rows that are controls, by which batches are then judged.
+        """
+        if self.space not in SPACES:
+            message = f"there is no space {self.space!r}: choose one of {', '.join(SPACES)}."
+            raise InputError(message)
+        rows = validate_data(self, X, dtype=_TYPES, ensure_min_samples=2)
+        ica = ICA(random_state=0) if self.unmixer is None else clone(self.unmixer)
+        self.ica_ = ica.fit(rows)
+        self.effects_: tuple[ComponentEffect, ...] = ()
+        if groups is not None:
+            self.effects_ = batch_and_label_shares(
+                self.ica_.transform(rows),
+                groups,
+                np.zeros(len(rows)) if y is None else column_or_1d(y),
+                controls=controls,
+                limit=self.limit,
+            )
+        self.kept_, self.dropped_ = kept_and_dropped(self.effects_, len(self.ica_.components_))
+        return self
+
+    def transform(self, X: Any, *, groups: Any = None, controls: Any = None) -> Any:
+        """Return rows without the dropped components, or the kept components.
+
+        Parameters
+        ----------
+        X
+            Rows of any batches.
+        groups, controls
+            Ignored: new rows need neither.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=_TYPES, reset=False)
+        mean, matrix, offset = keeping_map(self.ica_, self.kept_, self.dropped_, self.space)
+        found = (rows - mean) @ matrix + offset
+        return found.astype(rows.dtype, copy=False)
+
+    def fit_transform(
+        self, X: Any, y: Any = None, *, groups: Any = None, controls: Any = None
+    ) -> Any:
+        """Choose the components to keep and apply them to the same rows.
+
+        Parameters
+        ----------
+        X, y, groups, controls
+            As of `fit`.
+        """
+        return self.fit(X, y, groups=groups, controls=controls).transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Name the columns: those of the rows, or the kept components by their numbers."""
+        check_is_fitted(self)
+        names: NDArray[Any] = _check_feature_names_in(self, input_features)
+        if self.space == "components":
+            names = np.array([f"ica{number}" for number in self.kept_], dtype=object)
+        return names
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def kept_and_dropped(
+    effects: Sequence[ComponentEffect], n_components: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the numbers of the components to keep and of those that carry batches only.
+
+    Parameters
+    ----------
+    effects
+        What is known of the components; empty keeps all.
+    n_components
+        Their number.
+
+    Raises
+    ------
+    InputError
+        If none would be kept.
+    """
+    dropped = np.array([each.component for each in effects if each.carries == "batch"], np.intp)
+    kept = np.setdiff1d(np.arange(n_components), dropped)
+    if not len(kept):
+        why = next((f" ({each.says})" for each in effects if each.says), "")
+        message = (
+            f"all {n_components} components carry batches and no label{why}, so none would be "
+            "left: correct offsets of batches first, as with BatchScaler, or raise the limit."
+        )
+        raise InputError(message)
+    return kept, dropped
+
+
+def keeping_map(
+    ica: ICA, kept: NDArray[np.intp], dropped: NDArray[np.intp], space: Space
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return what to take from rows, the matrix to multiply them by, and what to add again.
+
+    Parameters
+    ----------
+    ica
+        The fitted components.
+    kept, dropped
+        Their numbers.
+    space
+        Where rows are mapped to.
+    """
+    if space == "components":
+        matrix = np.ascontiguousarray(ica.components_[kept].T)
+        return ica.mean_, matrix, np.zeros(len(kept))
+    # Taking out what is dropped, not putting together what is kept, leaves alone what no component
+    # describes.
+    taken = ica.components_[dropped].T @ ica.mixing_[:, dropped].T
+    return ica.mean_, np.eye(len(ica.mean_)) - taken, ica.mean_

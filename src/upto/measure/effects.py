@@ -1,0 +1,361 @@
+"""How much of each component batches explain, how much labels, and which of them it carries.
+
+A batch effect is judged on controls where they are known: perturbations are no reason for these to
+differ. Without controls it is what batches explain beyond labels, by least squares.
+
+A label effect counts only as far as it is found again on other batches. Wells of one batch share
+more than their label, so the differences between wells are no measure of chance: the differences
+between the same label on several batches are. Means of label and batch are compared with the mean
+of their batch, and the mean over batches with its own variation from batch to batch, label by
+label. On balanced tables this is the F-test of labels against the interaction of label and batch.
+
+Components are taken as they are, not as ranks: an effect on few wells is a large share of a
+component with few large values, and would vanish among ranks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from upto.core import InputError
+from upto.measure.crossings import Crossing, adjusted_squares
+from upto.measure.tails import permutation_tail, q_values, upper_tail
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.core import Rows
+
+    Float = NDArray[np.float64]
+
+Carries = Literal["batch", "label", "both", "neither"]
+
+LIMIT = 0.01
+"""Shares below this are too small to matter, however many rows make them significant."""
+LEVEL = 0.05
+"""False discovery rate over the components."""
+_BLOCK_BYTES = 2**25
+_FEW = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentEffect:
+    """What batches and labels explain of one component.
+
+    Parameters
+    ----------
+    component
+        Its number.
+    batch_share
+        Share of the variance that batches explain, of controls or beyond labels, less what chance
+        explains: 0 in expectation, so slightly negative at times, where there is no effect. None
+        where it cannot be told.
+    batch_p, batch_q
+        Its p-value, and that corrected for the number of components (Benjamini-Hochberg).
+    label_share
+        Share of the variance within batches that labels explain in the same way on every batch.
+    label_p, label_q
+        Of labels, against their variation from batch to batch.
+    carries
+        Which effects are significant and above the limit.
+    says
+        Why a share is missing; empty if none is.
+    """
+
+    component: int
+    batch_share: float | None
+    batch_p: float | None
+    batch_q: float | None
+    label_share: float | None
+    label_p: float | None
+    label_q: float | None
+    carries: Carries
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Test:
+    """Shares and p-values of all components, NaN where there are none, and why there are none."""
+
+    share: Float
+    p: Float
+    says: str = ""
+
+
+def batch_and_label_shares(
+    components: Rows,
+    batches: Any,
+    labels: Any,
+    *,
+    controls: Any = None,
+    limit: float = LIMIT,
+    level: float = LEVEL,
+) -> tuple[ComponentEffect, ...]:
+    """Tell for each component what batches and what labels explain of it.
+
+    Parameters
+    ----------
+    components
+        One row a sample and one column a component; an array or anything that gives blocks of rows.
+    batches, labels
+        The batch and the label of each row.
+    controls
+        Which rows are controls, by which batches are then judged.
+    limit
+        Shares below it are not counted as carried.
+    level
+        False discovery rate over the components.
+
+    Raises
+    ------
+    InputError
+        If batches, labels or controls are not one value a row, or a component is not finite.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> plate, gene = np.repeat(np.arange(8), 20), np.tile(np.arange(4), 40)
+    >>> rows = rng.normal(size=(160, 3)) + np.stack([plate, 2 * gene, 0 * gene], axis=1)
+    >>> [effect.carries for effect in batch_and_label_shares(rows, plate, gene)]
+    ['batch', 'label', 'neither']
+    """
+    n_rows = int(components.shape[0])
+    crossing = Crossing.of(
+        _one_a_row("batches", batches, n_rows), _one_a_row("labels", labels, n_rows)
+    )
+    chosen = None
+    if controls is not None:
+        chosen = _one_a_row("controls", controls, n_rows).astype(bool)
+    kept = crossing.kept_cells()
+    sums = _summed(components, crossing, kept, chosen)
+    constant = sums.everything <= 0
+    by_label = _label_tests(sums.cells, sums.kept_squares, crossing, kept)
+    by_batch = (
+        _batch_test(sums.cells, sums.everything, crossing)
+        if chosen is None
+        else _control_test(sums.controls, sums.control_powers, crossing.batch[chosen])
+    )
+    return _effects(by_batch, by_label, constant, limit=limit, level=level)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sums:
+    """Sums of the rows of each cell and of the controls of each batch, and sums of powers.
+
+    `control_powers` are sums of the second, third and fourth powers.
+    """
+
+    cells: Float
+    controls: Float
+    everything: Float
+    kept_squares: Float
+    control_powers: Float
+
+
+def _summed(
+    components: Rows,
+    crossing: Crossing,
+    kept: NDArray[np.bool_],
+    chosen: NDArray[np.bool_] | None,
+) -> _Sums:
+    """Pass over the rows once; they are taken from a centre, which keeps the digits of squares."""
+    n_rows, width = int(components.shape[0]), int(components.shape[1])
+    cells = np.zeros((crossing.n_cells, width))
+    of_batches = np.zeros((crossing.n_batches if chosen is not None else 0, width))
+    squares, powers = np.zeros((2, width)), np.zeros((3, width))
+    size = max(1, _BLOCK_BYTES // (8 * width))
+    centre: Float | None = None
+    for start in range(0, n_rows, size):
+        part = slice(start, min(start + size, n_rows))
+        block = np.array(components[part], dtype=np.float64)
+        if not np.isfinite(block).all():
+            message = (
+                f"rows {part.start} to {part.stop} have components that are NaN or infinite: "
+                "remove those rows, or impute them."
+            )
+            raise InputError(message)
+        if centre is None:
+            centre = block.mean(axis=0)
+        block -= centre
+        _add(cells, crossing.cell[part], block)
+        power = block**2
+        squares[0] += power.sum(axis=0)
+        squares[1] += power[kept[crossing.cell[part]]].sum(axis=0)
+        if chosen is not None:
+            here = chosen[part]
+            _add(of_batches, crossing.batch[part][here], block[here])
+            powers[0] += power[here].sum(axis=0)
+            powers[1] += (power[here] * block[here]).sum(axis=0)
+            powers[2] += (power[here] ** 2).sum(axis=0)
+    total = squares[0] - cells.sum(axis=0) ** 2 / n_rows
+    # What rounding leaves of a constant is no variance.
+    total[total <= 1e-12 * squares[0] + 1e-290] = 0.0
+    return _Sums(
+        cells=cells,
+        controls=of_batches,
+        everything=total,
+        kept_squares=squares[1],
+        control_powers=powers,
+    )
+
+
+def _add(sums: Float, codes: NDArray[np.intp], block: Float) -> None:
+    from scipy.sparse import csr_array
+
+    order = np.argsort(codes, kind="stable")
+    groups, counts = np.unique(codes, return_counts=True)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    sums[groups] += (
+        csr_array((np.ones(len(codes)), order, starts), (len(groups), len(codes))) @ block
+    )
+
+
+def _control_test(sums: Float, powers: Float, batches: NDArray[np.intp]) -> _Test:
+    counts = np.bincount(batches, minlength=len(sums)).astype(np.float64)
+    there = counts > 0
+    counts, sums = counts[there], sums[there]
+    n_rows, n_batches = counts.sum(), len(counts)
+    if n_batches < 2 or n_rows <= n_batches:
+        reason = (
+            f"{n_rows:.0f} controls in {n_batches} batches cannot tell how batches differ: two "
+            "batches of two controls are needed"
+        )
+        return _untold(sums.shape[1], reason)
+    mean = sums.sum(axis=0) / n_rows
+    between = (sums**2 / counts[:, None]).sum(axis=0) - n_rows * mean**2
+    squares = np.maximum(powers[0] - n_rows * mean**2, 0.0)
+    fourth = powers[2] - 4 * mean * powers[1] + 6 * mean**2 * powers[0] - 3 * n_rows * mean**4
+    plain = _f_test(between, squares - between, n_batches - 1, n_rows - n_batches, n_rows)
+    if n_rows < _FEW:
+        return plain
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tail = fourth / squares**2
+    return _Test(share=plain.share, p=permutation_tail(between / squares, tail, counts))
+
+
+def _batch_test(sums: Float, total: Float, crossing: Crossing) -> _Test:
+    beyond, df = adjusted_squares(crossing, sums)
+    by_label = crossing.over_labels(sums)
+    n_of_label = crossing.over_labels(crossing.count)
+    explained = (by_label**2 / n_of_label[:, None]).sum(axis=0) - sums.sum(axis=0) ** 2 / (
+        n_of_label.sum()
+    )
+    df_rest = n_of_label.sum() - crossing.n_labels - df
+    if crossing.n_batches < 2:
+        return _untold(sums.shape[1], "there is 1 batch: two are needed to tell how they differ")
+    if df == 0 or df_rest <= 0:
+        reason = (
+            f"no two of {crossing.n_batches} batches share a label, so batches cannot be told from "
+            "labels: say which rows are controls"
+            if df == 0
+            else f"{n_of_label.sum():.0f} rows leave nothing to tell batches from chance"
+        )
+        return _untold(sums.shape[1], reason)
+    return _f_test(beyond, total - explained - beyond, df, df_rest, n_of_label.sum())
+
+
+def _f_test(between: Float, within: Float, df: float, df_rest: float, n_rows: float) -> _Test:
+    """Test a sum of squares; its share is the partial omega squared."""
+    between, within = np.maximum(between, 0.0), np.maximum(within, 0.0)
+    error = within / df_rest
+    surplus = between - df * error
+    whole = surplus + n_rows * error
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _Test(share=surplus / whole, p=upper_tail(between / df / error, df, df_rest))
+
+
+def _label_tests(
+    sums: Float, squares: Float, everything: Crossing, kept: NDArray[np.bool_]
+) -> _Test:
+    """Compare means over batches with their variation from batch to batch, label by label."""
+    crossing = everything.part(kept)
+    if crossing.n_cells == 0:
+        reason = (
+            "no two labels meet on two batches, so what labels explain within batches cannot be "
+            "found again on another: put labels on several batches, beside each other"
+        )
+        return _untold(sums.shape[1], reason)
+    share, ratio = np.empty(sums.shape[1]), np.empty(sums.shape[1])
+    # A few components at a time: tables of cells are as large as the rows where cells are small.
+    size = max(1, _BLOCK_BYTES // (16 * crossing.n_cells))
+    for start in range(0, sums.shape[1], size):
+        some = slice(start, start + size)
+        share[some], ratio[some] = _label_share(sums[:, some][kept], squares[some], crossing)
+    return _Test(share=share, p=upper_tail(ratio, *crossing.degrees_of_freedom()))
+
+
+def _label_share(sums: Float, squares: Float, crossing: Crossing) -> tuple[Float, Float]:
+    """Return the share of labels and the ratio of mean squares that tests it."""
+    means = sums / crossing.count[:, None]
+    m = crossing.over_labels(np.ones(crossing.n_cells))[:, None]
+    mean, variance = crossing.label_moments(means - crossing.batch_means(means))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = (m * mean**2).sum(axis=0) / variance.sum(axis=0)
+    # Shares are of rows, so here every row counts in the mean of its batch.
+    of_batch = crossing.over_batches(sums)
+    n_of_batch = crossing.over_batches(crossing.count)[:, None]
+    mean, variance = crossing.label_moments(means - (of_batch / n_of_batch)[crossing.cell_batch])
+    n_rows = crossing.count.sum()
+    weight = crossing.over_labels(crossing.count)[:, None] / n_rows
+    explained = (weight * (mean**2 - variance / m)).sum(axis=0)
+    within = squares - (of_batch**2 / n_of_batch).sum(axis=0)
+    rest = np.maximum((within - n_rows * explained) / (n_rows - crossing.n_batches), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return explained / (explained + rest), ratio
+
+
+def _untold(width: int, reason: str) -> _Test:
+    nothing = np.full(width, np.nan)
+    return _Test(share=nothing, p=nothing, says=f"{reason}.")
+
+
+def _effects(
+    by_batch: _Test, by_label: _Test, constant: NDArray[np.bool_], *, limit: float, level: float
+) -> tuple[ComponentEffect, ...]:
+    tests = []
+    for test in (by_batch, by_label):
+        lost = constant | np.isnan(test.share) | np.isnan(test.p)
+        share, p = (np.where(lost, np.nan, values) for values in (test.share, test.p))
+        q = q_values(p)
+        with np.errstate(invalid="ignore"):
+            tests.append((share, p, q, (q <= level) & (share >= limit)))
+    (shares, ps, qs, carried), (label_shares, label_ps, label_qs, label_carried) = tests
+    names: dict[tuple[bool, bool], Carries] = {
+        (True, True): "both",
+        (True, False): "batch",
+        (False, True): "label",
+        (False, False): "neither",
+    }
+    reasons = " ".join(test.says for test in (by_batch, by_label) if test.says)
+    return tuple(
+        ComponentEffect(
+            component=number,
+            batch_share=_known(shares[number]),
+            batch_p=_known(ps[number]),
+            batch_q=_known(qs[number]),
+            label_share=_known(label_shares[number]),
+            label_p=_known(label_ps[number]),
+            label_q=_known(label_qs[number]),
+            carries=names[bool(carried[number]), bool(label_carried[number])],
+            says="the component is constant." if constant[number] else reasons,
+        )
+        for number in range(len(constant))
+    )
+
+
+def _known(value: np.float64) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _one_a_row(what: str, values: Any, n_rows: int) -> NDArray[Any]:
+    found = np.asarray(values)
+    if found.shape != (n_rows,):
+        message = (
+            f"{what} have the shape {found.shape} but there are {n_rows} rows: give one value for "
+            "each row."
+        )
+        raise InputError(message)
+    return found

@@ -1,0 +1,243 @@
+"""Every score of mixing and conservation by name, and what is known about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from upto.core import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Side = Literal["batch", "biology", "total"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixingKind:
+    """A score of mixing or conservation, and what is known about it.
+
+    Parameters
+    ----------
+    name
+        What it is called everywhere.
+    title
+        What it is called in a sentence.
+    side
+        What it is about: that batches mix, that biology is kept, or both.
+    low, high
+        Its range; a higher value is better.
+    source
+        Where it was published.
+    says
+        Its definition in a sentence.
+    rewards
+        What it is high for.
+    gamed
+        What raises it without being better.
+    counts
+        Whether it is one of those that the totals average.
+    """
+
+    name: str
+    title: str
+    side: Side
+    low: float
+    high: float
+    source: str
+    says: str
+    rewards: str
+    gamed: str
+    counts: bool = True
+
+
+_SCIB = "Luecken et al. 2022, scIB"
+_NOISE = "Noise without any label mixes perfectly."
+_LABELS = "Rows that are nothing but the label reach 1."
+
+_KINDS = (
+    MixingKind(
+        name="silhouette-label",
+        title="label silhouette (ASW)",
+        side="biology",
+        low=0.0,
+        high=1.0,
+        source="Rousseeuw 1987; " + _SCIB,
+        says="The mean silhouette width of labels, moved from [-1, 1] to [0, 1].",
+        rewards="labels that are compact and far from each other",
+        gamed=_LABELS + " Noise scores about one half, not zero.",
+    ),
+    MixingKind(
+        name="isolated-labels",
+        title="isolated labels",
+        side="biology",
+        low=0.0,
+        high=1.0,
+        source=_SCIB,
+        says="The label silhouette of those labels that are in the fewest batches.",
+        rewards="labels of few batches that stay apart",
+        gamed="A batch effect sets a label of one batch apart: not correcting is rewarded.",
+    ),
+    MixingKind(
+        name="clisi",
+        title="cLISI",
+        side="biology",
+        low=0.0,
+        high=1.0,
+        source="Korsunsky et al. 2019, Harmony; " + _SCIB,
+        says="The median effective number of labels around a row, scaled so that one label is 1.",
+        rewards="neighbours of the same label",
+        gamed=_LABELS + " With many labels it is near 1 for almost any rows.",
+    ),
+    MixingKind(
+        name="kmeans-nmi",
+        title="k-means NMI",
+        side="biology",
+        low=0.0,
+        high=1.0,
+        source=_SCIB,
+        says="Normalised mutual information of labels and as many clusters of k-means.",
+        rewards="round clusters that are the labels",
+        gamed=_LABELS + " It is not adjusted: with small labels noise is far above 0.",
+    ),
+    MixingKind(
+        name="kmeans-ari",
+        title="k-means ARI",
+        side="biology",
+        low=-0.5,
+        high=1.0,
+        source="Hubert and Arabie 1985; " + _SCIB,
+        says="The adjusted Rand index of labels and as many clusters of k-means.",
+        rewards="round clusters that are the labels",
+        gamed=_LABELS,
+    ),
+    MixingKind(
+        name="silhouette-batch",
+        title="batch silhouette",
+        side="batch",
+        low=0.0,
+        high=1.0,
+        source=_SCIB,
+        says="One minus the mean |silhouette width| of batches within labels.",
+        rewards="every batch lying near one other batch of its label",
+        gamed="Batches that overlap in pairs, and not otherwise, score high: see BRAS. " + _NOISE,
+        counts=False,
+    ),
+    MixingKind(
+        name="bras",
+        title="BRAS",
+        side="batch",
+        low=0.0,
+        high=1.0,
+        source="Rautenstrauch and Ohler 2025",
+        says="The batch silhouette by cosine distance, against all other batches of the label.",
+        rewards="batches of a label that lie in one place",
+        gamed=_NOISE,
+    ),
+    MixingKind(
+        name="ilisi",
+        title="iLISI",
+        side="batch",
+        low=0.0,
+        high=1.0,
+        source="Korsunsky et al. 2019, Harmony; " + _SCIB,
+        says="The median effective number of batches around a row, scaled so that one batch is 0.",
+        rewards="neighbours of all batches alike",
+        gamed=_NOISE + " Labels that differ between batches lower it even if nothing is wrong.",
+    ),
+    MixingKind(
+        name="kbet",
+        title="kBET",
+        side="batch",
+        low=0.0,
+        high=1.0,
+        source="Büttner et al. 2019; " + _SCIB,
+        says="The share of rows whose neighbours, within a label, have the batches of the label.",
+        rewards="neighbourhoods that are random samples of batches",
+        gamed=_NOISE,
+    ),
+    MixingKind(
+        name="graph-connectivity",
+        title="graph connectivity",
+        side="batch",
+        low=0.0,
+        high=1.0,
+        source=_SCIB,
+        says="The share of rows of a label that its graph of neighbours connects.",
+        rewards="labels that are in one piece",
+        gamed="One label far from all others is connected whatever its batches do; so is noise, "
+        "where labels are few.",
+    ),
+    MixingKind(
+        name="pcr",
+        title="PCR comparison",
+        side="batch",
+        low=0.0,
+        high=1.0,
+        source="Büttner et al. 2019; " + _SCIB,
+        says="The share of the variance between batches that a correction removed.",
+        rewards="batches with equal means",
+        gamed="Centring each batch gives 1, with biology removed wherever it differs by batch.",
+    ),
+    MixingKind(
+        name="batch",
+        title="batch correction",
+        side="total",
+        low=0.0,
+        high=1.0,
+        source=_SCIB,
+        says="The mean of the scores of the batch side that the total counts.",
+        rewards="mixing on average",
+        gamed=_NOISE,
+        counts=False,
+    ),
+    MixingKind(
+        name="biology",
+        title="biology conservation",
+        side="total",
+        low=-0.1,
+        high=1.0,
+        source=_SCIB,
+        says="The mean of the scores of the biology side that the total counts.",
+        rewards="labels that are told apart on average",
+        gamed=_LABELS,
+        counts=False,
+    ),
+    MixingKind(
+        name="total",
+        title="scIB total",
+        side="total",
+        low=-0.06,
+        high=1.0,
+        source=_SCIB,
+        says="0.6 of biology conservation and 0.4 of batch correction.",
+        rewards="the two sides, whatever their spread",
+        gamed="It hides which side paid, weighs scores by how much they happen to vary, counts "
+        "related scores twice, and sees only rows that the correction was fitted to.",
+        counts=False,
+    ),
+)
+
+MIXING: dict[str, MixingKind] = {kind.name: kind for kind in _KINDS}
+"""All scores by name."""
+
+
+def find_mixing(names: str | Iterable[str] | None = None) -> tuple[MixingKind, ...]:
+    """Return scores by name, all of them without one.
+
+    Examples
+    --------
+    >>> [kind.title for kind in find_mixing(["bras", "ilisi"])]
+    ['BRAS', 'iLISI']
+    """
+    if names is None:
+        return _KINDS
+    asked = [names] if isinstance(names, str) else list(names)
+    for name in asked:
+        if name not in MIXING:
+            message = f"there is no score {name!r}: it is one of {', '.join(MIXING)}."
+            raise InputError(message)
+    if not asked:
+        message = "there are no scores to compute: name one or more."
+        raise InputError(message)
+    return tuple(MIXING[name] for name in dict.fromkeys(asked))

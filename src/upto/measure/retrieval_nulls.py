@@ -1,0 +1,159 @@
+"""Average precision of an order, and its distribution over random orders."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.core import random_stream
+
+Float = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+NULL_SIZE = 10_000
+"""Random orders by default, as in copairs' examples."""
+TIES = 1e-12
+"""Similarities that differ by less are equal."""
+_ROUNDING = 1e-12
+_DRAWN_VALUES = 2**22
+
+
+def average_precision_of(sought: Float, between: Float) -> float:
+    """Return the average precision of some similarities among others, the mean over ties.
+
+    Parameters
+    ----------
+    sought
+        Similarities to the rows that are to be found.
+    between
+        Similarities to the rows that are not.
+
+    Examples
+    --------
+    >>> average_precision_of(np.array([3.0, 1.0]), np.array([2.0]))
+    0.8333333333333333
+    """
+    found = np.sort(sought)[::-1]
+    others = np.sort(between)
+    starts = np.flatnonzero(np.append(True, found[:-1] - found[1:] > TIES))
+    stops = np.append(starts[1:], len(found))
+    # Half the tolerance on both sides, so that no other row ties with two sets of rows.
+    above = len(others) - np.searchsorted(others, found[starts] + TIES / 2.0, side="right")
+    upto = len(others) - np.searchsorted(others, found[stops - 1] - TIES / 2.0, side="left")
+    tied = upto - above
+    if not tied.any():
+        ranks = np.arange(1, len(found) + 1)
+        return float(np.mean(ranks / (ranks + np.repeat(above, stops - starts))))
+    total = 0.0
+    for start, stop, before, ties in zip(starts, stops, above, tied, strict=True):
+        relevant, size = stop - start, stop - start + ties
+        places = np.arange(size)
+        # Given that a place is filled by a sought row, others fill the places before it alike.
+        earlier = places * (relevant - 1) / max(size - 1, 1)
+        total += (
+            relevant / size * float(((start + 1 + earlier) / (start + before + places + 1)).sum())
+        )
+    return total / len(found)
+
+
+def chance_precision(n_positives: Index, n_pairs: Index) -> Float:
+    """Return the mean average precision over random orders; NaN without pairs of both kinds.
+
+    Examples
+    --------
+    >>> chance_precision(np.array([1]), np.array([2]))
+    array([0.75])
+    """
+    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n_pairs.max(initial=0) + 1))])
+    chance = np.full(len(n_pairs), np.nan)
+    known = (n_positives > 0) & (n_pairs > n_positives)
+    some, every = n_positives[known].astype(float), n_pairs[known].astype(float)
+    sums = harmonic[n_pairs[known]]
+    chance[known] = ((some - 1.0) / (every - 1.0) * (every - sums) + sums) / every
+    return chance
+
+
+def mean_p_value(
+    value: float, n_positives: Index, n_pairs: Index, *, null_size: int = NULL_SIZE, seed: int = 0
+) -> tuple[float, bool]:
+    """Return the p-value of a mean average precision, and whether it is exact.
+
+    As in copairs, rows with as many positives and pairs share one random order, and others have
+    independent ones: positives that find each other are not independent, and this errs to the side
+    of no retrieval. Where there are at most `null_size` orders all are counted.
+
+    Parameters
+    ----------
+    value
+        The mean over rows.
+    n_positives, n_pairs
+        Of each row.
+    null_size
+        Random orders that are drawn, or the most that are counted.
+    seed
+        Of the random orders.
+
+    Examples
+    --------
+    >>> mean_p_value(1.0, np.array([1]), np.array([4]))
+    (0.25, True)
+    """
+    kinds, counts = np.unique(np.stack([n_positives, n_pairs], axis=1), axis=0, return_counts=True)
+    weights = counts / counts.sum()
+    orders = [math.comb(int(every), int(some)) for some, every in kinds]
+    limit = value * (1.0 - _ROUNDING)
+    if math.prod(orders) <= null_size:
+        means = np.zeros(1)
+        for (some, every), weight in zip(kinds, weights, strict=True):
+            means = np.add.outer(means, weight * every_order(int(some), int(every))).ravel()
+        return float(np.mean(means >= limit)), True
+    drawn = np.zeros(null_size)
+    for (some, every), weight in zip(kinds, weights, strict=True):
+        drawn += weight * drawn_orders(int(some), int(every), null_size, seed)
+    return (1.0 + np.count_nonzero(drawn >= limit)) / (1.0 + null_size), False
+
+
+@lru_cache(maxsize=64)
+def every_order(n_positives: int, n_pairs: int) -> Float:
+    """Return the average precision of every way to place positives among pairs."""
+    ways = itertools.chain.from_iterable(itertools.combinations(range(n_pairs), n_positives))
+    places = np.fromiter(ways, dtype=np.int64).reshape(-1, n_positives)
+    return _precisions(places)
+
+
+@lru_cache(maxsize=64)
+def drawn_orders(n_positives: int, n_pairs: int, null_size: int, seed: int) -> Float:
+    """Return the average precision of random orders; the same for every caller."""
+    random = random_stream(seed, "retrieval", str(n_positives), str(n_pairs))
+    step = max(1, _DRAWN_VALUES // n_pairs)
+    parts = []
+    for start in range(0, null_size, step):
+        keys = random.random((min(step, null_size - start), n_pairs))
+        places = np.argpartition(keys, n_positives - 1, axis=1)[:, :n_positives]
+        parts.append(_precisions(np.sort(places, axis=1)))
+    return np.concatenate(parts)
+
+
+def adjust_p_values(p_values: Float) -> Float:
+    """Return p-values corrected for their number by Benjamini and Hochberg.
+
+    Examples
+    --------
+    >>> adjust_p_values(np.array([0.01, 0.04, 0.03]))
+    array([0.03, 0.04, 0.04])
+    """
+    count = len(p_values)
+    order = np.argsort(-p_values, kind="stable")
+    scaled = p_values[order] * count / np.arange(count, 0, -1)
+    adjusted = np.empty(count)
+    adjusted[order] = np.minimum(np.minimum.accumulate(scaled), 1.0)
+    return adjusted
+
+
+def _precisions(places: NDArray[np.int64]) -> Float:
+    found: Float = (np.arange(1, places.shape[1] + 1) / (places + 1.0)).mean(axis=1)
+    return found

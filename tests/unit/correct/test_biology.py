@@ -1,0 +1,134 @@
+"""Components that carry plates are found on training plates and removed from others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from upto import ICA
+from upto.core import InputError
+from upto.correct.biology import BiologyComponents
+
+N_PLATES = 24
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:ICA stopped after")
+@parametrize_with_checks(
+    [
+        BiologyComponents(),
+        BiologyComponents(unmixer=ICA(1, random_state=0), space="components"),
+    ],
+    xfail_strict=True,
+)
+def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
+    asked = repr(estimator)
+    check(estimator)
+    assert repr(estimator) == asked
+
+
+class Screen:
+    """A screen of five sources: one carries plates, one perturbations, one both, two neither."""
+
+    def __init__(self, seed=0):
+        rng = np.random.default_rng(seed)
+        self.plate = np.repeat(np.arange(N_PLATES), 50)
+        self.gene = np.tile(np.arange(5), 10 * N_PLATES)
+        n = len(self.plate)
+        plates = rng.choice([-2.0, 2.0], size=(2, N_PLATES)) + 0.3 * rng.normal(size=(2, N_PLATES))
+        genes = np.array([[0.0, 5.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 4.0, 0.0]])
+        self.sources = rng.laplace(size=(n, 5)) / 2
+        self.sources[:, 0] += plates[0, self.plate]
+        self.sources[:, 1] += genes[0, self.gene]
+        self.sources[:, 2] += 0.5 * plates[1, self.plate] + genes[1, self.gene]
+        self.mixing = rng.normal(size=(5, 7))
+        self.rows = self.sources @ self.mixing + rng.normal(size=7)
+        self.controls = self.gene == 0
+        self.seen = self.plate < 16
+
+    def fitted(self, **settings):
+        seen = self.seen
+        return BiologyComponents(**settings).fit(
+            self.rows[seen], self.gene[seen], groups=self.plate[seen], controls=self.controls[seen]
+        )
+
+
+@pytest.fixture(scope="module")
+def screen():
+    return Screen()
+
+
+def test_the_planted_plate_component_is_dropped_from_plates_never_seen(screen):
+    kept = screen.fitted()
+    alike = np.corrcoef(kept.ica_.transform(screen.rows).T, screen.sources.T)[:5, 5:]
+    component_of = np.abs(alike).argmax(axis=0)
+    # ICA turns the axis of labels slightly towards plates; that it carries labels is what counts.
+    carries = [kept.effects_[component].carries for component in component_of]
+    assert (carries[0], *carries[3:]) == ("batch", "neither", "neither")
+    assert (carries[1] in ("label", "both"), carries[2]) == (True, "both")
+    assert kept.dropped_.tolist() == [component_of[0]]
+    assert sorted([*kept.kept_, *kept.dropped_]) == [0, 1, 2, 3, 4]
+    new = ~screen.seen
+    without = kept.transform(screen.rows[new])
+    assert without.shape == screen.rows[new].shape
+    found = (without - without.mean(axis=0)) @ np.linalg.pinv(screen.mixing)
+    truth = screen.sources[new]
+    correlations = [abs(np.corrcoef(found[:, 1 + k], truth[:, 1 + k])[0, 1]) for k in range(4)]
+    assert min(correlations) > 0.98
+    assert found[:, 0].std() < 0.15 * truth[:, 0].std()
+
+
+def test_the_kept_components_are_those_of_the_fit(screen):
+    kept = screen.fitted(space="components")
+    sources = kept.ica_.transform(screen.rows)
+    np.testing.assert_allclose(kept.transform(screen.rows), sources[:, kept.kept_], atol=1e-10)
+    names = [f"ica{number}" for number in kept.kept_]
+    assert list(kept.get_feature_names_out()) == names
+    frame = kept.set_output(transform="pandas").transform(screen.rows)
+    assert list(frame.columns) == names
+
+
+def test_what_no_component_describes_stays(screen):
+    kept = screen.fitted(unmixer=ICA(3, random_state=0))
+    taken = screen.rows - kept.transform(screen.rows)
+    assert np.linalg.matrix_rank(taken, tol=1e-8) == len(kept.dropped_)
+    assert list(kept.get_feature_names_out()) == [f"x{number}" for number in range(7)]
+
+
+def test_without_batches_nothing_is_dropped(screen):
+    kept = BiologyComponents().fit(screen.rows, screen.gene)
+    assert (kept.effects_, len(kept.dropped_), len(kept.kept_)) == ((), 0, 5)
+    np.testing.assert_allclose(kept.transform(screen.rows), screen.rows, atol=1e-10)
+
+
+def test_pipelines_pass_batches_and_controls_on(screen):
+    asked = {"groups": screen.plate, "controls": screen.controls}
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), BiologyComponents())
+        pipeline.fit(screen.rows, screen.gene, **asked)
+        assert len(pipeline[-1].dropped_) == 1
+        assert pipeline.transform(screen.rows).shape == screen.rows.shape
+    copy = clone(pipeline[-1])
+    assert copy.get_params() == pipeline[-1].get_params()
+    alone = BiologyComponents()
+    np.testing.assert_array_equal(
+        alone.fit_transform(screen.rows, screen.gene, **asked), alone.transform(screen.rows)
+    )
+
+
+def test_a_fit_that_would_drop_everything_is_refused(screen):
+    plates = screen.rows + 50.0 * np.random.default_rng(1).normal(size=(24, 7))[screen.plate]
+    with pytest.raises(InputError) as caught:
+        BiologyComponents().fit(plates, screen.plate % 2, groups=screen.plate)
+    assert "all 7 components carry batches and no label" in str(caught.value)
+    assert "none would be left: correct offsets of batches first" in str(caught.value)
+
+
+def test_an_unknown_space_is_refused(screen):
+    with pytest.raises(InputError, match="there is no space 'pca': choose one of original"):
+        screen.fitted(space="pca")
