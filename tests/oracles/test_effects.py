@@ -206,3 +206,18 @@ def test_one_value_a_row_is_needed(what, rng):
 def test_what_is_not_finite_is_refused():
     with pytest.raises(InputError, match="rows 0 to 4 have components that are NaN or infinite"):
         batch_and_label_shares(np.array([[1.0], [np.nan], [2.0], [3.0]]), [0, 0, 1, 1], [0, 1] * 2)
+
+
+def test_a_component_of_batches_that_leans_towards_one_of_labels_carries_batches_only():
+    rng = np.random.default_rng(5)
+    plate, gene = np.repeat(np.arange(10), 40), np.tile(np.arange(40) % 4, 10)
+    label = 2.0 * gene + rng.normal(size=400)
+    leaning = 5.0 * plate + 0.4 * label + rng.normal(size=400)
+    own = 5.0 * plate + 0.8 * gene + rng.normal(size=400)
+    rows = np.stack([label, leaning, own], axis=1)
+    found = batch_and_label_shares(rows, plate, gene)
+    assert [effect.carries for effect in found] == ["label", "batch", "both"]
+    assert found[1].label_q < 0.01
+    assert "shares" in found[1].says
+    alone = batch_and_label_shares(rows[:, 1:], plate, gene)
+    assert [effect.carries for effect in alone] == ["both", "both"]

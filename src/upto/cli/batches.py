@@ -124,6 +124,9 @@ def _number(_context: object, _parameter: object, value: str | None) -> int | fl
     "--mixing/--no-mixing", default=True, help="Score how batches mix.", show_default=True
 )
 @click.option(
+    "--maps/--no-maps", default=True, help="Lay rows on a plane for the page.", show_default=True
+)
+@click.option(
     "--keep", type=click.Choice(("biology",)), help="Write RUN without its batch components to OUT."
 )
 @click.option(

@@ -25,6 +25,7 @@ def command(results: tuple[Path, ...], output: Path) -> None:
     upto report ab.json ac.json -o report.html
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     from upto.core import (
+        Batches,
         Comparison,
         ComparisonMatrix,
         Consensus,
@@ -42,6 +43,7 @@ def command(results: tuple[Path, ...], output: Path) -> None:
     from upto.report import Report
 
     known = (
+        Batches,
         Comparison,
         ComparisonMatrix,
         Consensus,

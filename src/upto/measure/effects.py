@@ -9,19 +9,23 @@ between the same label on several batches are. Means of label and batch are comp
 of their batch, and the mean over batches with its own variation from batch to batch, label by
 label. On balanced tables this is the F-test of labels against the interaction of label and batch.
 
+A component carries both only if it has a label effect of its own: what it shares with components
+that carry labels alone is kept with these, and is no reason to keep its batches.
+
 Components are taken as they are, not as ranks: an effect on few wells is a large share of a
 component with few large values, and would vanish among ranks.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from upto.core import InputError
 from upto.measure.crossings import Crossing, adjusted_squares
+from upto.measure.leaning import UprightRows
 from upto.measure.tails import permutation_tail, q_values, upper_tail
 
 if TYPE_CHECKING:
@@ -138,7 +142,33 @@ def batch_and_label_shares(
         if chosen is None
         else _control_test(sums.controls, sums.control_powers, crossing.batch[chosen])
     )
-    return _effects(by_batch, by_label, constant, limit=limit, level=level)
+    found = _effects(by_batch, by_label, constant, limit=limit, level=level)
+    return _upright(found, components, crossing, kept, limit=limit, level=level)
+
+
+def _upright(
+    found: tuple[ComponentEffect, ...],
+    components: Rows,
+    crossing: Crossing,
+    kept: NDArray[np.bool_],
+    *,
+    limit: float,
+    level: float,
+) -> tuple[ComponentEffect, ...]:
+    """Take from components of both what they have of labels by leaning towards those of labels."""
+    both = [effect.component for effect in found if effect.carries == "both"]
+    label = [effect.component for effect in found if effect.carries == "label"]
+    if not both or not label:
+        return found
+    sums = _summed(UprightRows(components, both, label, crossing.cell), crossing, kept, None)
+    test = _label_tests(sums.cells, sums.kept_squares, crossing, kept)
+    own = (q_values(test.p) <= level) & (test.share >= limit)
+    says = "what it has of labels it shares with components that carry labels only."
+    leaning = {number for number, is_own in zip(both, own, strict=True) if not is_own}
+    return tuple(
+        replace(effect, carries="batch", says=says) if effect.component in leaning else effect
+        for effect in found
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,9 @@ STUDIES = {
     "metric-behaviour": "upto.studies.metric_behaviour",
     "autoencoder-ica": "upto.studies.autoencoder_ica",
     "plate-holdout-synthetic": "upto.studies.plate_holdout_synthetic",
+    "cell-painting": "upto.studies.cell_painting",
+    "speakers": "upto.studies.speakers",
+    "rxrx3-openphenom": "upto.studies.rxrx3_openphenom",
 }
 """The module of each study; its folder has the study's own name."""
 

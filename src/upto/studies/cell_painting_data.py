@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from upto.core import Embeddings, InputError
+from upto.core import Embeddings, InputError, Rows
 from upto.simulate import PlateLayout, ScreenEffects, draw_screen
 from upto.studies.held_out_data import data_folder, find_file, read_arrays
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from upto.core import Rows
 
 FILE = "bortezomib_7batches.npz"
 SHA256 = "1834af6006cda6d3666a629c36cca14186007d9e55d009bda67a14e43ebf680e"
@@ -32,8 +29,8 @@ BATCHES = (
 """Batches in which clones were given no, little, more and much bortezomib, a plate each."""
 
 HOW = (
-    "clone github.com/broadinstitute/profiling-resistance-mechanisms (commit a0e32d6, BSD-3), whose "
-    "2.describe-data/data/gct_files has the profiles"
+    "clone github.com/broadinstitute/profiling-resistance-mechanisms (commit a0e32d6, BSD-3), "
+    "whose 2.describe-data/data/gct_files has the profiles"
 )
 UNTREATED = "0.1% DMSO"
 PARENTAL = "WT_parental"
@@ -174,8 +171,8 @@ def draw_profiles(*, n_wells: int, n_features: int, seed: int) -> Profiles:
     doses = np.array([UNTREATED, *(f"{dose} nM bortezomib" for dose in ("0.78", "2.33", "7"))])
     dose = doses[np.unique(screen.batch, return_inverse=True)[1] % n_plates]
     places = np.unique(screen.address[screen.is_control])
-    parental = np.isin(screen.address, places[: max(4, len(places) // 2)])
-    untreated = np.isin(screen.address, places[: max(2, len(places) // 4)])
+    parental = np.isin(screen.address, places[: max(6, len(places) // 2)])
+    untreated = np.isin(screen.address, places[: max(4, len(places) // 4)])
     wild = np.where(parental, PARENTAL, "WT clone 01")
     return Profiles(
         rows=screen.rows,

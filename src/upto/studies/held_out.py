@@ -11,7 +11,7 @@ from upto.assess.batches.scoring import score_batches
 from upto.core import Embeddings, Estimate, random_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from upto.core import Batches, ConditionScore
     from upto.core.batch_scores import Measure
@@ -23,7 +23,7 @@ TURNED = ("pca", "ica", "random")
 
 PAPER_AUROC = {"base": 0.717, "pca": 0.738, "ica": 0.750, "random": 0.723}
 """Means of Table 3 of Nelson et al. 2026 over its 16 guides."""
-PAPER_SPARSITY = {"base": 0.203, "pca": 0.244, "ica": 0.263, "random": 0.217}
+PAPER_SPARSITY = {"base": 0.200, "pca": 0.244, "ica": 0.263, "random": 0.215}
 PAPER_CONCENTRATION = {"base": 0.163, "pca": 0.332, "ica": 0.386, "random": 0.287}
 """Table 4 of Nelson et al. 2026."""
 
@@ -64,6 +64,7 @@ class Question:
             "fit": "training",
             "concentration": (),
             "shuffled": False,
+            "threads": 1,
         }
         return score_batches(
             self.run,
@@ -76,7 +77,6 @@ class Question:
             conditions=conditions,
             mixing=False,
             maps=False,
-            threads=1,
             seed=seed,
             **(asked | options),
         )
@@ -89,6 +89,41 @@ class Setup:
     components: int | None
     classifier: Literal["boosted", "linear"]
     fit: Literal["training", "all"]
+
+
+USUAL = Setup(components=None, classifier="boosted", fit="training")
+"""All directions, the paper's trees, transforms fitted to training batches."""
+
+
+def sweep(
+    question: Question,
+    setups: Sequence[Setup],
+    *,
+    seed: int,
+    known: Batches | None,
+    advance: Callable[[int], None],
+) -> dict[Setup, Batches]:
+    """Judge the paper's conditions in every setup; `known` is the result of the usual one."""
+    found = {}
+    for setup in setups:
+        found[setup] = (
+            known
+            if known is not None and setup == USUAL
+            else question.judge(
+                FOUR,
+                seed=seed,
+                components=setup.components,
+                classifier=setup.classifier,
+                fit=setup.fit,
+            )
+        )
+        advance(1)
+    return found
+
+
+def difference(one: Estimate | None, other: Estimate | None) -> Estimate | None:
+    """Return one value less another, without an interval, as they were not compared by folds."""
+    return None if one is None or other is None else Estimate(value=one.value - other.value)
 
 
 def turn_rows(run: Embeddings, *, seed: int) -> Embeddings:

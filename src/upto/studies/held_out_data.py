@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from upto.load.datasets import DATA_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -26,8 +26,6 @@ def data_folder(data: Path | None, how: str) -> Path:
     InputError
         If none was named, with `how` to get the data.
     """
-    from pathlib import Path
-
     if data is not None:
         return data
     named = os.environ.get(DATA_VARIABLE)
@@ -47,21 +45,25 @@ def find_file(folder: Path, *names: str) -> Path | None:
 
 
 def read_arrays(
-    path: Path, wanted: Sequence[str], *, sha256: str, how: str
+    path: Path, wanted: Sequence[str], *, sha256: str | None, how: str
 ) -> dict[str, NDArray[Any]]:
     """Read arrays of an ``.npz`` file that is known by its checksum; nothing is unpickled.
 
     Raises
     ------
     InputError
-        If the file is another one than the published one.
+        If the file is another one, or lacks an array.
     """
     found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != sha256:
+    if sha256 is not None and found != sha256:
         message = (
             f"{path} has the SHA-256 {found[:12]}… and not {sha256[:12]}…: it is another file or "
             f"is damaged; {how}."
         )
         raise InputError(message)
-    with np.load(path, allow_pickle=False) as stored:
-        return {name: stored[name] for name in wanted}
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in wanted}
+    except (OSError, KeyError, ValueError) as error:
+        message = f"{path} does not hold the arrays {', '.join(wanted)} ({error}): {how}."
+        raise InputError(message) from None

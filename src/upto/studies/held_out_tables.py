@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from upto.core import Batches, Cell, Estimate
+    from upto.core.batch_scores import Reading
     from upto.studies.held_out import Question
 
 TITLES = {"base": "Base", "pca": "PCA", "ica": "PCA + ICA", "random": "PCA + Rand"}
@@ -98,10 +99,22 @@ def paper_table(result: Batches, quick: Mapping[str, float]) -> Table:
     )
 
 
+def tasks_table(result: Batches) -> Table:
+    """Return the AUROC of the paper's conditions for every label."""
+    return Table(
+        title=f"AUROC of each {result.label} on {result.hold_out} never seen",
+        columns=(
+            Column(name=result.label),
+            *(Column(name=TITLES[name], spec=".3f") for name in FOUR),
+        ),
+        rows=tuple((task, *(auroc(result, name, task) for name in FOUR)) for task in result.judged),
+    )
+
+
 def concentration_table(result: Batches) -> Table:
     """Return the concentration of the paper's conditions in three readings, as its Table 7."""
     percents = list(dict.fromkeys(found.percent for found in result.concentrations))
-    readings = ("ratio", "difference", "normalised")
+    readings: tuple[Reading, ...] = ("ratio", "difference", "normalised")
     return Table(
         title="Concentration: the most used columns against the rest",
         columns=(
@@ -167,13 +180,7 @@ def sweep_panel(found: Mapping[Setup, Batches], base: Estimate | None) -> Panel:
     chosen.sort(key=lambda each: each[0])
     widths = tuple(float(width) for width, _ in chosen)
     marks = [
-        Marks(
-            name=TITLES[name],
-            x=widths,
-            y=tuple(_number(auroc(result, name)) for _, result in chosen),
-            low=tuple(_low(auroc(result, name)) for _, result in chosen),
-            high=tuple(_high(auroc(result, name)) for _, result in chosen),
-        )
+        _marks(TITLES[name], [(float(width), auroc(result, name)) for width, result in chosen])
         for name in TURNED
     ]
     if base is not None:
@@ -194,27 +201,16 @@ def conditions_panel(title: str, found: Mapping[str, Batches]) -> Panel:
     for result in found.values():
         titles |= {each.name: each.title for each in result.conditions}
     place = {name: float(number) for number, name in enumerate(titles, start=1)}
-    marks = []
-    for name, result in found.items():
-        known = [
-            (place[each.name], value)
-            for each in result.conditions
-            if (value := auroc(result, each.name)) is not None
-        ]
-        marks.append(
-            Marks(
-                name=name,
-                x=tuple(x for x, _ in known),
-                y=tuple(value.value for _, value in known),
-                low=tuple(_low(value) for _, value in known),
-                high=tuple(_high(value) for _, value in known),
-            )
-        )
     return Panel(
         title=title,
         x="condition",
         y="AUROC on batches never seen",
-        marks=tuple(marks),
+        marks=tuple(
+            _marks(
+                name, [(place[each.name], auroc(result, each.name)) for each in result.conditions]
+            )
+            for name, result in found.items()
+        ),
         x_names=tuple(titles.values()),
     )
 
@@ -228,13 +224,12 @@ def _value(estimate: Estimate | None) -> float | None:
     return None if estimate is None else estimate.value
 
 
-def _number(estimate: Estimate | None) -> float:
-    return 0.5 if estimate is None else estimate.value
-
-
-def _low(estimate: Estimate | None) -> float:
-    return _number(estimate) if estimate is None or estimate.low is None else estimate.low
-
-
-def _high(estimate: Estimate | None) -> float:
-    return _number(estimate) if estimate is None or estimate.high is None else estimate.high
+def _marks(name: str, values: list[tuple[float, Estimate | None]]) -> Marks:
+    known = [(x, value) for x, value in values if value is not None]
+    return Marks(
+        name=name,
+        x=tuple(x for x, _ in known),
+        y=tuple(value.value for _, value in known),
+        low=tuple(value.value if value.low is None else value.low for _, value in known),
+        high=tuple(value.value if value.high is None else value.high for _, value in known),
+    )

@@ -44,7 +44,7 @@ def split_batches(
     n_folds
         Parts, at most as many as there are batches.
     seed
-        Of the order of batches that hold the same labels.
+        Of the order of batches that hold as much.
 
     Returns
     -------
@@ -62,7 +62,11 @@ def split_batches(
         fold = np.arange(n_groups)
         own = [held == group for group in range(n_groups)]
         return fold, [Split(training=each, judging=~each) for each in own]
-    fold = _spread(_counts(held, labels), min(n_folds, n_groups), seed)
+    # In the order in which rows name them, so that their own names do not matter.
+    first = np.argsort(np.unique(held, return_index=True)[1])
+    drawn = np.empty(n_groups)
+    drawn[first] = random_stream(seed, "folds").permutation(n_groups)
+    fold = _spread(_counts(held, labels), drawn, min(n_folds, n_groups))
     judging = [fold[held] == each for each in range(int(fold.max()) + 1)]
     return fold, [Split(training=~each, judging=each) for each in judging]
 
@@ -78,25 +82,22 @@ def _counts(held: Codes, labels: Names) -> NDArray[np.float64]:
     return shares
 
 
-def _spread(shares: NDArray[np.float64], n_folds: int, seed: int) -> NDArray[np.intp]:
-    """Assign each batch to the fold that has least of what it holds, large batches first.
+def _spread(
+    shares: NDArray[np.float64], drawn: NDArray[np.float64], n_folds: int
+) -> NDArray[np.intp]:
+    """Assign each batch to the fold that has least of what it holds, large ones first.
 
     The sum over folds of squared shares grows by 2 c·g + g·g when g joins a fold that holds c: the
     least overlap keeps it least.
     """
     n_groups = len(shares)
-    random = random_stream(seed, "folds").permutation(n_groups)
-    order = np.lexsort((random, -np.round((shares**2).sum(axis=1), 12)))
+    order = np.lexsort((drawn, -np.round((shares**2).sum(axis=1), 12)))
     held = np.zeros((n_folds, shares.shape[1]))
     fold = np.empty(n_groups, dtype=np.intp)
-    empty = n_folds
-    for place, group in enumerate(order):
+    for group in order:
+        # A fold without any batch overlaps with none, so that none stays empty.
         overlap = held @ shares[group]
-        if n_groups - place <= empty:
-            # The batches that are left are needed for the folds that have none.
-            overlap[held[:, -1] > 0] = np.inf
         best = int(np.argmin(np.round(overlap, 12)))
-        empty -= held[best, -1] == 0
         held[best] += shares[group]
         fold[group] = best
     return fold

@@ -1,0 +1,99 @@
+import json
+
+import numpy as np
+import pytest
+
+from upto.core import Batches
+
+QUICK = (
+    "--classifier", "linear", "--no-mixing", "--no-maps", "--no-progress", "--conditions", "base,batch-scaled",
+)  # fmt: skip
+ASKED = ("--batch", "plate", "--label", "gene", "--control", "DMSO")
+
+
+@pytest.fixture
+def wells(tmp_path, rng):
+    """Write a table of wells, and return its path."""
+    plate, gene = np.repeat(np.arange(6), 20), np.tile(np.arange(20) % 2, 6)
+    rows = rng.laplace(size=(120, 3)) + np.stack([4 * gene, 9 * plate, 0 * plate], axis=1)
+    lines = [
+        f"P{p},{'DMSO' if g == 0 else 'MTOR'}," + ",".join(f"{x:.6f}" for x in row)
+        for p, g, row in zip(plate, gene, rows.tolist(), strict=True)
+    ]
+    file = tmp_path / "wells.csv"
+    file.write_text(
+        "\n".join(["Metadata_plate,Metadata_gene,feature_0,feature_1,feature_2", *lines]) + "\n"
+    )
+    return file
+
+
+def test_conditions_are_shown_with_what_they_gain(upto, tmp_path, wells):
+    result = upto("batches", wells, *ASKED, *QUICK, "--report", "page.html", "-o", "out.json")
+    assert result.exit_code == 0, result.stderr
+    found = Batches.from_json((tmp_path / "out.json").read_text())
+    assert [condition.name for condition in found.conditions] == ["base", "batch-scaled"]
+    assert (found.batch, found.label) == ("Metadata_plate", "Metadata_gene")
+    page = (tmp_path / "page.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "Batch scaled" in page
+    shown = upto("report", "out.json", "-o", "again.html")
+    assert shown.exit_code == 0
+
+
+def test_a_terminal_shows_the_verdict_and_the_findings(upto, wells):
+    result = upto("batches", wells, *ASKED, *QUICK)
+    assert result.exit_code == 0
+    assert "never seen with an AUROC of" in " ".join(result.stdout.split())
+    assert "UP071" not in result.stderr
+    assert upto("batches", wells, *ASKED, *QUICK, "--format", "csv").stdout.startswith("condition,")
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (("--label", "gene"), 2, "--batch"),
+        (("--batch", "plate"), 2, "--label"),
+        (("--batch", "plates", "--label", "gene"), 3, "did you mean Metadata_plate"),
+        (("--batch", "plate", "--label", "gene", "--control", "dmso"), 3, "did you mean 'DMSO'"),
+        (("--batch", "plate", "--label", "gene", "--conditions", "tvn"), 3, "needs controls"),
+        (("--batch", "plate", "--label", "gene", "--folds", "1"), 2, "--folds"),
+        (("--batch", "plate", "--label", "gene", "--components", "many"), 2, "share of variance"),
+        (("--batch", "plate", "--label", "gene", "--keep", "biology"), 2, "-o OUT"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_exit_code(upto, wells, args, code, message):
+    result = upto("batches", wells, *args, "--no-progress")
+    assert result.exit_code == code
+    assert message in " ".join(result.stderr.split())
+
+
+def test_the_embedding_without_batch_components_is_written(upto, tmp_path, wells):
+    result = upto("batches", wells, *ASKED, "--keep", "biology", "-o", "clean.csv", "--no-progress")
+    assert result.exit_code == 0, result.stderr
+    head, first, *_ = (tmp_path / "clean.csv").read_text().splitlines()
+    assert head == "Metadata_plate,Metadata_gene,feature_0,feature_1,feature_2"
+    assert first.startswith("P0,DMSO,")
+    rows = np.loadtxt(tmp_path / "clean.csv", delimiter=",", skiprows=1, usecols=(2, 3, 4))
+    means = [rows[start : start + 20, 1].mean() for start in range(0, 120, 20)]
+    assert np.std(means) < 1
+    assert "1 of 3 components carry Metadata_plate and no Metadata_gene" in result.stderr
+    refused = upto("batches", wells, *ASKED, "--keep", "biology", "-o", wells, "--no-progress")
+    assert refused.exit_code == 3
+
+
+def test_conditions_are_listed(upto):
+    result = upto("batches", "--list", "--format", "json")
+    assert result.exit_code == 0
+    names = [record["condition"] for record in json.loads(result.stdout)]
+    assert {"base", "pca", "ica", "random", "tvn", "combat", "harmony", "biology"} <= set(names)
+
+
+def test_warnings_stop_a_strict_command(upto, wells):
+    assert upto("batches", wells, *ASKED, *QUICK, "--strict").exit_code == 0
+    few = ("--batch", "half", "--label", "gene", "--control", "DMSO", *QUICK, "--strict")
+    lines = wells.read_text().splitlines()
+    halves = [f"{line},{line[1] < '3'}" for line in lines[1:]]
+    wells.write_text("\n".join([f"{lines[0]},Metadata_half", *halves]) + "\n")
+    stopped = upto("batches", wells, *few)
+    assert stopped.exit_code == 1
+    assert "UP081" in stopped.stderr

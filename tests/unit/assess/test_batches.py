@@ -1,0 +1,278 @@
+"""Labels predicted on batches never seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from upto import Embeddings, InputError
+from upto.assess import score_batches
+from upto.assess.batches.averaging import compare_conditions, holm, mean_over_folds, p_of_mean
+from upto.assess.batches.conditions import find_conditions
+from upto.assess.batches.folds import split_batches
+from upto.assess.batches.leaks import count_repeated_rows
+from upto.core import Batches
+
+FAST = {
+    "classifier": "linear",
+    "conditions": "base",
+    "concentration": (),
+    "mixing": False,
+    "maps": False,
+}
+
+
+def screen(n_batches=8, n_rows=30, n_columns=4, effect=2.0, seed=0, **columns):
+    """Make wells whose first column tells the label, in batches of shifted second columns."""
+    random = np.random.default_rng(seed)
+    batch = np.repeat(np.arange(n_batches), n_rows)
+    label = np.tile(np.arange(n_rows) % 3, n_batches)
+    rows = random.standard_normal((len(batch), n_columns))
+    rows[:, 0] += effect * (label == 1)
+    rows[:, 1] += 3 * random.standard_normal(n_batches)[batch]
+    names = np.array(["DMSO", "drug", "other"])[label]
+    wells = np.array([f"A{number:02d}" for number in random.permutation(len(batch)) % n_rows])
+    given = {"plate": batch, "label": names, "well": wells} | columns
+    return Embeddings(rows=rows, name="wells", columns=given)
+
+
+def judge(run, **options):
+    asked = {"batch": "plate", "label": "label", "control": "DMSO"} | FAST | options
+    return score_batches(run, **asked)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 11), st.sampled_from("abc")), min_size=12, max_size=60),
+    st.integers(2, 7),
+    st.sampled_from(["folds", "one-trains"]),
+    st.integers(0, 5),
+)
+@settings(max_examples=30, deadline=None)
+def test_folds_never_share_a_batch_and_every_batch_is_judged(rows, n_folds, scheme, seed):
+    held = np.unique([group for group, _ in rows], return_inverse=True)[1]
+    labels = np.array([label for _, label in rows])
+    if held.max() == 0:
+        held[0] = 1
+    fold_of, splits = split_batches(held, labels, scheme=scheme, n_folds=n_folds, seed=seed)
+    judged = np.zeros(len(held), dtype=int)
+    for split in splits:
+        assert not set(held[split.training]) & set(held[split.judging])
+        assert split.training.any()
+        assert split.judging.any()
+        judged += split.judging
+    assert len(fold_of) == held.max() + 1
+    assert (judged == (1 if scheme == "folds" else held.max())).all()
+    assert len(splits) == (min(n_folds, held.max() + 1) if scheme == "folds" else held.max() + 1)
+
+
+def test_folds_spread_the_batches_that_have_a_label():
+    held = np.repeat(np.arange(20), 10)
+    treated = np.array(["drug", "other", "control", "control"])[held % 4]
+    labels = np.where(np.arange(200) % 10 < 3, treated, "control")
+    _, splits = split_batches(held, labels, scheme="folds", n_folds=5, seed=0)
+    for label in ("drug", "other"):
+        assert [np.sum(labels[split.judging] == label) for split in splits] == [3] * 5
+    assert [len(np.unique(held[split.judging])) for split in splits] == [4] * 5
+
+
+def test_a_label_that_a_column_tells_is_predicted_and_one_that_none_tells_is_not():
+    found = judge(screen(n_batches=10))
+    assert found.score("base", "drug").auroc.value > 0.88
+    low, high = found.score("base", "other").auroc.low, found.score("base", "other").auroc.high
+    assert low < 0.5 < high
+    assert found.judged == ("drug", "other")
+
+
+@pytest.mark.parametrize("classifier", ["linear", "boosted"])
+def test_shuffled_labels_are_at_chance_within_three_standard_errors(classifier):
+    found = judge(screen(n_batches=20), classifier=classifier, tasks=["drug"], folds=10)
+    values = np.array([score.shuffled for score in found.fold_scores])
+    assert abs(values.mean() - 0.5) < 3 * values.std(ddof=1) / np.sqrt(len(values))
+
+
+def test_nothing_depends_on_the_order_of_rows_or_the_names_of_batches():
+    run = screen()
+    order = np.random.default_rng(1).permutation(len(run))
+    letters = np.array([f"plate {name}" for name in "hcfadgbe"])[run.columns["plate"][order]]
+    other = Embeddings(
+        rows=np.asarray(run.rows)[order],
+        columns={name: values[order] for name, values in run.columns.items()} | {"plate": letters},
+    )
+    asked = {"conditions": ["ica", "control-scaled"], "concentration": (50.0,)}
+    first, second = judge(run, **asked), judge(other, **asked)
+    assert first.fold_scores == second.fold_scores
+    assert first.top_scores == second.top_scores
+
+
+@pytest.mark.parametrize("fit", ["training", "all"])
+def test_controls_that_correct_their_batch_are_not_judged(fit):
+    # More columns than controls: their covariance in a batch is the identity, and gives them away
+    # with an AUROC of 0.97 where labels tell nothing.
+    run = screen(n_batches=8, n_rows=30, n_columns=24, effect=0.0)
+    asked = {"conditions": "tvn", "tasks": ["drug"], "classifier": "boosted", "fit": fit}
+    found = judge(run, **asked)
+    codes = {finding.code for finding in found.findings}
+    assert found.score("tvn").auroc.value < 0.7
+    assert found.tasks[0].n_others == 8 * 5
+    assert "UP083" in codes
+    assert ("UP079" in codes) == (fit == "all")
+    assert "UP083" not in {finding.code for finding in judge(run).findings}
+
+
+def test_wells_that_tell_the_label_are_a_finding():
+    fixed = np.tile([f"B{number:02d}" for number in range(30)], 8)
+    found = judge(screen(well=fixed))
+    assert found.leak.well.value == 1.0
+    assert "UP072" in {finding.code for finding in found.findings}
+    free = judge(screen())
+    assert free.leak.well.value < 0.65
+    assert "UP072" not in {finding.code for finding in free.findings}
+
+
+def test_batches_that_give_the_label_away_are_a_finding():
+    random = np.random.default_rng(3)
+    plate = np.repeat(np.arange(12), 40)
+    treated = plate % 2 == 1
+    label = np.where(treated & (random.random(480) < 0.9), "drug", "DMSO")
+    label[~treated] = np.where(random.random((~treated).sum()) < 0.1, "drug", "DMSO")
+    rows = random.standard_normal((480, 3))
+    rows[:, 0] += 4 * treated
+    found = judge(Embeddings(rows=rows, columns={"plate": plate, "label": label}))
+    assert found.leak.batch.low > 0.5
+    assert "UP078" in {finding.code for finding in found.findings}
+    assert found.score("base").within.value < 0.65 < found.score("base").auroc.value
+
+
+def test_rows_and_wells_that_repeat_are_findings():
+    run = screen()
+    rows = np.asarray(run.rows).copy()
+    rows[31] = rows[0]
+    copied = Embeddings(rows=rows, columns={**run.columns, "well": np.array(["A01"] * len(rows))})
+    found = judge(copied)
+    assert found.leak.n_repeated_rows == 2
+    assert found.leak.n_repeated_wells == 240 - 8
+    assert {"UP073", "UP074"} <= {finding.code for finding in found.findings}
+
+
+def test_rows_repeated_in_one_batch_are_not_shared_between_folds():
+    keys = np.array([7, 7, 8, 8], dtype=np.uint64)
+    assert count_repeated_rows(keys, np.array([0, 0, 1, 2])) == 2
+
+
+def test_a_label_of_one_batch_is_left_out_and_said():
+    run = screen()
+    label = run.columns["label"].astype("U8").copy()
+    label[:10] = "rare"
+    found = judge(Embeddings(rows=run.rows, columns={**run.columns, "label": label}))
+    rare = next(task for task in found.tasks if task.name == "rare")
+    assert rare.n_folds == 0
+    assert "1 of 8 batches" in rare.says
+    assert "UP075" in {finding.code for finding in found.findings}
+    assert "rare" not in found.judged
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch": "plat"}, "did you mean plate"),
+        ({"label": "labels"}, "did you mean label"),
+        ({"control": "dmso"}, "did you mean 'DMSO'"),
+        ({"control": "water"}, "3 values of label"),
+        ({"tasks": ["drugs"]}, "did you mean 'drug'"),
+        ({"conditions": "icaa"}, "did you mean ica"),
+        ({"conditions": "tvn", "control": None}, "needs controls"),
+        ({"batch": "one"}, "1 value in 240 rows"),
+        ({"label": "one", "control": None}, "at least two are needed to tell them apart"),
+        ({"label": "plate", "control": None}, "no value of plate can be judged"),
+        ({"hold_out": "label"}, "whole batches"),
+        ({"batch": "holes"}, "3 of 240 rows have no holes"),
+        ({"classifier": "forest"}, "no classifier"),
+        ({"folds": 1}, "at least 2"),
+        ({"concentration": (100.0,)}, "below 100"),
+        ({"fit": "some"}, "fit is 'some'"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused_in_one_sentence(options, message):
+    holes = np.repeat(np.arange(8), 30).astype(float)
+    holes[:3] = np.nan
+    run = screen(one=np.zeros(240, dtype=int), holes=holes)
+    with pytest.raises(InputError, match=message) as caught:
+        judge(run, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_columns_together_make_a_batch():
+    run = screen(day=np.repeat([0, 1], 120), plate=np.tile(np.repeat(np.arange(4), 30), 2))
+    found = judge(run, batch=["day", "plate"], folds=8)
+    assert found.batch == "day × plate"
+    assert len(found.batches) == 8
+    whole = judge(run, batch=["day", "plate"], hold_out="day")
+    assert [fold.n_held_out_batches for fold in whole.folds] == [4, 4]
+    assert "UP081" in {finding.code for finding in whole.findings}
+
+
+def test_one_batch_that_trains_is_judged_by_all_others():
+    found = judge(screen(), scheme="one-trains")
+    assert [fold.n_training_batches for fold in found.folds] == [1] * 8
+    assert [fold.n_held_out for fold in found.folds] == [210] * 8
+
+
+def test_conditions_follow_each_other():
+    (base, both) = find_conditions("control-scaled+ica", has_controls=True)
+    assert (base.name, both.name, both.needs) == ("base", "control-scaled+ica", "controls")
+    found = judge(screen(), conditions=["control-scaled+ica", "pca"])
+    assert [condition.name for condition in found.conditions] == [
+        "base",
+        "control-scaled+ica",
+        "pca",
+    ]
+    assert found.difference("pca", "control-scaled+ica").against == "control-scaled+ica"
+
+
+def test_a_rotation_of_whitened_rows_does_not_matter_to_a_linear_classifier():
+    found = judge(screen(), conditions=["pca", "ica", "random"])
+    values = [found.score(name).auroc.value for name in ("pca", "ica", "random")]
+    assert values == pytest.approx([values[0]] * 3, abs=1e-3)
+
+
+def test_a_correction_that_removes_a_strong_batch_effect_gains_and_is_said_to():
+    random = np.random.default_rng(0)
+    run = screen(n_batches=12, effect=1.5)
+    rows = np.asarray(run.rows).copy()
+    rows[:, 0] += 6 * random.standard_normal(12)[run.columns["plate"]]
+    found = judge(
+        Embeddings(rows=rows, columns=run.columns), conditions=["batch-scaled"], tasks=["drug"]
+    )
+    assert found.difference("batch-scaled").is_gain
+    assert found.verdict.startswith("Batch scaled gains")
+    none = judge(run, conditions=["random"], tasks=["drug"])
+    assert none.verdict.startswith("No gain")
+    assert "UP076" in {finding.code for finding in none.findings}
+
+
+def test_intervals_are_widened_for_folds_that_share_their_training_rows():
+    values = np.array([[0.6], [0.7], [0.8], [0.7], [0.7]])
+    narrow, wide = mean_over_folds(values, shared=0.0), mean_over_folds(values, shared=0.25)
+    assert wide.high - wide.low == pytest.approx(1.5 * (narrow.high - narrow.low))
+    assert narrow.high - narrow.value == pytest.approx(2.7764451 * 0.0316228, rel=1e-5)
+    assert p_of_mean(values, 0.7, shared=0.25) == pytest.approx(1.0)
+    assert holm([0.01, 0.04, None, 0.03]) == pytest.approx([0.03, 0.06, None, 0.06])
+
+
+def test_differences_are_of_the_same_folds():
+    base = np.array([[0.5], [0.9], [0.7]])
+    found = compare_conditions({"base": base, "a": base + 0.1}, "base", "auroc", shared=0.5)
+    assert found[0].value.value == pytest.approx(0.1)
+    assert found[0].value.low == pytest.approx(0.1)
+    assert found[0].is_gain
+
+
+@pytest.mark.slow
+def test_a_result_survives_json():
+    found = judge(screen(), conditions=["ica"], mixing=True, maps=True)
+    assert Batches.from_json(found.to_json()) == found
+    assert {score.name for score in found.mixing} >= {"bras", "ilisi", "kbet", "total", "map"}
+    assert [each.condition for each in found.maps] == ["base", "ica"]
+    assert len(found.components) == 4
