@@ -8,7 +8,7 @@ from pathlib import Path
 
 from upto.core import StudyResult
 from upto.studies import STUDIES
-from upto.studies.running import recorded_result, study_folder, study_plan
+from upto.studies.running import recorded_result, study_folder, study_plan, unrecorded_reason
 
 DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "studies.md"
@@ -46,7 +46,9 @@ def section(name: str) -> str:
     plan, result = study_plan(name), recorded_result(name)
     lines = [f"## {plan.title}", "", f"`{name}` · {plan.paper}", "", plan.claim, ""]
     if result is None:
-        return "\n".join([*lines, "No full run is recorded.", ""])
+        reason = unrecorded_reason(name)
+        said = "No full run is recorded." if reason is None else f"**Not run.** {reason}"
+        return "\n".join([*lines, said, ""])
     return "\n".join([*lines, *_found(name, result)])
 
 

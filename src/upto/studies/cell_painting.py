@@ -41,7 +41,7 @@ from upto.studies.held_out_tables import (
 from upto.studies.outcome import Outcome, Work
 
 if TYPE_CHECKING:
-    from upto.core import Batches, Finding
+    from upto.core import Batches, Finding, Panel
 
 OPEN = (*FOUR, "batch-scaled", "combat", "biology")
 """Conditions that ask for no controls: all controls are judged."""
@@ -50,12 +50,15 @@ CONTROLLED = ("base", "control-scaled", "tvn")
 QUICK = {"base": 0.977, "pca": 0.961, "ica": 0.930, "random": 0.907}
 """A first look of ours at the clones, five folds over plates."""
 MAIN = "clone by plate"
-DOSES = ("dose", "parental")
+DOSES = ("dose", "parental", "sham")
 """What the names of questions about doses begin with."""
 DIRECTIONS = 20
 """What whitening keeps where the claims speak of few directions."""
 
-Asked = Literal["clone", "untreated", "dose", "parental"]
+SHAM = "sham"
+"""A dose that was never given: the name of its question and of its treatment."""
+
+Asked = Literal["clone", "untreated", "dose", "parental", "sham"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,13 +128,23 @@ def run(settings: Settings, work: Work) -> Outcome:
         ),
         panels=(
             conditions_panel(
-                "Resistant clones, wild type held against them",
+                "Resistant clones against wild type",
                 {f"{each} held out": found[f"clone by {each}"] for each in settings.held_out},
             ),
             sweep_panel(swept, auroc(main, "base")),
+            *_sham_panels(controlled),
         ),
         findings=_findings(asked, found),
     )
+
+
+def _sham_panels(controlled: dict[str, Batches]) -> tuple[Panel, ...]:
+    """Return what scaling by controls makes of doses, and of a dose that was never given."""
+    names = {"doses": "dose by plate", "a dose never given": f"{SHAM} by plate"}
+    shown = {title: controlled[name] for title, name in names.items() if name in controlled}
+    if len(shown) < len(names):
+        return ()
+    return (conditions_panel("Plates scaled by their controls, doses against DMSO", shown),)
 
 
 def _profiles(settings: Settings, work: Work) -> Profiles:
@@ -145,16 +158,24 @@ def _profiles(settings: Settings, work: Work) -> Profiles:
 def ask(profiles: Profiles, settings: Settings) -> dict[str, Question]:
     """Return the questions to the profiles by name."""
     parental = profiles.clone == PARENTAL
+    dosed = np.unique(profiles.plate[profiles.treatment != UNTREATED])
+    untreated_plates = ~np.isin(profiles.plate, dosed)
     kinds = {
         "clone": ("Resistant clone against wild type", None, "clone", WILD),
         "untreated": (
-            "The same, untreated wells only",
+            "Resistant clone against wild type, untreated wells only",
             profiles.treatment == UNTREATED,
             "clone",
             WILD,
         ),
         "dose": ("Dose of bortezomib against DMSO", None, "treatment", UNTREATED),
-        "parental": ("The same, parental cells only", parental, "treatment", UNTREATED),
+        "parental": (
+            "Dose of bortezomib against DMSO, parental cells only",
+            parental,
+            "treatment",
+            UNTREATED,
+        ),
+        SHAM: ("A dose never given against DMSO", untreated_plates, "treatment", UNTREATED),
     }
     asked = {}
     for kind in settings.questions:
@@ -163,7 +184,7 @@ def ask(profiles: Profiles, settings: Settings) -> dict[str, Question]:
             asked[f"{kind} by {each}"] = Question(
                 name=f"{kind} by {each}",
                 says=f"{says}; {each} held out",
-                run=profiles.embeddings(chosen),
+                run=(give_sham(profiles) if kind == SHAM else profiles).embeddings(chosen),
                 batch="plate",
                 label=label,
                 control=control,
@@ -171,6 +192,19 @@ def ask(profiles: Profiles, settings: Settings) -> dict[str, Question]:
                 folds=settings.plate_folds if each == "plate" else settings.batch_folds,
             )
     return asked
+
+
+def give_sham(profiles: Profiles) -> Profiles:
+    """Call wells of every other untreated plate dosed, where dosed plates have dosed wells.
+
+    What is told of these labels is the layout and nothing else: all wells are untreated.
+    """
+    is_dosed = profiles.treatment != UNTREATED
+    dosed_plates, dosed_wells = np.unique(profiles.plate[is_dosed]), profiles.well[is_dosed]
+    untreated_plates = np.setdiff1d(profiles.plate, dosed_plates)
+    # On a dosed plate some wells stay untreated; those are at the same places on all of them.
+    sham = np.isin(profiles.plate, untreated_plates[::2]) & np.isin(profiles.well, dosed_wells)
+    return replace(profiles, treatment=np.where(sham, SHAM, profiles.treatment))
 
 
 def _measured(
@@ -191,6 +225,7 @@ def _measured(
         measured[f"{name}/positions"] = result.leak.well
         measured[f"{name}/batches alone"] = result.leak.batch
         for condition in CONTROLLED[1:]:
+            measured[f"{name}/{condition}"] = auroc(controlled[name], condition)
             measured[f"{name}/{condition}-base"] = gain(controlled[name], condition, "base")
     main = found[MAIN]
     everything = {**found, **{f"{name}, controls": each for name, each in controlled.items()}}
@@ -217,17 +252,18 @@ def _measured(
         measured["fit all/ica-base"] = gain(swept[transductive], "ica", "base")
     if any(each.percent == 25.0 for each in main.concentrations):
         at = {name: main.concentration(name, 25.0).value for name in FOUR}
-        for first, second in (("ica", "base"), ("ica", "random"), ("pca", "base")):
+        for first, second in (("ica", "base"), ("ica", "pca"), ("ica", "random")):
             measured[f"concentration {first}-{second}"] = difference(at[first], at[second])
     return {name: each for name, each in measured.items() if each is not None}
 
 
 def _findings(asked: dict[str, Question], found: dict[str, Batches]) -> tuple[Finding, ...]:
-    """Return what was remarked on the questions, each with the question it is about."""
+    """Return what was remarked where plates are held out, each with its question."""
     return unique_findings(
         [
             replace(finding, message=f"{asked[name].says}: {finding.message}")
             for name, result in found.items()
+            if asked[name].hold_out is None
             for finding in result.findings
             if finding.code != "UP004"
         ]
@@ -253,4 +289,8 @@ def _says(
             f"{says}; no condition is better than base by more than folds differ, in any question"
         )
     name, condition, value = max(gains, key=lambda each: each[2].value)
-    return f"{says}; the largest gain over base is that of {condition}, {name}, {value:+.3f}"
+    says += f"; the largest gain over base is that of {condition}, {name}, {value:+.3f}"
+    sham = measured.get(f"{SHAM} by plate/{condition}")
+    if sham is None or not name.startswith(DOSES):
+        return says
+    return f"{says}, and a dose that was never given is told by it with {sham.value:.3f}"

@@ -180,8 +180,12 @@ def sweep_panel(found: Mapping[Setup, Batches], base: Estimate | None) -> Panel:
     chosen.sort(key=lambda each: each[0])
     widths = tuple(float(width) for width, _ in chosen)
     marks = [
-        _marks(TITLES[name], [(float(width), auroc(result, name)) for width, result in chosen])
-        for name in TURNED
+        # Side by side, so that intervals can be told apart.
+        _marks(
+            TITLES[name],
+            [(width * 1.05**number, auroc(result, name)) for width, result in chosen],
+        )
+        for number, name in enumerate(TURNED, start=-1)
     ]
     if base is not None:
         level = (base.value,) * len(widths)
@@ -207,9 +211,16 @@ def conditions_panel(title: str, found: Mapping[str, Batches]) -> Panel:
         y="AUROC on batches never seen",
         marks=tuple(
             _marks(
-                name, [(place[each.name], auroc(result, each.name)) for each in result.conditions]
+                name,
+                [
+                    (
+                        place[each.name] + 0.15 * (number - (len(found) - 1) / 2),
+                        auroc(result, each.name),
+                    )
+                    for each in result.conditions
+                ],
             )
-            for name, result in found.items()
+            for number, (name, result) in enumerate(found.items())
         ),
         x_names=tuple(titles.values()),
     )

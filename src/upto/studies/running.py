@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from upto.studies.outcome import Outcome
 
 SIZES = ("tiny", "small", "full")
+NOT_RUN = "**Not run.**"
+"""What begins the paragraph of a README that says why no run is recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +218,14 @@ def recorded_result(name: str) -> StudyResult | None:
     if not path.is_file():
         return None
     return StudyResult.from_json(path.read_bytes())
+
+
+def unrecorded_reason(name: str) -> str | None:
+    """Return why there is no recorded run: the paragraph of the README that begins so, if any."""
+    for paragraph in study_readme(name).split("\n\n"):
+        if paragraph.startswith(NOT_RUN):
+            return " ".join(paragraph.removeprefix(NOT_RUN).split())
+    return None
 
 
 def study_readme(name: str) -> str:

@@ -102,7 +102,7 @@ def _match(wanted: NDArray[Any], known: NDArray[Any]) -> NDArray[np.intp]:
     if unknown.any():
         message = (
             f"{int(unknown.sum())} of {len(wanted)} wells of {EMBEDDINGS} are not in {METADATA}, "
-            f"such as {wanted[unknown][0]!r}: {HOW}."
+            f"such as {wanted[unknown][0]}: {HOW}."
         )
         raise InputError(message)
     return found

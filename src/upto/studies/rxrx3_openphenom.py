@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from msgspec import Meta
 
-from upto.core import Column, Estimate, Table
+from upto.core import Column, Estimate, Table, unique_findings
 from upto.simulate import CONTROL
 from upto.studies.held_out import FOUR, PAPER_CONCENTRATION, Question, furthest_from_chance, gain
 from upto.studies.held_out_tables import TITLES, conditions_panel
@@ -113,7 +113,7 @@ def run(settings: Settings, work: Work) -> Outcome:
             *(_concentrations(fit, each) for fit, each in found.items() if each.concentrations),
         ),
         panels=(conditions_panel("Guides on plates never seen", _titled(found)),),
-        findings=found[settings.fits[-1]].findings,
+        findings=unique_findings([each for result in found.values() for each in result.findings]),
     )
 
 

@@ -14,6 +14,7 @@ from upto.studies.running import (
     study_folder,
     study_plan,
     study_readme,
+    unrecorded_reason,
 )
 
 PLAN = """
@@ -173,6 +174,15 @@ def test_a_folder_of_data_that_is_not_there_is_refused(coins, tmp_path):
         run_study("coins", data=tmp_path / "nowhere")
 
 
+def test_a_study_without_a_recorded_run_says_why_in_its_readme(coins, tmp_path):
+    readme = tmp_path / "coins" / "README.md"
+    readme.write_text("# Coins\n\n**Test.** One.\n")
+    assert recorded_result("coins") is None
+    assert unrecorded_reason("coins") is None
+    readme.write_text("# Coins\n\n**Not run.** Nobody\nhas a coin.\n\nMore.\n")
+    assert unrecorded_reason("coins") == "Nobody has a coin."
+
+
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_has_all_its_parts(name):
     folder = study_folder(name)
@@ -190,7 +200,11 @@ def test_every_study_has_all_its_parts(name):
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_recorded_run_is_of_the_full_size_with_the_settings_of_today(name):
     result = recorded_result(name)
-    assert result is not None, "run the study in full and keep its result.json and figure.svg"
+    if result is None:
+        said = "run the study in full and keep its result.json and figure.svg"
+        assert unrecorded_reason(name), f"{said}, or let its README say why it was not run"
+        return
+    assert unrecorded_reason(name) is None
     plan = study_plan(name, size="full")
     assert (result.size, result.settings) == ("full", plan.settings)
     expected = json.loads((study_folder(name) / "expected.json").read_text())

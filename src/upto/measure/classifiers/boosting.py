@@ -37,17 +37,12 @@ TABLE_6: Mapping[str, Any] = MappingProxyType(
 """The paper's settings of LightGBM."""
 
 FAST: Mapping[str, Any] = MappingProxyType(
-    {
-        **TABLE_6,
-        "max_bin": 31,
-        "bin_construct_sample_cnt": 4000,
-        "feature_fraction": 0.35,
-        "data_sample_strategy": "goss",
-        "top_rate": 0.1,
-        "other_rate": 0.1,
-    }
+    {**TABLE_6, "max_bin": 31, "bin_construct_sample_cnt": 4000, "feature_fraction": 0.35}
 )
-"""The same trees, each of fewer features and rows, over fewer bins."""
+"""The same trees, each of fewer features and fewer rows of the larger class, over fewer bins."""
+
+OTHERS_EACH = 6
+"""Rows of the larger class that a fast tree is shown for each row of the smaller one."""
 
 ROUNDS = 100
 """LightGBM's own number; the paper says none."""
@@ -79,6 +74,7 @@ class PreparedTrees:
             # Threads of LightGBM spin while they wait, and change which rows a tree is shown.
             "num_threads": 1,
         }
+        self._is_fast = settings is FAST
         self._varies = rows.max(axis=0) > rows.min(axis=0)
         self._rows, self._n_threads = rows, n_threads
         self._whole = self._binned(np.flatnonzero(self._varies)) if self._varies.any() else None
@@ -100,7 +96,8 @@ class PreparedTrees:
             return FittedTrees(booster=None, used=used, splits=np.zeros(width))
         dataset = self._bins_of(used).subset(task.index.tolist()).construct()
         dataset.set_label(task.labels.astype(np.float32))
-        booster = self._library.Booster(self._settings, dataset)
+        shown = _shown(task.labels) if self._is_fast else {}
+        booster = self._library.Booster({**self._settings, **shown}, dataset)
         for _ in range(ROUNDS):
             booster.update()
         booster.free_dataset()
@@ -134,6 +131,14 @@ class PreparedTrees:
         with ThreadPoolExecutor(self._n_threads) as pool:
             found = pool.map(self._binned, places[:, None])
             return dict(zip(places.tolist(), found, strict=True))
+
+
+def _shown(labels: NDArray[np.bool_]) -> dict[str, float]:
+    """Return the shares of both classes that each tree is shown."""
+    counts = {"pos": int(labels.sum()), "neg": int((~labels).sum())}
+    most = OTHERS_EACH * min(counts.values())
+    shares = {f"{name}_bagging_fraction": min(1.0, most / n) for name, n in counts.items()}
+    return {**shares, "bagging_freq": 1} if min(shares.values()) < 1.0 else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
