@@ -6,7 +6,8 @@ import pytest
 from upto.core import Batches
 
 QUICK = (
-    "--classifier", "linear", "--no-mixing", "--no-maps", "--no-progress", "--conditions", "base,batch-scaled",
+    "--classifier", "linear", "--no-mixing", "--no-maps", "--no-progress",
+    "--conditions", "base,batch-scaled",
 )  # fmt: skip
 ASKED = ("--batch", "plate", "--label", "gene", "--control", "DMSO")
 

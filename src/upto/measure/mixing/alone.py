@@ -60,7 +60,7 @@ def silhouette_batch(
     between: Between = "nearest",
     rescale: bool = True,
 ) -> float | None:
-    """Return one minus the mean |silhouette width| of batches within labels."""
+    """Return one minus the mean absolute silhouette width of batches within labels."""
     points, (groups, others) = _points(rows, labels=labels, batches=batches)
     nested, outer = within(groups, others)
     widths = _widths(points, nested, outer, metric, between)
