@@ -253,6 +253,104 @@ factors = rng.integers(4, size=(300, 2))
 published = "infomec/explicitness@latent_quantization"
 result = upto.score_factors(rng.normal(size=(300, 4)), factors, scores=published, forms="as-given")
 """,
+    "UP071": """\
+rng = np.random.default_rng(0)
+plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
+gene[(plate > 2) & (gene == "MTOR")] = "DMSO"
+wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
+    "UP072": """\
+rng = np.random.default_rng(0)
+plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
+well = np.tile([f"A{number:02d}" for number in range(30)], 8)
+columns = {"plate": plate, "gene": gene, "well": well}
+wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns=columns)
+quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
+    "UP073": """\
+rng = np.random.default_rng(0)
+plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
+well = np.tile([f"A{number:02d}" for number in range(15)], 16)
+columns = {"plate": plate, "gene": gene, "well": well}
+wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns=columns)
+quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
+    "UP074": """\
+rng = np.random.default_rng(0)
+plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
+rows = rng.normal(size=(240, 3))
+rows[30::30] = rows[0]
+wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
+    "UP075": """\
+rng = np.random.default_rng(0)
+plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
+gene[:3] = "PLK1"
+wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
+    "UP076": """\
+rng = np.random.default_rng(0)
+plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
+wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "random", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
+    "UP078": """\
+rng = np.random.default_rng(0)
+plate = np.repeat(np.arange(16), 30)
+treated = plate % 2 == 1
+gene = np.where(rng.random(480) < np.where(treated, 0.9, 0.1), "MTOR", "DMSO")
+rows = rng.normal(size=(480, 3)) + 4 * treated[:, None]
+wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
+    "UP079": """\
+rng = np.random.default_rng(0)
+plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
+wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", fit="all", **quick)
+""",
+    "UP080": """\
+rng = np.random.default_rng(0)
+plate = np.repeat(np.arange(16), 30)
+gene = np.where(rng.random(480) < np.where(plate % 2, 0.9, 0.1), "MTOR", "DMSO")
+rows = rng.normal(size=(480, 3)) + (gene == "MTOR")[:, None] + rng.normal(size=(16, 3))[plate] / 2
+wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "batch-scaled", "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
+    "UP081": """\
+rng = np.random.default_rng(0)
+plate, gene = np.repeat(np.arange(4), 60), np.tile(["DMSO", "MTOR"], 120)
+wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
+    "UP082": """\
+rng = np.random.default_rng(0)
+plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
+rows = rng.laplace(size=(240, 2)) + np.stack([plate + 2 * (gene == "MTOR"), 0 * plate], axis=1)
+wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
+    "UP083": """\
+rng = np.random.default_rng(0)
+plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
+wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "control-scaled", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
 }
 """For each code, the shortest code that raises it."""
 

@@ -96,6 +96,7 @@ def test_an_affine_image_is_identified_up_to_affine_maps_only(truth):
     assert found.fit("affine").r2 == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_noise_is_within_chance_by_every_word(truth):
     noise = np.random.default_rng(2).normal(size=(500, 4))
     found = score_factors(
@@ -243,7 +244,8 @@ def test_ica_that_does_not_converge_says_so(truth, turn, monkeypatch):
     assert "ICA, literal (not converged)" in str(found)
 
 
-@pytest.mark.parametrize("max_rows", [200, pytest.param(5000, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("max_rows", [200, 5000])
 def test_nothing_depends_on_the_order_of_rows(truth, turn, max_rows):
     labels = np.where(truth[:, 2] > 0, "near", "far").astype(object)
     labels[::7] = None

@@ -90,6 +90,7 @@ def test_a_fitted_measure_of_noise_is_high_in_sample_and_not_held_out(rng):
     assert "UP001" in codes(outside)
 
 
+@pytest.mark.slow
 def test_p_values_of_noise_keep_their_level():
     hits = {CKA: 0, NEAR: 0, "explained": 0}
     for trial in range(60):

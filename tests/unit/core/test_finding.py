@@ -9,7 +9,16 @@ from dataclasses import fields
 
 import pytest
 
-from upto.core import RULES, Finding, Rule, factor_rules, finding, geometry_rules, unique_findings
+from upto.core import (
+    RULES,
+    Finding,
+    Rule,
+    batch_rules,
+    factor_rules,
+    finding,
+    geometry_rules,
+    unique_findings,
+)
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
@@ -29,7 +38,7 @@ def test_codes_are_unique_in_the_source():
     # The dictionary would hide a code that is used twice.
     codes = [
         keyword.value.value
-        for module in (finding, geometry_rules, factor_rules)
+        for module in (finding, geometry_rules, factor_rules, batch_rules)
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Rule"
         for keyword in node.keywords

@@ -254,7 +254,9 @@ for path in sys.argv[2:]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no file limits to set")
-@pytest.mark.parametrize("limit", [100, 30_000, 150_000])
+@pytest.mark.parametrize(
+    "limit", [100, *(pytest.param(size, marks=pytest.mark.slow) for size in (30_000, 150_000))]
+)
 def test_files_that_may_not_grow_are_reported_in_one_sentence(tmp_path, like, sources, limit):
     # HDF5 crashes when it is told that the disk is full, now or when the process ends.
     paths = [tmp_path / f"out.{suffix}" for suffix in SUFFIXES]
@@ -371,6 +373,7 @@ def test_a_closed_writer_takes_nothing(tmp_path, like, sources):
         writer[23:] = sources[:0]
 
 
+@pytest.mark.slow
 def test_rows_are_not_kept_in_memory(tmp_path, monkeypatch):
     rows = np.broadcast_to(np.float32(1.5), (20_000, 500))
     like = Embeddings(rows=rows)

@@ -36,7 +36,13 @@ def test_a_matrix_is_drawn_with_one_scale() -> None:
     assert shown[0].get_yticklabels()[1].get_text() == "seed-2  2"
 
 
-@pytest.mark.parametrize("name", ["$\\frac$", "$$", "x" * 10_000, "a_{b}^c"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "$\\frac$",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("$$", "x" * 10_000, "a_{b}^c")),
+    ],
+)
 def test_any_name_can_be_saved(name: str) -> None:
     for result in (
         sample.comparison(first=name),

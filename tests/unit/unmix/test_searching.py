@@ -246,6 +246,7 @@ def test_an_interrupt_within_a_pass_loses_nothing_either(solver, rows, counting)
     np.testing.assert_allclose(ica.fit(rows).components_, wanted, atol=1e-5)
 
 
+@pytest.mark.slow
 @each_solver
 def test_a_search_among_many_gaussian_directions_ends_and_finds_the_others(solver):
     for seed in range(3):
