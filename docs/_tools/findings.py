@@ -303,6 +303,14 @@ wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate,
 quick = {"classifier": "linear", "conditions": "random", "mixing": False, "maps": False}
 result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
+    "UP077": """\
+rng = np.random.default_rng(3)
+plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
+rows = rng.normal(size=(240, 1)) + 20 * (gene == "MTOR")[:, None]
+wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False, "seed": 3}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", folds=2, **quick)
+""",
     "UP078": """\
 rng = np.random.default_rng(0)
 plate = np.repeat(np.arange(16), 30)
@@ -349,6 +357,14 @@ rng = np.random.default_rng(0)
 plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
 wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "control-scaled", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
+    "UP084": """\
+rng = np.random.default_rng(0)
+plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
+rows = rng.normal(size=(240, 2)) + 3 * rng.normal(size=(8, 2))[plate]
+wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "biology", "mixing": False, "maps": False}
 result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
 }

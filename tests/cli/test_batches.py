@@ -9,6 +9,7 @@ QUICK = (
     "--classifier", "linear", "--no-mixing", "--no-maps", "--no-progress",
     "--conditions", "base,batch-scaled",
 )  # fmt: skip
+KEEP = ("--keep", "biology", "-o", "clean.csv")
 ASKED = ("--batch", "plate", "--label", "gene", "--control", "DMSO")
 
 
@@ -58,14 +59,23 @@ def test_a_terminal_shows_the_verdict_and_the_findings(upto, wells):
         (("--batch", "plate", "--label", "gene", "--control", "dmso"), 3, "did you mean 'DMSO'"),
         (("--batch", "plate", "--label", "gene", "--conditions", "tvn"), 3, "needs controls"),
         (("--batch", "plate", "--label", "gene", "--folds", "1"), 2, "--folds"),
-        (("--batch", "plate", "--label", "gene", "--components", "many"), 2, "share of variance"),
+        *(
+            ((*ASKED, "--components", text), 2, "share of variance")
+            for text in ("a", "1.0", "1e999")
+        ),
         (("--batch", "plate", "--label", "gene", "--keep", "biology"), 2, "-o OUT"),
+        (("--batch", "plate", "--label", "gene", "--conditions", ","), 2, "names no condition"),
+        ((*ASKED, "--space", "components"), 2, "--space is for --keep"),
+        ((*ASKED, *KEEP, "--report", "page.html"), 2, "--report is for judging"),
+        ((*ASKED, *KEEP, "--components", "2"), 2, "--components is for judging"),
+        ((*ASKED, *KEEP, "--task", "MTOR"), 2, "--task is for judging"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_exit_code(upto, wells, args, code, message):
     result = upto("batches", wells, *args, "--no-progress")
     assert result.exit_code == code
     assert message in " ".join(result.stderr.split())
+    assert [path.name for path in wells.parent.iterdir()] == ["wells.csv"]
 
 
 def test_the_embedding_without_batch_components_is_written(upto, tmp_path, wells):

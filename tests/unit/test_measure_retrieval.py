@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import false_discovery_control
 
 from upto.core import InputError
 from upto.measure import retrieval
+from upto.measure import retrieval_nulls as nulls
 from upto.measure.retrieval import average_precision, mean_average_precision
 from upto.measure.retrieval_nulls import (
-    adjust_p_values,
+    _drawn_by_keys,
+    _drawn_one_by_one,
     average_precision_of,
     chance_precision,
     mean_p_value,
@@ -87,10 +90,33 @@ def test_drawn_p_values_are_near_the_exact_ones():
     assert drawn == pytest.approx(exact, abs=4 * np.sqrt(exact / 200))
 
 
-def test_corrected_p_values_are_those_of_the_step_up_procedure():
-    p_values = np.array([0.001, 0.2, 0.02, 0.03, 0.9])
-    by_hand = [0.005, 0.25, 0.05, 0.05, 0.9]
-    assert adjust_p_values(p_values) == pytest.approx(by_hand)
+@pytest.mark.parametrize("draw", [_drawn_one_by_one, _drawn_by_keys])
+def test_every_set_of_places_is_drawn_as_often(draw):
+    places = np.sort(draw(np.random.default_rng(0), 6000, 2, 4), axis=1)
+    sets, counts = np.unique(places, axis=0, return_counts=True)
+    assert sets.tolist() == [list(pair) for pair in itertools.combinations(range(4), 2)]
+    assert np.abs(counts - 1000).max() < 5 * np.sqrt(1000 * 5 / 6)
+
+
+def test_orders_are_drawn_once_for_all_labels_and_for_few_positives_without_the_others(monkeypatch):
+    asked = []
+    drawn = nulls.drawn_orders
+    monkeypatch.setattr(nulls, "drawn_orders", lambda *kind: asked.append(kind) or drawn(*kind))
+    monkeypatch.delattr(nulls, "_drawn_by_keys")
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    found = mean_average_precision(rows, list("abcdef") * 10, null_size=50)
+    assert not any(each.exact for each in found.labels)
+    assert asked == [(9, 59, 50, 0)]
+
+
+def test_corrected_p_values_are_those_of_the_labels_that_have_one():
+    rows, labels, _ = noisy(1)
+    labels[[0, 9, 10]] = ["one", "d", "d"]
+    found = mean_average_precision(rows, labels)
+    known = [each for each in found.labels if each.p_value is not None]
+    assert len(known) == len(found.labels) - 1
+    adjusted = false_discovery_control([each.p_value for each in known])
+    assert [each.q_value for each in known] == pytest.approx(adjusted)
 
 
 def noisy(seed=0):
@@ -170,6 +196,7 @@ def test_a_label_of_one_row_has_no_value_and_says_why():
         ({"positives": "some"}, "no positives 'some'"),
         ({"negatives": "some"}, "no negatives 'some'"),
         ({"batches": ["p"]}, "1 batches for 16 rows"),
+        ({"batches": [None, *"pqpqpqpqpqpqpqp"]}, "1 of 16 batches are missing"),
     ],
 )
 def test_what_cannot_be_asked_is_said(settings, words):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
 from upto.cli.output import complete_file, output_options, report_option
@@ -16,13 +17,33 @@ if TYPE_CHECKING:
     from upto.cli.output import Output
     from upto.core import Table
 
+_NOT_WITH_KEEP = (
+    "conditions",
+    "tasks",
+    "hold_out",
+    "well",
+    "scheme",
+    "folds",
+    "fit",
+    "components",
+    "classifier",
+    "concentration",
+    "shuffled",
+    "mixing",
+    "maps",
+    "report",
+)
 CLASSIFIERS = ("boosted", "boosted-fast", "linear")
 """The names of `upto.measure.classifiers`, here again because importing them takes NumPy."""
 
 
 def _split(_context: object, _parameter: object, values: tuple[str, ...]) -> tuple[str, ...]:
     """Take names given again and names with commas between them."""
-    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+    names = tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+    if values and not names:
+        message = f"{values[0]!r} names no condition; --list shows those there are."
+        raise click.BadParameter(message)
+    return names
 
 
 def _number(_context: object, _parameter: object, value: str | None) -> int | float | None:
@@ -30,10 +51,22 @@ def _number(_context: object, _parameter: object, value: str | None) -> int | fl
     if value is None:
         return None
     try:
-        return int(value) if value.lstrip("+-").isdigit() else float(value)
+        number = int(value)
     except ValueError:
-        message = f"{value!r} is neither a number of directions nor a share of variance."
-        raise click.BadParameter(message) from None
+        pass
+    else:
+        return number
+    try:
+        share = float(value)
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1:
+        message = (
+            f"{value!r} is neither a number of directions, as 20, nor a share of variance between "
+            "0 and 1, as 0.95."
+        )
+        raise click.BadParameter(message)
+    return share
 
 
 @click.command("batches", epilog=EPILOG)
@@ -186,6 +219,7 @@ def _judge(output: Output, run: str, options: dict[str, Any]) -> None:
     report: Path | None = options.pop("report")
     strict, ids = options.pop("strict"), options.pop("ids")
     options.pop("space")
+    _refuse(("space",), "is for --keep, which is not given: add that or drop this")
     output.check(page=report, inputs=(run,))
     from upto.assess import score_batches
     from upto.core import InputError
@@ -209,7 +243,18 @@ def _judge(output: Output, run: str, options: dict[str, Any]) -> None:
         _check_strictly(result)
 
 
+def _refuse(names: tuple[str, ...], why: str) -> None:
+    """Refuse options that would change nothing."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source is ParameterSource.COMMANDLINE:
+            message = f"{parameter.opts[0]} {why}."
+            raise click.UsageError(message)
+
+
 def _keep(output: Output, run: str, options: dict[str, Any]) -> None:
+    _refuse(_NOT_WITH_KEEP, "is for judging, and --keep judges nothing: drop one")
     out = output.path
     if out is None:
         message = "--keep writes an embedding: give the file with -o OUT."
@@ -218,12 +263,11 @@ def _keep(output: Output, run: str, options: dict[str, Any]) -> None:
     output = replace(output, path=None)
     output.check()
     from upto.assess.batches.keeping import keep_biology
-    from upto.load import read_runs
 
-    runs = read_runs([run], ids=options["ids"])
     found = keep_biology(
-        runs[0] if options["ids"] else run,
+        run,
         out,
+        ids=options["ids"],
         batch=options["batch"],
         label=options["label"],
         control=options["control"],

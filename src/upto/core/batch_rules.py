@@ -62,14 +62,13 @@ BATCH_RULES = (
     ),
     Rule(
         code="UP077",
-        title="shuffled labels above chance",
+        title="shuffled labels off chance",
         severity="warning",
         meaning="A classifier trained on shuffled labels is further from an AUROC of 0.5 than its "
         "standard error allows.",
-        matters="Rows of training and held-out batches are not independent, or there are very few "
-        "of them: AUROCs cannot be trusted to that extent.",
-        remedy="Look for rows that are repeated and for batches that belong together; hold those "
-        "out together.",
+        matters="So far does chance reach with so few rows or batches: an AUROC of that size says "
+        "nothing. Rows that are repeated in several batches do not show here.",
+        remedy="Use more batches, or more rows of the label; average over more folds.",
     ),
     Rule(
         code="UP078",
@@ -87,8 +86,8 @@ BATCH_RULES = (
         title="fitted with the held-out batches",
         severity="note",
         meaning="Transforms were fitted to all rows, also those that judge.",
-        matters="No label was used, but a new batch would not have been there: what is shown is "
-        "not what a new batch would get. The paper's tables are of this kind.",
+        matters="A new batch would not have been there, so what is shown is not what a new batch "
+        "would get. The paper's tables are of this kind. Labels are used by biology only.",
         remedy="Fit to training batches, which is the default.",
     ),
     Rule(
@@ -127,5 +126,15 @@ BATCH_RULES = (
         "would: judged too, it gives itself away, and AUROCs reach 1 without any biology.",
         remedy="Nothing is needed; with few controls a batch, choose conditions that use none to "
         "judge all of them.",
+    ),
+    Rule(
+        code="UP084",
+        title="condition left out",
+        severity="warning",
+        meaning="A condition could not be fitted to the batches of at least one fold.",
+        matters="It is in no table. If every component carries batches, none can be removed "
+        "without removing all: labels are weak beside batches.",
+        remedy="Correct offsets of batches first, as --conditions batch-scaled+biology or "
+        "control-scaled+biology.",
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from upto.core.batch_scores import (
     BatchFold,
@@ -25,6 +25,9 @@ from upto.core.batch_scores import (
 from upto.core.finding import Finding
 from upto.core.result import Provenance, Result
 from upto.core.table import Cell, Column, Table
+
+if TYPE_CHECKING:
+    from upto.core.estimate import Estimate
 
 BASE = "base"
 """The condition that all others are compared with: the embedding as given."""
@@ -128,6 +131,7 @@ class Batches(Result):
             *((self._tasks(),) if len(self.judged) > 1 else ()),
             *((self._concentrations(),) if self.concentrations else ()),
             *((self._mixing(),) if self.mixing else ()),
+            self._uses(),
             *((self._components(),) if self.components else ()),
             self._asked(),
             self._batches(),
@@ -172,16 +176,15 @@ class Batches(Result):
                 (
                     condition.title,
                     score.auroc,
-                    score.standard_error,
                     None if against is None else _difference_text(against),
-                    None if score.within is None else score.within.value,
-                    None if score.sparsity is None else score.sparsity.value,
-                    None if score.shuffled is None else score.shuffled.value,
+                    _value(score.within),
+                    _value(score.shuffled),
                 )
             )
-        heads = ("condition", "AUROC", "s.e.", "less base", "within", "sparsity", "shuffled")
+        # No more than these: with both intervals they fill a terminal of 100 columns.
+        heads = ("condition", "AUROC", "less base", "within", "shuffled")
         return Table(
-            title=f"{self.name}: {self.label} predicted on {self.hold_out} never seen",
+            title=f"{self.name}: {self.label} predicted on values of {self.hold_out} never seen",
             columns=tuple(Column(name=name, spec=".3f") for name in heads),
             rows=tuple(rows),
             caption=self._said(),
@@ -192,9 +195,31 @@ class Batches(Result):
         way = f"{len(self.folds)} folds" if self.scheme == "folds" else "one batch trains at a time"
         fitted = "training rows" if self.fit == "training" else "all rows"
         return (
-            f"{judged}, {len(self.batches)} batches, {way}; conditions fitted to {fitted}; + and - "
-            "mark a gain and a loss beyond folds, for as many conditions; within: among rows of "
-            "the same batch; shuffled: trained on shuffled labels"
+            f"{judged}, {len(self.batches)} batches, {way}; conditions fitted to {fitted}; AUROC: "
+            "mean and 95 % interval, 0.5 is chance; less base: the gain over the embedding as "
+            "given, marked + or - where it is a gain or a loss beyond how folds differ, allowing "
+            "for the number of conditions; within: AUROC among rows of the same batch; shuffled: "
+            "trained on shuffled labels, near 0.5 if all is well"
+        )
+
+    def _uses(self) -> Table:
+        scores = [(each.title, self.score(each.name)) for each in self.conditions]
+        heads = ("condition", "standard error", "sparsity", "sparsity, shuffled labels")
+        return Table(
+            title="Standard errors and sparsity, as papers print them",
+            columns=tuple(Column(name=name, spec=".3f") for name in heads),
+            rows=tuple(
+                (
+                    title,
+                    score.standard_error,
+                    _value(score.sparsity),
+                    _value(score.shuffled_sparsity),
+                )
+                for title, score in scores
+            ),
+            caption="standard error: of the AUROC, as if folds and labels were independent, which "
+            "is too small; sparsity: Hoyer's, of the use of columns, 1 if one is used and 0 if all "
+            "are alike",
         )
 
     def _tasks(self) -> Table:
@@ -203,14 +228,21 @@ class Batches(Result):
         rows: list[tuple[Cell, ...]] = [
             (
                 task,
-                *(_auroc_text(by_task[condition.name, task]) for condition in self.conditions),
+                *(_value(by_task[condition.name, task].auroc) for condition in self.conditions),
             )
             for task in self.judged
         ]
+        errors = [
+            score.standard_error
+            for score in self.scores
+            if score.task is not None and score.standard_error is not None
+        ]
+        said = f"standard errors over folds reach {max(errors):.3f}" if errors else ""
         return Table(
-            title=f"AUROC of each {self.label}, with its standard error over folds",
-            columns=tuple(Column(name=name) for name in heads),
+            title=f"AUROC of each {self.label}",
+            columns=tuple(Column(name=name, spec=".3f") for name in heads),
             rows=tuple(rows),
+            caption=said,
         )
 
     def _concentrations(self) -> Table:
@@ -298,11 +330,8 @@ def _auroc(score: ConditionScore) -> float:
     return 0.0 if score.auroc is None else score.auroc.value
 
 
-def _auroc_text(score: ConditionScore) -> str:
-    if score.auroc is None:
-        return "–"
-    error = f" ± {score.standard_error:.3f}" if score.standard_error is not None else ""
-    return f"{score.auroc.value:.3f}{error}"
+def _value(found: Estimate | None) -> float | None:
+    return None if found is None else found.value
 
 
 def _difference_text(found: ConditionDifference) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from upto.core import InputError
 from upto.correct.grouping import Batches, find_batches
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 TYPES = [np.float64, np.float32]
+_BLOCK_ROWS = 8192
 
 
 class Correction(TransformerMixin, BaseEstimator, ABC):
@@ -114,6 +115,14 @@ class Correction(TransformerMixin, BaseEstimator, ABC):
             )
             raise InputError(message)
 
+    def _rows_to_bring_back(self, X: Any) -> Any:
+        check_is_fitted(self)
+        rows = check_array(X, dtype=TYPES)
+        if rows.shape[1] != self.n_features_in_:
+            message = f"X has {rows.shape[1]} columns, but the fit had {self.n_features_in_}."
+            raise InputError(message)
+        return rows
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -127,3 +136,24 @@ def new_batches(batches: Batches, places: Sequence[int | None]) -> Batches:
         is_named=batches.is_named,
         has_controls=batches.has_controls,
     )
+
+
+def mapped(rows: Any, mean: Any, matrix: Any, offset: Any = 0.0) -> Any:
+    """Return ``(rows - mean) @ matrix + offset`` in the type of the rows.
+
+    It is computed in double precision, of which only a block of rows is held.
+    """
+    found = np.empty((len(rows), matrix.shape[1]), dtype=rows.dtype)
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        part = slice(start, start + _BLOCK_ROWS)
+        found[part] = (rows[part] - mean) @ matrix + offset
+    return found
+
+
+def signs_of(axes: Any) -> Any:
+    """Return a sign for each column, with which its largest entry is positive.
+
+    Which end of an axis is its positive one must not follow from the order of the rows.
+    """
+    ends = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
+    return np.where(ends < 0, -1.0, 1.0)

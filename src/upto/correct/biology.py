@@ -14,7 +14,10 @@ from sklearn.utils.validation import (
 )
 
 from upto.core import InputError
+from upto.correct.base import TYPES, mapped
+from upto.correct.grouping import batch_names
 from upto.measure.effects import LIMIT, batch_and_label_shares
+from upto.measure.naming import as_names
 from upto.unmix import ICA
 
 if TYPE_CHECKING:
@@ -26,7 +29,10 @@ if TYPE_CHECKING:
 
 Space = Literal["original", "components"]
 SPACES = ("original", "components")
-_TYPES = [np.float64, np.float32]
+
+
+class NothingKeptError(InputError):
+    """Every component carries batches and no label."""
 
 
 class BiologyComponents(TransformerMixin, BaseEstimator):
@@ -76,7 +82,7 @@ class BiologyComponents(TransformerMixin, BaseEstimator):
             Rows of training batches.
         y
             The label of each row, such as the perturbation; without labels every component that
-            differs between batches is dropped.
+            differs between batches is dropped. Rows whose label is missing are one label more.
         groups
             The batch of each row; without batches nothing is dropped.
         controls
@@ -85,15 +91,16 @@ class BiologyComponents(TransformerMixin, BaseEstimator):
         if self.space not in SPACES:
             message = f"there is no space {self.space!r}: choose one of {', '.join(SPACES)}."
             raise InputError(message)
-        rows = validate_data(self, X, dtype=_TYPES, ensure_min_samples=2)
+        rows = validate_data(self, X, dtype=TYPES, ensure_min_samples=2)
+        batches = None if groups is None else batch_names(len(rows), groups)
         ica = ICA(random_state=0) if self.unmixer is None else clone(self.unmixer)
         self.ica_ = ica.fit(rows)
         self.effects_: tuple[ComponentEffect, ...] = ()
-        if groups is not None:
+        if batches is not None:
             self.effects_ = batch_and_label_shares(
                 self.ica_.transform(rows),
-                groups,
-                np.zeros(len(rows)) if y is None else column_or_1d(y),
+                batches,
+                np.zeros(len(rows)) if y is None else as_names(column_or_1d(y)),
                 controls=controls,
                 limit=self.limit,
             )
@@ -111,10 +118,9 @@ class BiologyComponents(TransformerMixin, BaseEstimator):
             Ignored: new rows need neither.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=_TYPES, reset=False)
+        rows = validate_data(self, X, dtype=TYPES, reset=False)
         mean, matrix, offset = keeping_map(self.ica_, self.kept_, self.dropped_, self.space)
-        found = (rows - mean) @ matrix + offset
-        return found.astype(rows.dtype, copy=False)
+        return mapped(rows, mean, matrix, offset)
 
     def fit_transform(
         self, X: Any, y: Any = None, *, groups: Any = None, controls: Any = None
@@ -156,7 +162,7 @@ def kept_and_dropped(
 
     Raises
     ------
-    InputError
+    NothingKeptError
         If none would be kept.
     """
     dropped = np.array([each.component for each in effects if each.carries == "batch"], np.intp)
@@ -167,7 +173,7 @@ def kept_and_dropped(
             f"all {n_components} components carry batches and no label{why}, so none would be "
             "left: correct offsets of batches first, as with BatchScaler, or raise the limit."
         )
-        raise InputError(message)
+        raise NothingKeptError(message)
     return kept, dropped
 
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
-from sklearn.utils.validation import check_array, check_is_fitted
 
 from upto.core import InputError
-from upto.correct.base import TYPES, Correction, new_batches
+from upto.correct.base import Correction, new_batches
 from upto.correct.grouping import find_batches, listed
 
 if TYPE_CHECKING:
@@ -87,11 +86,7 @@ class ColumnCorrection(OneToOneFeatureMixin, Correction):
         groups
             The batch of each row; needed if the fit had it.
         """
-        check_is_fitted(self)
-        rows = check_array(X, dtype=TYPES)
-        if rows.shape[1] != self.n_features_in_:
-            message = f"X has {rows.shape[1]} columns, but the fit had {self.n_features_in_}."
-            raise InputError(message)
+        rows = self._rows_to_bring_back(X)
         batches = find_batches(len(rows), groups, None)
         places = self._places(batches)
         unknown = [b.name for b, place in zip(batches, places, strict=True) if place is None]

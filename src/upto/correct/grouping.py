@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError
+from upto.measure.naming import as_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,29 +110,26 @@ def _mask(n_rows: int, controls: Any) -> NDArray[np.bool_] | None:
     return mask
 
 
-def _named(n_rows: int, groups: Any) -> tuple[list[str], list[NDArray[np.intp]]]:
-    values = np.asarray(groups)
-    if values.shape != (n_rows,):
+def batch_names(n_rows: int, groups: Any) -> NDArray[np.str_]:
+    """Return the name of the batch of each row, or refuse rows without one."""
+    names = as_names(groups)
+    if names.shape != (n_rows,):
         message = (
-            f"groups have shape {values.shape}, but there are {n_rows} rows: give one batch name "
+            f"groups have shape {names.shape}, but there are {n_rows} rows: give one batch name "
             "for each row."
         )
         raise InputError(message)
-    if values.dtype == object:
-        # None and NaN are the two ways in which tables write that a name is missing.
-        missing = np.array([each is None or each != each for each in values.tolist()])
-        values = values.astype(str)
-        values[missing] = NAMELESS
-    elif values.dtype.kind == "f":
-        values = np.where(np.isnan(values), NAMELESS, values.astype(str))
-    unique, codes = np.unique(values, return_inverse=True)
-    names = [str(name) for name in unique.tolist()]
-    order = np.argsort(codes, kind="stable")
-    counts = np.bincount(codes, minlength=len(names))
-    if NAMELESS in names:
+    missing = np.count_nonzero(names == NAMELESS)
+    if missing:
         message = (
-            f"{counts[names.index(NAMELESS)]} of {n_rows} rows have no batch name: name their "
-            "batch, or leave them out."
+            f"{missing} of {n_rows} rows have no batch name: name their batch, or leave them out."
         )
         raise InputError(message)
-    return names, np.split(order, np.cumsum(counts)[:-1])
+    return names
+
+
+def _named(n_rows: int, groups: Any) -> tuple[list[str], list[NDArray[np.intp]]]:
+    names, codes = np.unique(batch_names(n_rows, groups), return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    counts = np.bincount(codes, minlength=len(names))
+    return names.tolist(), np.split(order, np.cumsum(counts)[:-1])

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted
 
-from upto.core import InputError
-from upto.correct.base import TYPES, Correction
+from upto.correct.base import Correction
 
 if TYPE_CHECKING:
     from upto.correct.grouping import Batches
@@ -51,9 +49,5 @@ class RandomRotation(ClassNamePrefixFeaturesOutMixin, Correction):
 
     def inverse_transform(self, X: Any) -> Any:
         """Turn rows back."""
-        check_is_fitted(self)
-        rows = check_array(X, dtype=TYPES)
-        if rows.shape[1] != self.n_features_in_:
-            message = f"X has {rows.shape[1]} columns, but the fit had {self.n_features_in_}."
-            raise InputError(message)
+        rows = self._rows_to_bring_back(X)
         return rows @ self.rotation_.astype(rows.dtype, copy=False)

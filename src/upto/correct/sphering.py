@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
-from sklearn.utils.validation import check_array, check_is_fitted
 
 from upto.core import InputError
-from upto.correct.base import TYPES, Correction
+from upto.correct.base import Correction, mapped, signs_of
 from upto.engines import choose_engine, row_moments
 from upto.unmix.whitening import RANK_TOLERANCE, find_whitening, shrunk
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 ENOUGH_CONTROLS = 10
 """Controls for each column from which on their covariance is taken as it is."""
-_BLOCK_ROWS = 8192
 
 
 class ControlSphering(ClassNamePrefixFeaturesOutMixin, Correction):
@@ -107,20 +105,12 @@ class ControlSphering(ClassNamePrefixFeaturesOutMixin, Correction):
         self._n_features_out = rows.shape[1]
 
     def _transform(self, rows: Any, batches: Batches) -> Any:
-        white = np.empty_like(rows, order="C")
-        for start in range(0, len(rows), _BLOCK_ROWS):
-            part = slice(start, start + _BLOCK_ROWS)
-            white[part] = (rows[part] - self.mean_) @ self.whitening_.T
-        return white
+        return mapped(rows, self.mean_, self.whitening_.T)
 
     def inverse_transform(self, X: Any) -> Any:
         """Turn sphered rows back."""
-        check_is_fitted(self)
-        rows = check_array(X, dtype=TYPES)
-        if rows.shape[1] != self.n_features_in_:
-            message = f"X has {rows.shape[1]} columns, but the fit had {self.n_features_in_}."
-            raise InputError(message)
-        return (rows @ self.unwhitening_.T + self.mean_).astype(rows.dtype, copy=False)
+        rows = self._rows_to_bring_back(X)
+        return mapped(rows, 0.0, self.unwhitening_.T, self.mean_)
 
 
 def _completed(found: Whitening, method: str) -> tuple[Float, Float]:
@@ -134,9 +124,7 @@ def _completed(found: Whitening, method: str) -> tuple[Float, Float]:
         inward, outward = turn @ (axes / widths).T, (axes * widths) @ turn.T
     if method == "zca":
         return inward, outward
-    # Which end of an axis is its positive one must not follow from the order of the rows.
-    ends = np.take_along_axis(outward, np.abs(outward).argmax(axis=0)[None], axis=0)
-    signs = np.where(ends < 0, -1.0, 1.0)
+    signs = signs_of(outward)
     return inward * signs.T, outward * signs
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from upto.core import InputError
-from upto.correct.base import Correction, new_batches
+from upto.correct.base import Correction, new_batches, signs_of
 from upto.correct.columns import Float, moments_of
 from upto.correct.grouping import refuse_few_controls
 from upto.engines import choose_engine, row_moments
@@ -149,10 +149,7 @@ def _whitening(covariance: Float, mean: Float, rank_tolerance: float) -> Float:
     values, vectors = np.linalg.eigh(covariance * np.outer(unit, unit))
     kept = values > rank_tolerance * values[-1]
     values, vectors = values[kept][::-1], vectors[:, kept][:, ::-1]
-    # The sign of an axis is free; the largest entry is positive, as scikit-learn has it.
-    ends = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
-    signed = vectors * np.where(ends < 0, -1.0, 1.0)
-    whitening: Float = (signed / np.sqrt(values)).T * unit
+    whitening: Float = (vectors * signs_of(vectors) / np.sqrt(values)).T * unit
     return whitening
 
 

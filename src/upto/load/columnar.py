@@ -239,7 +239,10 @@ def _labels(column: Any) -> NDArray[Any]:
 
     if pt.is_integer(column.type) or pt.is_floating(column.type) or pt.is_boolean(column.type):
         values: NDArray[Any] = column.to_numpy()
-        return values.astype(str) if values.dtype.kind == "O" else values
+        if values.dtype.kind != "O":
+            return values
+        # A boolean that is missing makes objects of all.
+        return np.array(["" if cell is None else str(cell) for cell in values.tolist()], dtype=str)
     return np.array(["" if cell is None else str(cell) for cell in column.to_pylist()], dtype=str)
 
 

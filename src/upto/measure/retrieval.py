@@ -7,7 +7,7 @@ over these orders. A row's own label is searched among rows of another label, or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from upto.core import InputError
 from upto.measure.mixing.points import as_codes, as_rows
+from upto.measure.naming import as_names
 from upto.measure.retrieval_nulls import (
     NULL_SIZE,
-    adjust_p_values,
+    RandomOrders,
     average_precision_of,
     chance_precision,
-    mean_p_value,
 )
+from upto.measure.tails import q_values
 
 Float = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -155,12 +156,12 @@ def average_precision(
     array([1., 1., 1., 1.])
     """
     values = as_rows(rows)
-    names = np.asarray(labels)
+    names = as_names(labels)
     codes = as_codes(names, len(values), what="labels")
     places = _places(len(values), batches, positives, negatives)
     is_control = np.zeros(len(values), dtype=bool)
     if control is not None:
-        is_control = names.astype(str) == str(control)
+        is_control = names == str(control)
         if not is_control.any():
             message = f"none of {len(values)} rows has the label {control!r} of controls."
             raise InputError(message)
@@ -239,28 +240,17 @@ def mean_average_precision(
         negatives=negatives,
         similarity=similarity,
     )
-    names = np.asarray(labels).astype(str)
+    names = as_names(labels)
+    orders = RandomOrders(null_size=null_size, seed=seed)
     scored = [
-        _score_label(str(name), np.flatnonzero(names == name), single, null_size, seed)
+        _score_label(str(name), np.flatnonzero(names == name), single, orders)
         for name in np.unique(names)
         if control is None or name != str(control)
     ]
-    known = [each.p_value for each in scored if each.p_value is not None]
-    adjusted = iter(adjust_p_values(np.array(known)))
+    p_values = [np.nan if each.p_value is None else each.p_value for each in scored]
     complete = tuple(
-        each
-        if each.p_value is None
-        else RetrievedLabel(
-            label=each.label,
-            n_samples=each.n_samples,
-            value=each.value,
-            normalised=each.normalised,
-            chance=each.chance,
-            p_value=each.p_value,
-            q_value=float(next(adjusted)),
-            exact=each.exact,
-        )
-        for each in scored
+        each if each.p_value is None else replace(each, q_value=float(q_value))
+        for each, q_value in zip(scored, q_values(np.array(p_values)), strict=True)
     )
     below = [each.q_value < level for each in complete if each.q_value is not None]
     return Retrieval(
@@ -274,7 +264,7 @@ def mean_average_precision(
 
 
 def _score_label(
-    name: str, index: Index, single: AveragePrecision, null_size: int, seed: int
+    name: str, index: Index, single: AveragePrecision, orders: RandomOrders
 ) -> RetrievedLabel:
     usable = index[~np.isnan(single.values[index])]
     if not len(usable):
@@ -291,9 +281,7 @@ def _score_label(
             says=f"No row of {name} has a {lacks}.",
         )
     value = float(single.values[usable].mean())
-    p_value, exact = mean_p_value(
-        value, single.n_positives[usable], single.n_pairs[usable], null_size=null_size, seed=seed
-    )
+    p_value, exact = orders.p_value(value, single.n_positives[usable], single.n_pairs[usable])
     return RetrievedLabel(
         label=name,
         n_samples=len(usable),

@@ -20,6 +20,9 @@ TIES = 1e-12
 """Similarities that differ by less are equal."""
 _ROUNDING = 1e-12
 _DRAWN_VALUES = 2**22
+_KEPT_VALUES = 2**24
+_FEW = 16
+"""Squared positives for each pair, up to which comparing them is faster than sorting all pairs."""
 
 
 def average_precision_of(sought: Float, between: Float) -> float:
@@ -102,22 +105,45 @@ def mean_p_value(
     >>> mean_p_value(1.0, np.array([1]), np.array([4]))
     (0.25, True)
     """
-    kinds, counts = np.unique(np.stack([n_positives, n_pairs], axis=1), axis=0, return_counts=True)
-    weights = counts / counts.sum()
-    orders = [math.comb(int(every), int(some)) for some, every in kinds]
-    limit = value * (1.0 - _ROUNDING)
-    if math.prod(orders) <= null_size:
-        means = np.zeros(1)
+    return RandomOrders(null_size=null_size, seed=seed).p_value(value, n_positives, n_pairs)
+
+
+class RandomOrders:
+    """The average precision of random orders, found once for all means that are compared with it.
+
+    Parameters
+    ----------
+    null_size
+        Random orders that are drawn, or the most that are counted.
+    seed
+        Of the random orders.
+    """
+
+    def __init__(self, *, null_size: int, seed: int) -> None:
+        self.null_size = null_size
+        self.seed = seed
+        kept = max(1, _KEPT_VALUES // max(null_size, 1))
+        self._every = lru_cache(maxsize=kept)(every_order)
+        self._drawn = lru_cache(maxsize=kept)(drawn_orders)
+
+    def p_value(self, value: float, n_positives: Index, n_pairs: Index) -> tuple[float, bool]:
+        """Return the p-value of a mean over rows, and whether it is exact."""
+        pairs = np.stack([n_positives, n_pairs], axis=1)
+        kinds, counts = np.unique(pairs, axis=0, return_counts=True)
+        weights = counts / counts.sum()
+        orders = [math.comb(int(every), int(some)) for some, every in kinds]
+        limit = value * (1.0 - _ROUNDING)
+        if math.prod(orders) <= self.null_size:
+            means = np.zeros(1)
+            for (some, every), weight in zip(kinds, weights, strict=True):
+                means = np.add.outer(means, weight * self._every(int(some), int(every))).ravel()
+            return float(np.mean(means >= limit)), True
+        drawn = np.zeros(self.null_size)
         for (some, every), weight in zip(kinds, weights, strict=True):
-            means = np.add.outer(means, weight * every_order(int(some), int(every))).ravel()
-        return float(np.mean(means >= limit)), True
-    drawn = np.zeros(null_size)
-    for (some, every), weight in zip(kinds, weights, strict=True):
-        drawn += weight * drawn_orders(int(some), int(every), null_size, seed)
-    return (1.0 + np.count_nonzero(drawn >= limit)) / (1.0 + null_size), False
+            drawn += weight * self._drawn(int(some), int(every), self.null_size, self.seed)
+        return float((1 + np.count_nonzero(drawn >= limit)) / (1 + self.null_size)), False
 
 
-@lru_cache(maxsize=64)
 def every_order(n_positives: int, n_pairs: int) -> Float:
     """Return the average precision of every way to place positives among pairs."""
     ways = itertools.chain.from_iterable(itertools.combinations(range(n_pairs), n_positives))
@@ -125,33 +151,38 @@ def every_order(n_positives: int, n_pairs: int) -> Float:
     return _precisions(places)
 
 
-@lru_cache(maxsize=64)
 def drawn_orders(n_positives: int, n_pairs: int, null_size: int, seed: int) -> Float:
     """Return the average precision of random orders; the same for every caller."""
     random = random_stream(seed, "retrieval", str(n_positives), str(n_pairs))
-    step = max(1, _DRAWN_VALUES // n_pairs)
+    is_few = n_positives**2 <= _FEW * n_pairs
+    draw = _drawn_one_by_one if is_few else _drawn_by_keys
+    step = max(1, _DRAWN_VALUES // (n_positives if is_few else n_pairs))
     parts = []
     for start in range(0, null_size, step):
-        keys = random.random((min(step, null_size - start), n_pairs))
-        places = np.argpartition(keys, n_positives - 1, axis=1)[:, :n_positives]
+        places = draw(random, min(step, null_size - start), n_positives, n_pairs)
         parts.append(_precisions(np.sort(places, axis=1)))
     return np.concatenate(parts)
 
 
-def adjust_p_values(p_values: Float) -> Float:
-    """Return p-values corrected for their number by Benjamini and Hochberg.
+def _drawn_one_by_one(
+    random: np.random.Generator, count: int, n_positives: int, n_pairs: int
+) -> NDArray[np.int64]:
+    """Draw places without looking at those of the other pairs, by Floyd's algorithm."""
+    places = np.empty((n_positives, count), dtype=np.int64)
+    for number in range(n_positives):
+        last = n_pairs - n_positives + number
+        drawn = random.integers(0, last + 1, size=count)
+        is_taken = (places[:number] == drawn).any(axis=0)
+        places[number] = np.where(is_taken, last, drawn)
+    return np.ascontiguousarray(places.T)
 
-    Examples
-    --------
-    >>> adjust_p_values(np.array([0.01, 0.04, 0.03]))
-    array([0.03, 0.04, 0.04])
-    """
-    count = len(p_values)
-    order = np.argsort(-p_values, kind="stable")
-    scaled = p_values[order] * count / np.arange(count, 0, -1)
-    adjusted = np.empty(count)
-    adjusted[order] = np.minimum(np.minimum.accumulate(scaled), 1.0)
-    return adjusted
+
+def _drawn_by_keys(
+    random: np.random.Generator, count: int, n_positives: int, n_pairs: int
+) -> NDArray[np.int64]:
+    keys = random.random((count, n_pairs))
+    places: NDArray[np.int64] = np.argpartition(keys, n_positives - 1, axis=1)[:, :n_positives]
+    return places
 
 
 def _precisions(places: NDArray[np.int64]) -> Float:

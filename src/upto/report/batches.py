@@ -147,10 +147,10 @@ def concentration_table(result: Batches) -> TableView | None:
     }
     columns = [(percent, reading) for percent in percents for reading in _READINGS]
     return TableView(
-        title="Concentration: the most used columns against the rest",
-        caption="ratio: AUROC of the top columns over that of the rest, less 1; difference: their "
-        "difference; normalised: 1 less the rest's part of what the top has above 0.5. Columns are "
-        "ranked on training folds only.",
+        title="Concentration in the top columns",
+        caption="The columns used most against the rest. ratio: AUROC of the top over that of the "
+        "rest, less 1; difference: their difference; normalised: 1 less the rest's part of what "
+        "the top has above 0.5. Columns are ranked on training folds only.",
         heads=("condition", *(f"{reading}, top {percent:g} %" for percent, reading in columns)),
         wordy=(True, *(False for _ in columns)),
         rows=tuple(
@@ -164,30 +164,41 @@ def concentration_table(result: Batches) -> TableView | None:
 
 
 def mixing_table(result: Batches) -> TableView | None:
-    """Return scores of mixing beside the AUROC on held-out batches, which they do not see."""
+    """Return scores of mixing below the AUROC on held-out batches, which they do not see.
+
+    There are more scores than conditions, so that scores are the rows.
+    """
     if not result.mixing:
         return None
-    sides = {(found.name, found.title): found.side for found in result.mixing}
+    sides = {found.name: (found.title, found.side) for found in result.mixing}
     values = {(found.condition, found.name): found.value for found in result.mixing}
     totals = {score.condition: score.auroc for score in result.scores if score.task is None}
-    parts = []
-    for side, says in _SIDES.items():
-        own = [shorten(title, 40) for (_, title), other in sides.items() if other == side]
-        if own:
-            parts.append(f"{says}: {', '.join(own)}")
+    names = [condition.name for condition in result.conditions]
+    held_out = (
+        CellView(text="held-out AUROC"),
+        CellView(text="labels transfer"),
+        *(_estimate_cell(totals.get(name)) for name in names),
+    )
     return TableView(
-        title="Scores of mixing, in sample, beside held-out AUROC",
-        caption=f"What a high value rewards: {'; '.join(parts)}.{_unscored(result)}",
-        heads=("condition", "held-out AUROC", *(title for _, title in sides)),
-        wordy=(True, False, *(False for _ in sides)),
-        rows=tuple(
-            (
-                CellView(text=condition.title),
-                _estimate_cell(totals.get(condition.name)),
-                *(_number_cell(values.get((condition.name, name))) for name, _ in sides),
-            )
-            for condition in result.conditions
+        title="Mixing beside held-out AUROC",
+        caption="Scores of mixing are in sample: each condition is scored on rows it was fitted "
+        "to, as other tools do. An embedding of noise mixes batches perfectly; choose by the "
+        f"held-out AUROC.{_unscored(result)}",
+        heads=("score", "high if", *(condition.title for condition in result.conditions)),
+        wordy=(True, True, *(False for _ in names)),
+        rows=(
+            held_out,
+            *(
+                (
+                    CellView(text=title),
+                    # The means of the two sides are totals, each of what its name says.
+                    CellView(text=_SIDES.get(score, _SIDES[side])),
+                    *(_number_cell(values.get((name, score))) for name in names),
+                )
+                for score, (title, side) in sides.items()
+            ),
         ),
+        chosen=0,
     )
 
 
@@ -305,4 +316,5 @@ def _estimate_cell(value: Estimate | None) -> CellView:
 def _number_cell(number: float | None) -> CellView:
     if number is None:
         return CellView(text="–", sort="")
-    return CellView(text=f"{number:.3f}", sort=f"{number:.6g}")
+    # Rounding leaves a minus before zero, which would look like a finding.
+    return CellView(text=f"{round(number, 3) + 0.0:.3f}", sort=f"{number:.6g}")

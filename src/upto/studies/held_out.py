@@ -64,7 +64,6 @@ class Question:
             "fit": "training",
             "concentration": (),
             "shuffled": False,
-            "threads": 1,
         }
         return score_batches(
             self.run,

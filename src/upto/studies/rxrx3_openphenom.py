@@ -100,7 +100,6 @@ def run(settings: Settings, work: Work) -> Outcome:
                 fit=fit,
                 shuffled=True,
                 concentration=tuple(settings.concentration),
-                threads=None,
             )
             advance(1)
     by_gene = {fit: score_genes(result) for fit, result in found.items()}

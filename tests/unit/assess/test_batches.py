@@ -13,7 +13,9 @@ from upto.assess.batches.averaging import compare_conditions, holm, mean_over_fo
 from upto.assess.batches.conditions import find_conditions
 from upto.assess.batches.folds import split_batches
 from upto.assess.batches.leaks import count_repeated_rows
-from upto.core import Batches
+from upto.assess.batches.screen import read_screen
+from upto.core import Batches, MissingExtraError
+from upto.measure.naming import as_names
 
 FAST = {
     "classifier": "linear",
@@ -121,6 +123,26 @@ def test_controls_that_correct_their_batch_are_not_judged(fit):
     assert "UP083" not in {finding.code for finding in judge(run).findings}
 
 
+def test_equal_controls_of_a_batch_correct_it_or_are_judged_but_not_both():
+    run = screen(n_batches=4, n_rows=30, n_columns=3)
+    rows, controls = np.asarray(run.rows).copy(), run.columns["label"] == "DMSO"
+    for number in range(4):
+        own = np.flatnonzero(controls & (run.columns["plate"] == number))
+        rows[own[1::2]] = rows[own[0::2]]
+    keys = np.unique(rows, axis=0, return_inverse=True)[1].astype(np.uint64)
+    options = {"hold_out": None, "well": None, "tasks": ()}
+    found = read_screen(
+        Embeddings(rows=rows, columns=run.columns),
+        batch="plate",
+        label="label",
+        control="DMSO",
+        **options,
+    ).with_references(keys)
+    judged = controls & ~found.references
+    assert not set(keys[found.references]) & set(keys[judged])
+    assert (found.references.sum(), judged.sum()) == (24, 16)
+
+
 def test_wells_that_tell_the_label_are_a_finding():
     fixed = np.tile([f"B{number:02d}" for number in range(30)], 8)
     found = judge(screen(well=fixed))
@@ -143,6 +165,34 @@ def test_batches_that_give_the_label_away_are_a_finding():
     assert found.leak.batch.low > 0.5
     assert "UP078" in {finding.code for finding in found.findings}
     assert found.score("base").within.value < 0.65 < found.score("base").auroc.value
+
+
+def test_wells_that_are_not_known_are_not_the_same_well():
+    half = np.where(np.arange(240) % 2, "", np.tile([f"B{number:02d}" for number in range(30)], 8))
+    found = judge(screen(well=half))
+    assert found.leak.n_repeated_wells == 0
+    assert found.leak.well.value < 1
+    none = judge(screen(well=np.array([""] * 240)))
+    assert (none.leak.n_repeated_wells, none.leak.well) == (0, None)
+
+
+def test_a_condition_of_one_column_has_no_concentration():
+    found = judge(screen(), conditions="pca", components=1, concentration=(50.0,))
+    assert found.concentration("pca", 50.0).value is None
+    assert found.concentration("base", 50.0).value is not None
+    assert found.condition("pca").n_components == 1
+
+
+def test_a_condition_that_would_keep_nothing_is_left_out_and_said():
+    random = np.random.default_rng(0)
+    plate = np.repeat(np.arange(8), 30)
+    rows = random.standard_normal((240, 2)) + 3 * random.standard_normal((8, 2))[plate]
+    run = Embeddings(rows=rows, columns=screen().columns)
+    found = judge(run, conditions=["pca", "biology"], maps=True)
+    assert [condition.name for condition in found.conditions] == ["base", "pca"]
+    assert [each.condition for each in found.maps] == ["base", "pca"]
+    (said,) = [finding for finding in found.findings if finding.code == "UP084"]
+    assert "all 2 components carry batches" in said.message
 
 
 def test_rows_and_wells_that_repeat_are_findings():
@@ -185,7 +235,13 @@ def test_a_label_of_one_batch_is_left_out_and_said():
         ({"conditions": "tvn", "control": None}, "needs controls"),
         ({"batch": "one"}, "1 value in 240 rows"),
         ({"label": "one", "control": None}, "at least two are needed to tell them apart"),
-        ({"label": "plate", "control": None}, "no value of plate can be judged"),
+        ({"label": "plate", "control": None}, "--batch and --label both name plate"),
+        ({"label": "well", "batch": ["plate", "well"]}, "both name well"),
+        ({"label": "apart", "control": "DMSO"}, "no value of apart can be judged"),
+        ({"control": "lone", "label": "few", "conditions": "tvn"}, r"fewer than 3 controls \(0"),
+        ({"batch": "single", "conditions": "batch-scaled"}, r"1 of 9 .* fewer than 2 rows \(8\)"),
+        ({"batch": "single", "conditions": "combat"}, "1 of 9 .* fewer than 2 rows"),
+        ({"conditions": "combat", "scheme": "one-trains"}, "1 batch trains, and combat learns"),
         ({"hold_out": "label"}, "whole batches"),
         ({"batch": "holes"}, "3 of 240 rows have no holes"),
         ({"classifier": "forest"}, "no classifier"),
@@ -197,10 +253,68 @@ def test_a_label_of_one_batch_is_left_out_and_said():
 def test_what_cannot_be_judged_is_refused_in_one_sentence(options, message):
     holes = np.repeat(np.arange(8), 30).astype(float)
     holes[:3] = np.nan
-    run = screen(one=np.zeros(240, dtype=int), holes=holes)
+    few, single = np.array(["drug"] * 240), np.repeat(np.arange(8), 30)
+    few[::15], single[-1] = "lone", 8
+    run = screen(
+        one=np.zeros(240, dtype=int),
+        holes=holes,
+        few=few,
+        single=single,
+        apart=np.where(np.arange(240) < 30, "drug", "DMSO"),
+    )
     with pytest.raises(InputError, match=message) as caught:
         judge(run, **options)
     assert "\n" not in str(caught.value)
+
+
+def test_a_missing_package_is_said_before_anything_is_judged(monkeypatch):
+    monkeypatch.setattr("upto.assess.batches.conditions.find_spec", lambda _: None)
+    monkeypatch.setattr("upto.assess.batches.scoring.judge_condition", lambda *_: 1 / 0)
+    with pytest.raises(MissingExtraError, match="Harmony needs"):
+        judge(screen(), conditions=["pca", "batch-scaled+harmony"])
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        (
+            np.array(["a", None, "None", float("nan"), 1, 1.0, True], dtype=object),
+            "a||None||1|1|True",
+        ),
+        (np.array([1.0, np.nan, 0.5]), "1||0.5"),
+        (np.array([0.1], dtype=np.float32), "0.1"),
+        (np.array(["2026-01-02", "NaT"], dtype="datetime64[D]"), "2026-01-02|"),
+        (np.array(["nan", ""]), "nan|"),
+        (np.array([True, False]), "True|False"),
+    ],
+)
+def test_what_is_missing_has_no_name(values, names):
+    assert as_names(values).tolist() == names.split("|")
+
+
+def test_a_column_that_is_named_twice_makes_a_batch_once():
+    found = judge(
+        screen(Metadata_day=np.repeat([0, 1], 120)), batch=["plate", "day", "Metadata_day"]
+    )
+    assert found.batch == "plate × Metadata_day"
+
+
+def test_tables_of_a_terminal_fit_100_columns():
+    asked = {"conditions": ["ica", "control-scaled", "biology"], "concentration": (25.0, 25.0)}
+    found = judge(screen(), **asked)
+    first, second = found.brief_tables()
+    widths = [max(map(len, column)) for column in zip(*first.texts(), strict=True)]
+    # Two blanks and a line between columns, and room for the mark of a gain.
+    assert sum(widths) + 3 * len(widths) + 1 + len(" +") <= 100
+    assert [column.name for column in second.columns] == [
+        "label",
+        *(condition.title for condition in found.conditions),
+    ]
+    assert all(isinstance(cell, float) for row in second.rows for cell in row[1:])
+    assert len(found.concentrations) == 3 * len(found.conditions)
+    (uses,) = [table for table in found.tables() if table.title.startswith("Standard errors")]
+    score = found.score("ica")
+    assert uses.rows[1][:3] == ("PCA + ICA", score.standard_error, score.sparsity.value)
 
 
 def test_columns_together_make_a_batch():
@@ -262,7 +376,7 @@ def test_intervals_are_widened_for_folds_that_share_their_training_rows():
 
 
 def test_differences_are_of_the_same_folds():
-    base = np.array([[0.5], [0.9], [0.7]])
+    base = np.array([[0.5], [0.9], [0.7], [0.6], [0.8], [0.4]])
     found = compare_conditions({"base": base, "a": base + 0.1}, "base", "auroc", shared=0.5)
     assert found[0].value.value == pytest.approx(0.1)
     assert found[0].value.low == pytest.approx(0.1)

@@ -62,6 +62,24 @@ def test_tables_keep_their_ids_columns_and_names(suffix, features, run, tmp_path
     assert np.linalg.matrix_rank(rows - rows.mean(axis=0) - centred, tol=1e-6) == 1
 
 
+def test_ids_that_a_user_names_keep_their_name(run, tmp_path):
+    source, target = written(tmp_path / "in.csv", run), tmp_path / "out.csv"
+    text = source.read_text()
+    source.write_text(text.replace("well_id", "Metadata_barcode", 1))
+    keep_biology(source, target, ids="Metadata_barcode", **ASKED)
+    assert names_in(target, n_features=3).features == FEATURES
+    assert target.read_text().splitlines()[0] == source.read_text().splitlines()[0]
+
+
+def test_one_run_of_a_manifest_is_asked_for(run, tmp_path):
+    written(tmp_path / "in.csv", run)
+    manifest = tmp_path / "runs.toml"
+    manifest.write_text('[[run]]\npath = "in.csv"\n[[run]]\npath = "in.csv"\nname = "b"\n')
+    with pytest.raises(InputError, match=r"one run is taken at a time, and .* lists 2"):
+        keep_biology(manifest, tmp_path / "out.csv", ids="well_id", **ASKED)
+    assert not (tmp_path / "out.csv").exists()
+
+
 def test_an_annotated_file_gets_the_rows_beside_its_own(run, tmp_path):
     pytest.importorskip("h5py")
     path = tmp_path / "cells.h5ad"
@@ -107,8 +125,12 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(run, tmp_path
     before = source.read_bytes()
     refusals = {
         "is an input": (source, ASKED),
+        "--batch and --label both name Metadata_gene": (
+            tmp_path / "o.csv",
+            {**ASKED, "batch": "gene"},
+        ),
         "--batch names 'plat'": (tmp_path / "o.csv", {**ASKED, "batch": "plat"}),
-        "0 of 480 rows have the control 'water' in Metadata_gene: its values are DMSO, a, b, c": (
+        "'water', which is none of the 4 values of Metadata_gene: choose one of DMSO, a, b, c": (
             tmp_path / "o.csv",
             {**ASKED, "control": "water"},
         ),

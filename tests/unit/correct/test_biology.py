@@ -129,6 +129,15 @@ def test_a_fit_that_would_drop_everything_is_refused(screen):
     assert "none would be left: correct offsets of batches first" in str(caught.value)
 
 
+def test_rows_without_a_label_are_judged_and_rows_without_a_batch_refused(screen):
+    rows, labels, batches = screen.rows, screen.gene.astype(object), screen.plate
+    labels[:3] = None
+    kept = BiologyComponents().fit(rows, labels, groups=batches)
+    assert len(kept.dropped_) == 1
+    with pytest.raises(InputError, match="rows have no batch name"):
+        BiologyComponents().fit(rows, groups=[None, *batches[1:]])
+
+
 def test_an_unknown_space_is_refused(screen):
     with pytest.raises(InputError, match="there is no space 'pca': choose one of original"):
         screen.fitted(space="pca")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -57,6 +59,21 @@ def test_batches_count_by_their_pairs_and_those_of_one_class_do_not():
     batches = ["x", "x", "y", "y", "y", "y", "z"]
     assert auroc_within(labels, scores, batches) == pytest.approx(1 / 5)
     assert auroc_within(labels[-1:], scores[-1:], batches[-1:]) is None
+
+
+def test_a_thousand_batches_are_ranked_at_once():
+    rng = np.random.default_rng(3)
+    labels, batches = rng.random(6000) < 0.3, rng.integers(0, 1000, 6000)
+    scores = rng.integers(0, 4, 6000)
+    above, below = np.zeros((2, 4, 1000))
+    np.add.at(above, (scores[labels], batches[labels]), 1)
+    np.add.at(below, (scores[~labels], batches[~labels]), 1)
+    wins = sum((above[a] * below[b]).sum() for a in range(4) for b in range(a))
+    wins += 0.5 * (above * below).sum()
+    n_pairs = (above.sum(axis=0) * below.sum(axis=0)).sum()
+    spent = process_time()
+    assert auroc_within(labels, scores, batches.astype(str)) == wins / n_pairs
+    assert process_time() - spent < 0.03
 
 
 def test_sparsity_has_its_closed_forms():

@@ -153,16 +153,27 @@ def test_each_label_has_its_score_under_each_condition(result) -> None:
 def test_scores_of_mixing_stand_beside_the_held_out_score(result, page) -> None:
     table = mixing_table(result)
     assert table is not None
-    assert table.heads == ("condition", "held-out AUROC", *(row[1] for row in sample.MIXING))
-    assert [cell.text for cell in table.rows[3]] == [
-        "PCA + random", "0.842", "–", "0.550", "0.500", "0.450",
+    assert table.heads == ("score", "high if", *(each.title for each in result.conditions))
+    assert [row[0].text for row in table.rows] == [
+        "held-out AUROC",
+        *(row[1] for row in sample.MIXING),
+    ]
+    assert [row[1].text for row in table.rows][1:] == [
+        "batches mix", "batches mix", "labels stay apart", "both, weighed",
     ]  # fmt: skip
-    assert "batches mix: iLISI, kBET; labels stay apart: ASW of labels" in table.caption
-    assert table.caption.endswith(" Without a value: iLISI: too few rows.")
+    assert [row[5].text for row in table.rows] == ["0.842", "–", "0.550", "0.500", "0.450"]
+    assert table.caption.endswith("held-out AUROC. Without a value: iLISI: too few rows.")
     assert "Scores of mixing are in sample" in page
     concentrations = concentration_table(result)
     assert concentrations is not None
     assert concentrations.heads[1:3] == ("ratio, top 1 %", "difference, top 1 %")
+
+
+def test_a_mean_of_one_side_says_which_and_zero_has_no_sign(result) -> None:
+    mean = replace(result.mixing[0], name="batch", side="total", title="batch", value=-1e-5)
+    table = mixing_table(replace(result, mixing=(mean,)))
+    assert table is not None
+    assert [cell.text for cell in table.rows[1]][:3] == ["batch", "batches mix", "0.000"]
 
 
 def test_components_stand_at_the_roots_of_their_shares(result) -> None:
@@ -333,6 +344,7 @@ def test_the_view_has_the_sections_of_batches_only(result) -> None:
     assert (view.verdict, view.lead[:12]) == ("PCA + ICA gains", "Compound is ")
     assert (view.heat, view.factors, view.plain) == (None, None, False)
     assert [table.title for table in view.tables[2:]] == [
+        "Standard errors and sparsity, as papers print them",
         "What each component carries, in sample",
         "Labels",
         "Batches",

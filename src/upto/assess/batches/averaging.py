@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Float = NDArray[np.float64]
 LEVEL = 0.95
+_ROUNDING = 1e-12
+"""Errors below this fraction of a mean are those of sums, not of folds."""
 
 
 def mean_over_folds(values: Float, *, shared: float) -> Estimate | None:
@@ -28,7 +30,8 @@ def mean_over_folds(values: Float, *, shared: float) -> Estimate | None:
         A row for each fold and a column for each task; NaN where a fold could not be judged.
     shared
         Rows that judge over rows that train: Nadeau and Bengio widen the variance of the mean of k
-        folds from s²/k to s² (1/k + shared), because training sets overlap.
+        folds from s²/k to s² (1/k + shared), because training sets overlap. Where sets that judge
+        overlap instead, what stands for it in the same formula.
     """
     if not np.isfinite(values).any():
         return None
@@ -50,14 +53,18 @@ def standard_error(values: Float) -> float | None:
 
 
 def p_of_mean(values: Float, null: float, *, shared: float) -> float | None:
-    """Return the two-sided p-value of a mean over folds, by the same widened variance."""
+    """Return the two-sided p-value of a mean over folds, by the same widened variance.
+
+    Areas of few rows take few values: where all folds agree there is no variance to go by, and the
+    p-value is that of signs which all agree.
+    """
     spread = _spread(values, shared=shared)
     if spread is None:
         return None
     error, freedom = spread
     distance = abs(float(np.nanmean(values)) - null)
-    if error == 0.0:
-        return 1.0 if distance == 0.0 else 0.0
+    if error <= _ROUNDING * distance or error == 0.0:
+        return 1.0 if distance == 0.0 else 0.5**freedom
     return float(2 * student.sf(distance / error, freedom))
 
 

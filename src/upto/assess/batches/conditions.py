@@ -6,18 +6,21 @@ import difflib
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from upto.core import InputError
+from upto.core import InputError, MissingExtraError
 from upto.engines.base import Engine
+from upto.load.request import listed
 
 if TYPE_CHECKING:
-    from upto.assess.batches.screen import Mask, Names
+    from upto.assess.batches.screen import Mask, Names, Screen
 
+Counts = NDArray[np.intp]
 Rows = NDArray[np.floating[Any]]
 Needs = Literal["nothing", "batch", "controls"]
 THEN = "+"
@@ -38,7 +41,8 @@ class ConditionKind:
     """One transform: what it is called, what it needs of a new batch, and its steps.
 
     `uses_labels` says whether it is fitted to labels, and `is_transductive` whether it can only
-    transform the rows it was fitted to.
+    transform the rows it was fitted to. `own_rows` and `own_controls` are what every batch must
+    have to be corrected by, and `training_batches` how many there must be to learn from.
     """
 
     name: str
@@ -48,6 +52,9 @@ class ConditionKind:
     steps: Callable[[Making], list[Any]]
     uses_labels: bool = False
     is_transductive: bool = False
+    own_rows: int = 0
+    own_controls: int = 0
+    training_batches: int = 1
 
 
 def _whitener(making: Making) -> Any:
@@ -108,6 +115,7 @@ CONDITIONS = {
             says="Every batch centred and scaled by its own rows.",
             needs="batch",
             steps=lambda _: [_correction("BatchScaler", reference="all")],
+            own_rows=2,
         ),
         ConditionKind(
             name="control-scaled",
@@ -115,6 +123,7 @@ CONDITIONS = {
             says="Every batch centred and scaled by its own controls.",
             needs="controls",
             steps=lambda _: [_correction("BatchScaler", reference="controls")],
+            own_controls=2,
         ),
         ConditionKind(
             name="sphered",
@@ -130,6 +139,7 @@ CONDITIONS = {
             "batch brought to the same mean and covariance.",
             needs="controls",
             steps=lambda _: [_correction("TypicalVariation")],
+            own_controls=2,
         ),
         ConditionKind(
             name="combat",
@@ -137,6 +147,8 @@ CONDITIONS = {
             says="Offsets and scales of batches, shrunk to what batches have in common.",
             needs="batch",
             steps=lambda _: [_correction("ComBat")],
+            own_rows=2,
+            training_batches=2,
         ),
         ConditionKind(
             name="harmony",
@@ -208,7 +220,69 @@ def _find(name: str, has_controls: bool) -> ConditionKind:  # noqa: FBT001 - pri
         steps=lambda making: [step for kind in kinds for step in kind.steps(making)],
         uses_labels=any(kind.uses_labels for kind in kinds),
         is_transductive=any(kind.is_transductive for kind in kinds),
+        own_rows=max(kind.own_rows for kind in kinds),
+        own_controls=max(kind.own_controls for kind in kinds),
+        training_batches=max(kind.training_batches for kind in kinds),
     )
+
+
+def check_usable(
+    kinds: Iterable[ConditionKind], screen: Screen, training_batches: Sequence[int]
+) -> None:
+    """Refuse what a condition would refuse, before hours have gone into those before it.
+
+    Parameters
+    ----------
+    kinds
+        The conditions.
+    screen
+        What is known of the rows.
+    training_batches
+        How many batches each fit to training batches sees.
+
+    Raises
+    ------
+    InputError
+        If a batch has too few rows or controls, there are too few batches to train on, or a
+        package is missing.
+    """
+    n_rows = np.bincount(screen.batch)
+    n_controls = np.zeros_like(n_rows)
+    if screen.controls is not None:
+        n_controls = np.bincount(screen.batch[screen.controls], minlength=len(n_rows))
+    fewest = min(training_batches)
+    for kind in kinds:
+        # Every other control corrects, and the others are judged.
+        _refuse_few(kind, "controls", n_controls, 2 * kind.own_controls - 1, screen)
+        _refuse_few(kind, "rows", n_rows, kind.own_rows, screen)
+        if fewest < kind.training_batches and not kind.is_transductive:
+            message = (
+                f"{fewest} batch trains, and {kind.name} learns from {kind.training_batches} at "
+                "least how batches differ: give more batches, or leave that condition out."
+            )
+            raise InputError(message)
+        if "harmony" in kind.name.split(THEN) and not (
+            find_spec("scanpy") or find_spec("harmonypy")
+        ):
+            what = "Harmony"
+            raise MissingExtraError(what, package="scanpy 1.12 or later", extra="harmony")
+
+
+def _refuse_few(kind: ConditionKind, what: str, counts: Counts, least: int, screen: Screen) -> None:
+    few = [name for name, n in zip(screen.batches, counts.tolist(), strict=True) if n < least]
+    if not few:
+        return
+    why = (
+        f"{kind.name} corrects each by {kind.own_controls} of its own at least, and others are "
+        "judged"
+        if what == "controls"
+        else f"{kind.name} corrects each by its own"
+    )
+    message = (
+        f"{len(few)} of {len(counts)} batches have fewer than {least} {what} ({listed(few)}), and "
+        f"{why}: leave those batches out, or choose other conditions, as --conditions pca,ica."
+    )
+    raise InputError(message)
 
 
 def _known(name: str) -> ConditionKind:

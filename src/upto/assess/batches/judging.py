@@ -177,7 +177,8 @@ def _judge(
                 shuffled_sparsity=None if chance is None else hoyer_sparsity(chance.splits),
             )
         )
-    _judge_tops(found, fold, parts, trained, judging)
+    if fold.held.shape[1] > 1:
+        _judge_tops(found, fold, parts, trained, judging)
 
 
 def _judge_tops(
@@ -192,7 +193,7 @@ def _judge_tops(
         (part, percent, top, np.setdiff1d(np.arange(len(own.splits)), top))
         for part, own in zip(parts, trained, strict=True)
         for percent in judging.percents
-        for top in (top_features(own.splits, percent),)
+        for top in (_top(own.splits, percent, part, fold, judging),)
     ]
     scored = iter(
         side_by_side(
@@ -249,6 +250,20 @@ def _train(fold: _Fold, part: _Part, labels: Mask, features: Codes | None) -> _T
 def _shuffled(part: _Part, fold: _Fold, judging: Judging) -> Mask:
     random = random_stream(judging.making.seed, "shuffled", part.name, str(fold.number))
     return random.permutation(part.labels)
+
+
+def _top(
+    splits: NDArray[np.float64], percent: float, part: _Part, fold: _Fold, judging: Judging
+) -> Codes:
+    """Return the columns that were split most.
+
+    Trees of few rows leave most columns without any split. The first of those would be the leading
+    ones of PCA, whose biology is no merit of the trees: equal ones are drawn.
+    """
+    random = random_stream(judging.making.seed, "equal splits", part.name, str(fold.number))
+    drawn = random.permutation(len(splits))
+    top: Codes = np.sort(drawn[top_features(splits[drawn], percent)])
+    return top
 
 
 def side_by_side(calls: Sequence[Callable[[], T]], threads: int | None) -> list[T]:

@@ -11,13 +11,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from upto.assess.applying import single_run
-from upto.assess.batches.columns import find_column
-from upto.assess.batches.screen import as_names, find_control, join_columns
+from upto.assess.batches.screen import find_control, find_label, join_columns
 from upto.assess.prepare import place_runs, survey_runs
 from upto.core import InputError, SilentProgress
 from upto.correct.biology import SPACES, Space, keeping_map, kept_and_dropped
 from upto.engines import choose_engine
-from upto.load import check_output, open_writer
+from upto.load import check_output, open_writer, read_runs
 from upto.load.naming import Naming, names_in
 from upto.load.rows import BlockRows
 from upto.measure.effects import LIMIT, ComponentEffect, batch_and_label_shares
@@ -70,6 +69,7 @@ def keep_biology(
     label: str,
     control: str | None = None,
     space: Space = "original",
+    ids: str | None = None,
     limit: float = LIMIT,
     seed: int = 0,
     engine: Engine | str | None = None,
@@ -93,6 +93,8 @@ def keep_biology(
         The value of the label that controls have: batches are then judged by these.
     space
         ``original``, the same coordinates; ``components``, the kept components.
+    ids
+        Column or entry of a file with one id a row; by default one that is named like it.
     limit
         Share of the variance from which a component carries a batch or a label.
     seed
@@ -114,10 +116,9 @@ def keep_biology(
     engine, progress = choose_engine(engine), progress or SilentProgress()
     inputs = [run] if isinstance(run, str | Path) else []
     check_output(out, inputs=inputs)
-    embeddings = single_run(run)
+    embeddings = _one_run(run, ids)
     batch, batches = join_columns(embeddings, batch, option="--batch")
-    label, values = find_column(embeddings, label, option="--label")
-    labels = as_names(values)
+    label, labels = find_label(embeddings, label, batch)
     controls = None
     if control is not None:
         controls = labels == find_control(str(control), labels, label)
@@ -153,12 +154,22 @@ def keep_biology(
             prefix="biology",
             inputs=inputs,
             stored=_stored(found, space),
-            naming=_naming(embeddings, inputs, Path(out), found, space),
+            naming=_naming(embeddings, inputs, Path(out), found, space, ids),
         )
         with writer as file:
             engine.map_blocks(_kept, placed.rows, params=params, out=file)
         advance(1)
     return found
+
+
+def _one_run(run: Run, ids: str | None) -> Embeddings:
+    if not isinstance(run, str | Path):
+        return single_run(run)
+    runs = read_runs([run], ids=ids)
+    if len(runs) != 1:
+        message = f"one run is taken at a time, and {run} lists {len(runs)}: name one."
+        raise InputError(message)
+    return runs[0]
 
 
 def _kept(xp: Any, x: Any, mean: Any, matrix: Any, offset: Any) -> Arrays:
@@ -184,6 +195,7 @@ def _naming(
     out: Path,
     found: KeptBiology,
     space: Space,
+    ids: str | None,
 ) -> Naming | None:
     if out.suffix.lower() not in _TABLES:
         return None
@@ -193,6 +205,8 @@ def _naming(
     naming = Naming()
     if source is not None and Path(source).suffix.lower() != ".toml":
         naming = names_in(source, n_features=embeddings.n_features)
+        if ids is not None:
+            naming = replace(naming, ids=ids)
     if space == "components":
         return replace(naming, features=tuple(f"ica_{number}" for number in found.kept))
     if not naming.features:

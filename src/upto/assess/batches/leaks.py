@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.batches.judging import can_judge
+from upto.assess.batches.judging import can_judge, side_by_side
 from upto.core import random_stream
 from upto.measure.classifiers import auroc, prepare
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from upto.assess.batches.conditions import Rows
     from upto.assess.batches.folds import Split
     from upto.assess.batches.judging import Judging
-    from upto.assess.batches.screen import Codes, Mask, Screen
+    from upto.assess.batches.screen import Codes, Mask, Question, Screen
+    from upto.measure.classifiers import Prepared
 
 Float = NDArray[np.float64]
 
@@ -76,17 +78,27 @@ def predict_by_batch(
             seed=judging.making.seed,
             threads=judging.threads,
         )
-        place_in_training = np.cumsum(split.training) - 1
-        for place in asked:
-            question = screen.questions[place]
-            training = split.training[question.rows]
-            model = prepared.fit(
-                place_in_training[question.rows[training]], shuffled[place][training]
-            )
-            held = split.judging[question.rows]
-            score = auroc(shuffled[place][held], model.score(rows[question.rows[held]]))
-            found[number, place] = np.nan if score is None else score
+        found[number, asked] = side_by_side(
+            [
+                partial(_area, prepared, rows, split, screen.questions[place], shuffled[place])
+                for place in asked
+            ],
+            judging.threads,
+        )
     return found
+
+
+def _area(
+    prepared: Prepared, rows: Rows, split: Split, question: Question, shuffled: Mask
+) -> float:
+    """Return the AUROC of shuffled sides, NaN where only one of them is judged."""
+    training, held = split.training[question.rows], split.judging[question.rows]
+    if shuffled[training].all() or not shuffled[training].any():
+        return float("nan")
+    place = np.cumsum(split.training) - 1
+    model = prepared.fit(place[question.rows[training]], shuffled[training])
+    score = auroc(shuffled[held], model.score(rows[question.rows[held]]))
+    return float("nan") if score is None else score
 
 
 def _shuffled_within(perturbed: Mask, batch: Codes, random: np.random.Generator) -> Mask:

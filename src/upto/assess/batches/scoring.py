@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from upto.assess.batches import leaks, words
-from upto.assess.batches.conditions import Making, find_conditions
+from upto.assess.batches.conditions import Making, check_usable, find_conditions
 from upto.assess.batches.folds import split_batches
 from upto.assess.batches.judging import Judging, can_judge, judge_condition
 from upto.assess.batches.looking import (
@@ -30,6 +30,7 @@ from upto.core import (
     BatchFold,
     BatchSummary,
     Condition,
+    Finding,
     InputError,
     Leak,
     Provenance,
@@ -38,6 +39,7 @@ from upto.core import (
     library_versions,
     unique_findings,
 )
+from upto.correct.biology import NothingKeptError
 from upto.engines import choose_engine
 from upto.measure.classifiers import CLASSIFIERS
 
@@ -157,24 +159,32 @@ def score_batches(
         tasks=tasks,
     )
     if any(kind.needs == "controls" for kind in kinds):
-        screen = screen.with_references()
+        screen = screen.with_references(keys)
     fold_of, splits = split_batches(
         screen.held, screen.labels, scheme=scheme, n_folds=folds, seed=seed
     )
     judged_tasks = _tasks(screen, splits)
+    described = tuple(_fold(screen, split) for split in splits)
+    seen = [len(screen.batches) if fit == "all" else each.n_training_batches for each in described]
+    check_usable(kinds, screen, seen)
     making = Making(n_components=components, engine=engine, seed=seed)
     judging = Judging(
         classifier=classifier,
         fit=fit,
-        percents=tuple(concentration) if given.n_features > 1 else (),
+        percents=tuple(dict.fromkeys(concentration)) if given.n_features > 1 else (),
         shuffled=shuffled,
         making=making,
         threads=threads,
     )
     judged: list[Judged] = []
+    left_out: list[Finding] = []
     with progress.task("judge conditions", len(kinds) * len(splits)) as advance:
         for kind in kinds:
-            judged.append(judge_condition(kind, rows, screen, splits, judging, advance))
+            try:
+                judged.append(judge_condition(kind, rows, screen, splits, judging, advance))
+            except NothingKeptError as error:
+                # What the others took hours to find is not lost for it.
+                left_out.append(Finding(code="UP084", message=f"{kind.title}: {error}"))
     shared = SHARED[scheme](splits)
     summed = add_up(judged, splits, [task.name for task in judged_tasks], judging, shared)
     leak = _find_leaks(rows, screen, splits, judging, keys, shared, progress)
@@ -191,7 +201,7 @@ def score_batches(
         mapped = _sample(screen, MAX_MAPPED)
         if maps and len(mapped) >= MIN_MAPPED:
             best = words.best_condition(summed.scores)
-            for name in dict.fromkeys(["base", best if best != "base" else kinds[-1].name]):
+            for name in dict.fromkeys(["base", best if best != "base" else judged[-1].kind.name]):
                 drawn.append(map_rows(name, wholes[name], screen, labels, mapped, seed))
         advance(1)
     result = Batches(
@@ -207,7 +217,7 @@ def score_batches(
         classifier=classifier,
         batches=_batches(screen, fold_of),
         labels=labels,
-        folds=tuple(_fold(screen, split) for split in splits),
+        folds=described,
         tasks=judged_tasks,
         conditions=tuple(_condition(each) for each in judged),
         fold_scores=tuple(score for each in judged for score in each.scores),
@@ -235,7 +245,7 @@ def score_batches(
             versions=library_versions(),
         ),
     )
-    found = words.findings(result, screen, splits)
+    found = [*words.findings(result, screen, splits), *left_out]
     return replace(result, verdict=words.verdict(result), findings=unique_findings(found))
 
 

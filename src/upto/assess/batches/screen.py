@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from upto.assess.batches.columns import find_column
 from upto.core import InputError
 from upto.load.request import listed
+from upto.measure.naming import as_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,7 @@ Codes = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 JOINED = " / "
+TIMES = " × "
 WELLS = ("well", "address", "well_position", "wellposition")
 
 
@@ -68,19 +70,21 @@ class Screen:
         """The name of every row's batch."""
         return np.asarray(self.batches)[self.batch]
 
-    def with_references(self) -> Screen:
+    def with_references(self, keys: NDArray[np.uint64]) -> Screen:
         """Keep every other control of each batch for corrections, and judge the others only.
 
         A control that its own batch was corrected by is given away by it: with fewer controls than
-        columns, a covariance of controls is the identity on just those.
+        columns, a covariance of controls is the identity on just those. Controls of equal `keys`
+        are equal rows, and stay on one side.
         """
         if self.controls is None:
             return self
         own = np.flatnonzero(self.controls)
-        own = own[np.argsort(self.batch[own], kind="stable")]
-        batch = self.batch[own]
+        own = own[np.lexsort((keys[own], self.batch[own]))]
+        batch, key = self.batch[own], keys[own]
         is_first = np.diff(batch, prepend=-1) != 0
-        place = np.arange(len(own))
+        is_new = is_first | (np.diff(key, prepend=key[:1]) != 0)
+        place = np.cumsum(is_new)
         rank = place - np.maximum.accumulate(np.where(is_first, place, 0))
         references = np.zeros_like(self.controls)
         references[own[rank % 2 == 0]] = True
@@ -135,8 +139,7 @@ def read_screen(
     hold_words, hold_names = batch_words, batch_names
     if hold_out is not None:
         hold_words, hold_names = join_columns(run, hold_out, option="--hold-out")
-    label_words, found = find_column(run, label, option="--label")
-    labels = as_names(found)
+    label_words, labels = find_label(run, label, batch_words)
     batches, batch_codes = np.unique(batch_names, return_inverse=True)
     held = np.unique(hold_names, return_inverse=True)[1]
     _check_nested(batch_codes, held, batches, batch_words, hold_words)
@@ -166,19 +169,6 @@ def read_screen(
     )
 
 
-def as_names(values: NDArray[Any]) -> Names:
-    """Return values as texts; a missing one is empty, and a whole number has no point."""
-    if values.dtype.kind == "f":
-        whole = np.isfinite(values) & (values == np.round(values))
-        return np.array(
-            [
-                str(int(value)) if is_whole else "" if np.isnan(value) else str(value)
-                for value, is_whole in zip(values.tolist(), whole.tolist(), strict=True)
-            ]
-        )
-    return values.astype(str)
-
-
 def join_columns(
     run: Embeddings, columns: str | Sequence[str], *, option: str
 ) -> tuple[str, Names]:
@@ -187,7 +177,8 @@ def join_columns(
     if not asked:
         message = f"{option} names no column: name at least one."
         raise InputError(message)
-    found = [find_column(run, name, option=option) for name in asked]
+    # A column that is named twice, with and without its prefix, is one.
+    found = list(dict(find_column(run, name, option=option) for name in asked).items())
     parts = [as_names(values) for _, values in found]
     for (name, _), part in zip(found, parts, strict=True):
         empty = int(np.sum(part == ""))
@@ -200,7 +191,19 @@ def join_columns(
     names = parts[0]
     for part in parts[1:]:
         names = np.char.add(np.char.add(names, JOINED), part)
-    return " × ".join(name for name, _ in found), names
+    return TIMES.join(name for name, _ in found), names
+
+
+def find_label(run: Embeddings, label: str, batch_words: str) -> tuple[str, Names]:
+    """Return the column of labels, which must be none of those that make a batch."""
+    words, found = find_column(run, label, option="--label")
+    if words in batch_words.split(TIMES):
+        message = (
+            f"--batch and --label both name {words}: a batch never seen would have only labels "
+            "never seen. Name two columns."
+        )
+        raise InputError(message)
+    return words, as_names(found)
 
 
 def _check_nested(
@@ -237,11 +240,20 @@ def find_control(value: str, labels: Names, words: str) -> str:
 def _wells(run: Embeddings, well: str | None) -> Names | None:
     """Return the positions of wells, by the column that is named, or named like one."""
     if well is not None:
-        return as_names(find_column(run, well, option="--well")[1])
+        return _named_wells(as_names(find_column(run, well, option="--well")[1]))
     for name, values in run.columns.items():
         if name.lower().removeprefix("metadata_") in WELLS:
-            return as_names(values)
+            return _named_wells(as_names(values))
     return None
+
+
+def _named_wells(wells: Names) -> Names | None:
+    """Give every row without a position one of its own: two of them are not the same well."""
+    empty = wells == ""
+    if empty.all():
+        return None
+    own = np.char.add("row ", np.arange(len(wells)).astype(str))
+    return np.where(empty, own, wells)
 
 
 def _questions(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from upto.assess.batches.conditions import CONDITIONS, THEN
 from upto.core import Finding
 from upto.core.batches import BASE
 from upto.load.request import listed
@@ -38,10 +39,11 @@ def verdict(result: Batches) -> str:
     base = result.score(BASE).auroc
     assert base is not None
     said = (
-        f"{result.label} is predicted on {result.hold_out} never seen with an AUROC of {base:.3f}"
+        f"{result.label} is predicted on values of {result.hold_out} never seen with an AUROC of "
+        f"{base:.3f}"
     )
     if result.leak.batch is not None and base.low is not None and base.low <= 0.5:
-        said += ", which chance could give"
+        said += ", which chance could give,"
     others = [found for found in result.differences if _is_against_base(found)]
     if not others:
         return f"{said} by the embedding as given."
@@ -79,9 +81,15 @@ def findings(result: Batches, screen: Screen, splits: Sequence[Split]) -> list[F
 
 def _of_labels(result: Batches) -> list[Finding]:
     found = []
-    for task in result.tasks:
-        if task.n_folds == 0:
-            found.append(Finding(code="UP075", message=f"{task.name}: {task.says}."))
+    never = [task for task in result.tasks if task.n_folds == 0]
+    if never:
+        found.append(
+            Finding(
+                code="UP075",
+                message=f"{len(never)} of {len(result.tasks)} labels are judged on no fold, as "
+                f"{never[0].name}: {never[0].says}.",
+            )
+        )
     confounded = [task for task in result.tasks if task.n_folds and _is_confounded(task, result)]
     if confounded:
         worst = min(confounded, key=lambda task: task.n_batches)
@@ -166,15 +174,17 @@ def _of_conditions(result: Batches, screen: Screen, splits: Sequence[Split]) -> 
         found.append(
             Finding(
                 code="UP076",
-                message=f"{len(against)} conditions were tried; the best, "
+                message=f"of {len(against)} tried, the best, "
                 f"{result.condition(best.condition).title}, differs by {best.value:+.3f}.",
             )
         )
     transductive = [each.name for each in result.conditions if "harmony" in each.name]
     if result.fit == "all" or transductive:
         which = "all conditions" if result.fit == "all" else listed(transductive)
+        labelled = [each.name for each in result.conditions if _saw_labels(each.name, result.fit)]
+        more = f", and {listed(labelled)} their labels" if labelled else ""
         found.append(
-            Finding(code="UP079", message=f"{which} saw the rows of the batches held out.")
+            Finding(code="UP079", message=f"{which} saw the rows of the batches held out{more}.")
         )
     if screen.controls is not None and screen.references is not None:
         n_kept, n_all = int(screen.references.sum()), int(screen.controls.sum())
@@ -207,11 +217,18 @@ def _of_conditions(result: Batches, screen: Screen, splits: Sequence[Split]) -> 
     return found + _disagreement(result)
 
 
+def _saw_labels(name: str, fit: str) -> bool:
+    """Tell whether a condition was fitted to labels of the batches held out."""
+    kinds = [CONDITIONS[part] for part in name.split(THEN)]
+    is_seen = fit == "all" or any(kind.is_transductive for kind in kinds)
+    return is_seen and any(kind.uses_labels for kind in kinds)
+
+
 def _disagreement(result: Batches) -> list[Finding]:
     totals = {
         score.condition: score.value
         for score in result.mixing
-        if score.side == "total" and score.value is not None
+        if score.name == "total" and score.value is not None
     }
     if len(totals) < 2:
         return []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from upto.core import InputError
 
@@ -30,7 +29,8 @@ def auroc(labels: ArrayLike, scores: ArrayLike) -> float | None:
         one class only.
     """
     is_positive, numbers = _checked(labels, scores)
-    return _area(is_positive, numbers)
+    in_order, n_pairs = _pairs(is_positive, numbers, np.zeros(len(numbers), dtype=np.intp))
+    return in_order / n_pairs if n_pairs else None
 
 
 def auroc_within(labels: ArrayLike, scores: ArrayLike, batches: ArrayLike) -> float | None:
@@ -44,15 +44,9 @@ def auroc_within(labels: ArrayLike, scores: ArrayLike, batches: ArrayLike) -> fl
     if names.shape != numbers.shape:
         message = f"there are {len(numbers)} scores and {names.size} batches: give one for each."
         raise InputError(message)
-    total, n_pairs = 0.0, 0
-    for name in np.unique(names):
-        inside = names == name
-        area = _area(is_positive[inside], numbers[inside])
-        if area is not None:
-            count = int(is_positive[inside].sum())
-            pairs = count * (int(inside.sum()) - count)
-            total, n_pairs = total + area * pairs, n_pairs + pairs
-    return total / n_pairs if n_pairs else None
+    codes = np.unique(names, return_inverse=True)[1].reshape(-1)
+    in_order, n_pairs = _pairs(is_positive, numbers, codes)
+    return in_order / n_pairs if n_pairs else None
 
 
 def _checked(labels: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[Any]]:
@@ -71,11 +65,24 @@ def _checked(labels: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.bool_], N
     return is_positive.astype(np.bool_), numbers
 
 
-def _area(is_positive: NDArray[np.bool_], numbers: NDArray[Any]) -> float | None:
-    count = int(is_positive.sum())
-    n_pairs = count * (len(is_positive) - count)
-    if n_pairs == 0:
-        return None
-    # Ranks are halves at worst, so sums of twice them are whole numbers and exact.
-    twice = int((2 * rankdata(numbers)[is_positive]).sum())
-    return (twice - count * (count + 1)) / (2 * n_pairs)
+def _pairs(
+    is_positive: NDArray[np.bool_], numbers: NDArray[Any], codes: NDArray[np.intp]
+) -> tuple[float, int]:
+    """Return how many pairs within groups are in the right order, and how many there are."""
+    if not len(numbers):
+        return 0.0, 0
+    order = np.lexsort((numbers, codes))
+    is_positive, numbers, codes = is_positive[order], numbers[order], codes[order]
+    starts_group = np.append(True, codes[1:] != codes[:-1])
+    starts_tie = starts_group | np.append(True, numbers[1:] != numbers[:-1])
+    # Negatives of all groups so far.
+    below: NDArray[np.int64] = np.cumsum(~is_positive) - ~is_positive
+    before_group = below[starts_group][np.cumsum(starts_group) - 1]
+    before_tie = below[starts_tie]
+    ties = np.cumsum(starts_tie) - 1
+    tied = np.bincount(ties, weights=~is_positive).astype(np.int64)
+    less = before_tie[ties] - before_group
+    # Twice the pairs are whole numbers, so that sums are exact.
+    twice = int((2 * less + tied[ties])[is_positive].sum())
+    sizes, counts = np.bincount(codes), np.bincount(codes, weights=is_positive).astype(np.int64)
+    return twice / 2, int((counts * (sizes - counts)).sum())

@@ -138,7 +138,7 @@ class _View:
         self.rows = values[self.points.order]
         self.before = None
         if before is not None:
-            earlier = as_rows(before, what="rows before")
+            earlier = as_rows(before, what="the array of rows before")
             if len(earlier) != len(values):
                 message = f"there are {len(earlier)} rows before and {len(values)} rows now."
                 raise InputError(message)

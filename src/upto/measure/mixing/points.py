@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from upto.core import InputError
+from upto.measure.kinds import as_rows as finite_rows
+from upto.measure.naming import as_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -88,28 +90,24 @@ class Grouping:
         return len(self.sizes)
 
 
-def as_rows(rows: Any, *, what: str = "rows") -> Float:
-    """Return rows as finite float64 numbers, or say what is wrong with them."""
-    values = np.ascontiguousarray(rows, dtype=np.float64)
-    if values.ndim != 2 or 0 in values.shape:
-        shape = "×".join(map(str, values.shape)) or "no"
-        message = f"{what} have shape {shape}: give samples in rows and coordinates in columns."
-        raise InputError(message)
-    bad = np.count_nonzero(~np.isfinite(values).all(axis=1))
-    if bad:
-        message = f"{bad} of {len(values)} {what} have values that are not finite: leave them out."
-        raise InputError(message)
-    return values + 0.0  # Minus zero has other bytes than zero.
+def as_rows(rows: Any, *, what: str = "the array of rows") -> Float:
+    """Return rows as finite float64 numbers, equal ones with equal bytes, or refuse them."""
+    # Minus zero has other bytes than zero.
+    return np.ascontiguousarray(finite_rows(rows, what)) + 0.0
 
 
 def as_codes(names: Sequence[Any] | NDArray[Any], n_samples: int, *, what: str) -> Index:
-    """Return the numbers of the groups of rows, or say that there is not one name for each row."""
-    given = np.asarray(names)
+    """Return the numbers of the groups of rows, or say that a row has no name."""
+    given = as_names(names)
     if given.ndim != 1 or len(given) != n_samples:
         message = f"there are {given.size} {what} for {n_samples} rows: give one for each row."
         raise InputError(message)
-    codes: Index = np.unique(given.astype(str), return_inverse=True)[1].reshape(-1)
-    return codes
+    known, codes = np.unique(given, return_inverse=True)
+    if "" in known:
+        missing = np.count_nonzero(given == "")
+        message = f"{missing} of {n_samples} {what} are missing: leave those rows out."
+        raise InputError(message)
+    return codes.reshape(-1)
 
 
 def find_points(rows: Float, *codes: Index) -> tuple[Points, tuple[Grouping, ...]]:
