@@ -75,8 +75,7 @@ The transforms were fitted to training batches. PCA + ICA does not beat Base on 
 CLOSING = """\
 ## What to do
 
-<!-- not run: it needs a file of yours -->
-```console
+```text
 $ upto batches RUN --batch plate --label treatment --control DMSO --components 30
 ```
 
