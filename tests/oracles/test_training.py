@@ -43,6 +43,7 @@ def test_the_least_error_of_a_linear_autoencoder_is_what_pca_leaves(rng):
     assert linear_autoencoder_error(rows, 3) == pytest.approx(left, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_one_orthogonal_layer_finds_the_rotation_of_procrustes(rng):
     rows = rng.normal(size=(300, 5))
     hidden, _ = np.linalg.qr(rng.normal(size=(5, 5)))
@@ -60,6 +61,7 @@ def test_one_orthogonal_layer_finds_the_rotation_of_procrustes(rng):
     assert np.allclose(ensemble.parameters["0.weight"][0], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_free_layers_are_trained_as_by_torchs_own_adam(rng):
     rows, targets = rng.normal(size=(40, 4)), rng.normal(size=(40, 2))
     network = Network(widths=(4, 5, 2))

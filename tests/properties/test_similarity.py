@@ -50,6 +50,7 @@ def numbers(result):
     return found
 
 
+@pytest.mark.slow
 @given(some_runs())
 @settings(max_examples=15)
 def test_the_order_of_rows_and_runs_changes_nothing(drawn):

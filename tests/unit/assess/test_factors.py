@@ -233,6 +233,7 @@ def test_latents_that_never_change_score_zero_and_are_flagged(truth):
     assert {"UP013", "UP065"} <= codes_of(found)
 
 
+@pytest.mark.slow
 def test_ica_that_does_not_converge_says_so(truth, turn, monkeypatch):
     monkeypatch.setattr("upto.assess.factors.forms.MAX_ITERATIONS", 2)
     found = score_factors(truth @ turn, truth, forms="ica-literal", **QUICK)
@@ -317,6 +318,7 @@ def test_latents_are_counted_from_zero_in_every_word(truth):
     assert "code" not in found.score("linear-probe").definition
 
 
+@pytest.mark.slow
 def test_each_form_says_up_to_what_it_identifies_the_factors(turned, truth, rng):
     for form, opening, group in (
         (GIVEN, "As given", "a rigid motion"),
