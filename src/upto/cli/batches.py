@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
+from upto.cli.exits import EPILOG, Exit, check_strictly, stop, with_exit_codes
 from upto.cli.output import complete_file, output_options, report_option
 
 if TYPE_CHECKING:
@@ -240,7 +240,8 @@ def _judge(output: Output, run: str, options: dict[str, Any]) -> None:
     )
     output.publish(result, report)
     if strict:
-        _check_strictly(result)
+        settled = all(condition.converged is not False for condition in result.conditions)
+        check_strictly(result.findings, converged=settled)
 
 
 def _refuse(names: tuple[str, ...], why: str) -> None:
@@ -307,14 +308,6 @@ def _kept(found: Any) -> Table:
         ),
         caption="in sample" if found.converged else "in sample; ICA did not converge (UP004)",
     )
-
-
-def _check_strictly(result: Any) -> None:
-    if any(condition.converged is False for condition in result.conditions):
-        stop(Exit.NOT_CONVERGED, "ICA did not converge and --strict was given; see UP004.")
-    warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
-    if warnings:
-        stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")
 
 
 def _catalogue() -> Table:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from upto.core import Finding
 
 
 class Exit(IntEnum):
@@ -70,3 +72,12 @@ def stop(code: Exit, message: str) -> None:
     """Say why on stderr and leave with a code."""
     click.echo(f"upto: {message}", err=True)
     raise SystemExit(int(code))
+
+
+def check_strictly(findings: Iterable[Finding], *, converged: bool) -> None:
+    """Leave with the code of what `--strict` does not let pass."""
+    if not converged:
+        stop(Exit.NOT_CONVERGED, "ICA did not converge and --strict was given; see UP004.")
+    warnings = [finding for finding in findings if finding.rule.severity == "warning"]
+    if warnings:
+        stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")

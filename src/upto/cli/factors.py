@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
+from upto.cli.exits import EPILOG, check_strictly, with_exit_codes
 from upto.cli.output import complete_file, output_options, report_option
 
 if TYPE_CHECKING:
@@ -174,15 +174,8 @@ def command(
     )
     output.publish(result, report)
     if strict:
-        _check_strictly(result)
-
-
-def _check_strictly(result: Any) -> None:
-    if any(form.converged is False for form in result.forms):
-        stop(Exit.NOT_CONVERGED, "ICA did not converge and --strict was given; see UP004.")
-    warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
-    if warnings:
-        stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")
+        settled = all(form.converged is not False for form in result.forms)
+        check_strictly(result.findings, converged=settled)
 
 
 def _catalogue(*, brief: bool) -> Table:

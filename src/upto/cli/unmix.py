@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
+from upto.cli.exits import EPILOG, Exit, check_strictly, stop, with_exit_codes
 from upto.cli.output import complete_file, files_of, output_options, refuse_nan, report_option
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _fit(
             output.say(f"wrote {written}")
     output.publish(result, report)
     if strict:
-        _check_strictly(result)
+        check_strictly(result.findings, converged=result.converged)
 
 
 def _check_places(
@@ -267,11 +267,3 @@ def _refuse_options_of_a_fit() -> None:
                 f"--{name.replace('_', '-')} is for a fit, and --apply fits nothing: drop one."
             )
             raise click.UsageError(message)
-
-
-def _check_strictly(result: Any) -> None:
-    if not result.converged:
-        stop(Exit.NOT_CONVERGED, "ICA did not converge and --strict was given; see UP004.")
-    warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
-    if warnings:
-        stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")
