@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from upto.assess.batches.folds import Split
     from upto.assess.batches.screen import Screen
-    from upto.core import Batches, ConditionScore, Task
+    from upto.core import Batches, ConditionDifference, ConditionScore, Task
 
 FEW_BATCHES = 5
 FEW_ROWS = 5
@@ -65,8 +65,8 @@ def verdict(result: Batches) -> str:
     )
 
 
-def _is_against_base(found: object) -> bool:
-    return (getattr(found, "against", None), getattr(found, "measure", None)) == (BASE, "auroc")
+def _is_against_base(found: ConditionDifference) -> bool:
+    return (found.against, found.measure) == (BASE, "auroc")
 
 
 def findings(result: Batches, screen: Screen, splits: Sequence[Split]) -> list[Finding]:
@@ -178,7 +178,7 @@ def _of_conditions(result: Batches, screen: Screen, splits: Sequence[Split]) -> 
                 f"{result.condition(best.condition).title}, differs by {best.value:+.3f}.",
             )
         )
-    transductive = [each.name for each in result.conditions if "harmony" in each.name]
+    transductive = [each.name for each in result.conditions if _is_transductive(each.name)]
     if result.fit == "all" or transductive:
         which = "all conditions" if result.fit == "all" else listed(transductive)
         labelled = [each.name for each in result.conditions if _saw_labels(each.name, result.fit)]
@@ -219,9 +219,12 @@ def _of_conditions(result: Batches, screen: Screen, splits: Sequence[Split]) -> 
 
 def _saw_labels(name: str, fit: str) -> bool:
     """Tell whether a condition was fitted to labels of the batches held out."""
-    kinds = [CONDITIONS[part] for part in name.split(THEN)]
-    is_seen = fit == "all" or any(kind.is_transductive for kind in kinds)
-    return is_seen and any(kind.uses_labels for kind in kinds)
+    is_seen = fit == "all" or _is_transductive(name)
+    return is_seen and any(CONDITIONS[part].uses_labels for part in name.split(THEN))
+
+
+def _is_transductive(name: str) -> bool:
+    return any(CONDITIONS[part].is_transductive for part in name.split(THEN))
 
 
 def _disagreement(result: Batches) -> list[Finding]:
