@@ -5,7 +5,7 @@ Public names are resolved on first use, so that importing the package costs noth
 
 from __future__ import annotations
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return metadata.version("upto")
+        return import_module("importlib.metadata").version("upto")
     if name not in _HOMES:
         message = f"module 'upto' has no attribute {name!r}"
         raise AttributeError(message)

@@ -108,7 +108,7 @@ def test_the_choice_of_a_consensus_needs_one(upto, seeds):
         (("--consensus", "seed1.npy"), "seed1.npy is an input: writing the result there would"),
         (("--consensus", "out.xyz"), "out.xyz ends in .xyz, which upto does not write"),
         (("--consensus", "nowhere/out.npy"), "does not exist: make it first"),
-        (("--consensus", "a.csv", "-o", "a.csv"), "two outputs have one name: give --consensus"),
+        (("--consensus", "a.csv", "-o", "a.csv"), "-o and --consensus are one file, a.csv"),
         (("--consensus", "a.npy", "--report", "b/c.html"), "does not exist: make it first"),
     ],
 )
@@ -145,5 +145,5 @@ def test_an_interrupt_while_writing_leaves_nothing(upto, seeds, monkeypatch):
     monkeypatch.setattr(Writer, "__setitem__", interrupted)
     result = upto("compare", *SEEDS, "--consensus", "out.csv", "-o", "result.json")
     assert result.exit_code == 130
-    assert result.stderr == "upto: interrupted; nothing was written.\n"
+    assert result.stderr == "upto: interrupted; nothing was left half written.\n"
     assert names(seeds) == before

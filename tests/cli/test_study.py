@@ -93,7 +93,7 @@ def test_an_interrupt_says_how_to_go_on(upto, tmp_path, monkeypatch):
     monkeypatch.setattr(misspecified_regression, "run", interrupted)
     nothing = upto("study", "run", "misspecified-regression", *TINY)
     assert nothing.exit_code == 130
-    assert "interrupted before anything was kept" in nothing.stderr
+    assert "interrupted; nothing was left half written" in nothing.stderr
     kept = True
     something = upto("study", "run", "misspecified-regression", *TINY)
     assert something.exit_code == 130

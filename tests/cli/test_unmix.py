@@ -286,7 +286,7 @@ REFUSED = {
     ),
     "one file for two": (
         ("run.npz", "-o", "t.safetensors", "--save", "t.safetensors"),
-        "two outputs have one name",
+        "are one file, t.safetensors: give each a name of its own",
     ),
     "a folder": (("run.npz", "-o", "folder.npy"), "is a folder, which would be lost"),
     "nothing to resume": (
@@ -341,7 +341,7 @@ def test_a_full_disk_leaves_what_was_there(unmix, tmp_path, run, monkeypatch, su
     def full(_descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("upto.load.replacing.os.fsync", full)
+    monkeypatch.setattr("upto.core.files.os.fsync", full)
     result = unmix("run.npz", "-o", path.name)
     assert result.exit_code == 3, result.output
     assert "the disk was full after 400 of 400 rows" in result.stderr

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from upto.cli.exits import EPILOG, Exit, check_strictly, stop, with_exit_codes
+from upto.cli.exits import EPILOG, Exit, check_strictly, stop
 from upto.cli.output import complete_file, output_options, report_option
 
 if TYPE_CHECKING:
@@ -175,7 +175,6 @@ def _number(_context: object, _parameter: object, value: str | None) -> int | fl
 )
 @report_option
 @output_options
-@with_exit_codes
 def command(
     *,
     output: Output,
@@ -220,7 +219,7 @@ def _judge(output: Output, run: str, options: dict[str, Any]) -> None:
     strict, ids = options.pop("strict"), options.pop("ids")
     options.pop("space")
     _refuse(("space",), "is for --keep, which is not given: add that or drop this")
-    output.check(page=report, inputs=(run,))
+    output.check(page=report)
     from upto.assess import score_batches
     from upto.core import InputError
     from upto.load import read_runs
@@ -262,7 +261,7 @@ def _keep(output: Output, run: str, options: dict[str, Any]) -> None:
         raise click.UsageError(message)
     # The file is an embedding, and what was found goes to stdout.
     output = replace(output, path=None)
-    output.check()
+    output.check(rows=("-o", out))
     from upto.assess.batches.keeping import keep_biology
 
     found = keep_biology(

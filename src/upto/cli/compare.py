@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
+from upto.cli.exits import EPILOG, Exit, stop
 from upto.cli.output import complete_file, files_of, output_options, refuse_nan, report_option
 from upto.core.group import Group
 
@@ -123,7 +123,6 @@ _NOT_WITH_CONSENSUS = (
 @click.option("--strict", is_flag=True, help="Exit with 1 if there is any finding of a warning.")
 @report_option
 @output_options
-@with_exit_codes
 def command(
     *,
     output: Output,
@@ -171,7 +170,7 @@ def command(
     if _is_given("consensus_up_to"):
         message = "--consensus-up-to is for a consensus: say where it goes with --consensus OUT."
         raise click.UsageError(message)
-    output.check(page=report, inputs=(*runs, *([labels] if labels else [])))
+    output.check(page=report)
     from upto.assess import compare
     from upto.load import read_runs
 
@@ -207,15 +206,10 @@ def _agree(
             message = f"{option} is for comparing pairs, which --consensus does not{instead}"
             raise click.UsageError(message)
     from upto.assess import consensus
-    from upto.core import InputError
     from upto.load import check_output, read_runs
 
-    output.check(page=report, inputs=runs)
+    output.check(page=report, rows=("--consensus", file))
     check_output(file, inputs=[path for run in runs for path in files_of(run)])
-    places = [place.resolve() for place in (file, output.path, report) if place is not None]
-    if len(set(places)) < len(places):
-        message = "two outputs have one name: give --consensus, -o and --report a file each."
-        raise InputError(message)
     result = consensus(
         *read_runs(runs, ids=ids),
         up_to=up_to,
@@ -244,7 +238,7 @@ def _compare_layers(
             option = _option(name)
             message = f"{option} is for comparing whole runs, which --layers does not: drop one."
             raise click.UsageError(message)
-    output.check(page=report, inputs=runs)
+    output.check(page=report)
     from upto.assess import compare_layers
 
     if measures:

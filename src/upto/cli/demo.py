@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from upto.cli.exits import EPILOG, with_exit_codes
+from upto.cli.exits import EPILOG
 from upto.cli.output import page_option
 
 if TYPE_CHECKING:
@@ -35,18 +35,17 @@ CHAPTERS = (
 
 @click.command("demo", epilog=EPILOG)
 @page_option
-@with_exit_codes
 def command(output: Path) -> None:
     """Compare bundled embeddings of really trained, public networks, and explain what is seen."""
     from rich.text import Text
 
     from upto.assess import compare
-    from upto.cli.output import Output, RichProgress, console_for
+    from upto.cli.output import RichProgress, check_places, console_for
     from upto.core import SilentProgress
     from upto.load import bundled_path
     from upto.report import Report
 
-    Output.refuse_missing_folder(output)
+    check_places({"-o": output})
     console = console_for(stderr=False)
     progress = RichProgress() if sys.stderr.isatty() else SilentProgress()
     resnets, members = bundled_path("cifar_resnets"), bundled_path("admet_members")

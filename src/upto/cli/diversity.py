@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from upto.cli.exits import EPILOG, with_exit_codes
+from upto.cli.exits import EPILOG
 from upto.cli.output import complete_file, output_options, report_option
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 )
 @report_option
 @output_options
-@with_exit_codes
 def command(*, output: Output, head: str, frequencies: str | None, report: Path | None) -> None:
     """Check whether a classifier head or an unembedding identifies the representation below it.
 
@@ -36,8 +35,7 @@ def command(*, output: Output, head: str, frequencies: str | None, report: Path 
     upto diversity model.safetensors::lm_head.weight
     upto diversity head.npy --frequencies counts.npy
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
-    inputs = (head,) if frequencies is None else (head, frequencies)
-    output.check(page=report, inputs=inputs)
+    output.check(page=report)
     from upto.assess import check_diversity
 
     output.publish(check_diversity(head, frequencies=frequencies), report)

@@ -8,7 +8,7 @@ from importlib import metadata
 
 import click
 
-from upto.cli.exits import EPILOG, with_exit_codes
+from upto.cli.exits import EPILOG
 
 REQUIRED = (
     "array-api-compat",
@@ -36,7 +36,6 @@ EXTRAS = {
 
 
 @click.command("doctor", epilog=EPILOG)
-@with_exit_codes
 def command() -> None:
     """Show versions, what each optional extra is for, and whether it is installed."""
     click.echo(f"upto {metadata.version('upto')}, Python {platform.python_version()}")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-import os
+import errno
+import signal
 import sys
+from contextlib import contextmanager
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from upto.cli import interrupts
+from upto.cli.streams import discard_stdout
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable, Iterator
 
     from upto.core import Finding
 
@@ -24,7 +28,10 @@ class Exit(IntEnum):
     USAGE = 2
     INPUT = 3
     NOT_CONVERGED = 4
+    BUG = 70
+    HUNG_UP = 129
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 MEANINGS = {
@@ -33,45 +40,53 @@ MEANINGS = {
     Exit.USAGE: "wrong usage",
     Exit.INPUT: "unusable input",
     Exit.NOT_CONVERGED: "ICA did not converge, with --strict",
+    Exit.BUG: "a bug of upto, with a crash file",
+    Exit.HUNG_UP: "ended by SIGHUP",
     Exit.INTERRUPTED: "interrupted",
+    Exit.TERMINATED: "ended by SIGTERM",
 }
 
 EPILOG = "Exit codes: " + " · ".join(f"{int(code)} {MEANINGS[code]}" for code in Exit) + "."
+_LONGEST = 160
+_NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
-def with_exit_codes(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn our errors into one sentence on stderr and the right exit code."""
-
-    @functools.wraps(command)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return command(*args, **kwargs)
-        except MemoryError:
-            stop(Exit.INPUT, "there is not enough memory for this run: give a block-readable file.")
-        except KeyboardInterrupt:
-            stop(Exit.INTERRUPTED, "interrupted; nothing was written.")
-        except BrokenPipeError:
-            # The reader of our output has gone, as `head` does; that is not an error of ours.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise SystemExit(Exit.DONE) from None
-        except Exception as error:
-            # Imported here so that `upto --help` stays instant.
-            from upto.core import UptoError
-
-            if isinstance(error, OSError) and error.strerror:
-                where = f"{error.filename}: " if error.filename else ""
-                stop(Exit.INPUT, f"{where}{error.strerror}; what was there before is untouched.")
-            if not isinstance(error, UptoError):
-                raise
-            stop(Exit.INPUT, str(error))
-
-    return run
+@contextmanager
+def exit_codes() -> Iterator[None]:
+    """Turn errors into one sentence on stderr and the right exit code."""
+    try:
+        yield
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        # click's own: wrong usage, and commands that are done.
+        raise
+    except KeyboardInterrupt as error:
+        stop_interrupted(error)
+    except Exception as error:  # noqa: BLE001 - the last resort, which keeps all it was told
+        if interrupts.received:
+            stop_interrupted(error)
+        _stop(error)
 
 
-def stop(code: Exit, message: str) -> None:
+def stop(code: Exit, message: str) -> NoReturn:
     """Say why on stderr and leave with a code."""
-    click.echo(f"upto: {message}", err=True)
+    say(f"upto: {message}")
     raise SystemExit(int(code))
+
+
+def say(message: str) -> None:
+    """Write one line to stderr."""
+    from upto.core.printable import printable
+
+    # Not click's echo, which takes streams of ASCII for mistakes and writes UTF-8 to them.
+    sys.stderr.write(f"{printable(message)}\n")
+    sys.stderr.flush()
+
+
+def stop_interrupted(error: BaseException) -> NoReturn:
+    """Leave with the code of the signal that came, and say what is kept."""
+    number = interrupts.received[0] if interrupts.received else signal.SIGINT
+    kept = _notes(error) or "nothing was left half written."
+    stop(Exit(128 + number), f"{MEANINGS[Exit(128 + number)]}; {kept}")
 
 
 def check_strictly(findings: Iterable[Finding], *, converged: bool) -> None:
@@ -81,3 +96,44 @@ def check_strictly(findings: Iterable[Finding], *, converged: bool) -> None:
     warnings = [finding for finding in findings if finding.rule.severity == "warning"]
     if warnings:
         stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")
+
+
+def _stop(error: Exception) -> NoReturn:
+    # Imported here so that `upto --help` stays instant.
+    from upto.core.errors import UptoError
+
+    notes = f" {_notes(error)}".rstrip()
+    if isinstance(error, UptoError):
+        stop(Exit.INPUT, f"{error}{notes}")
+    if isinstance(error, BrokenPipeError):
+        # The reader of our output has gone, as `head` does; that is not an error of ours.
+        discard_stdout()
+        raise SystemExit(Exit.DONE) from None
+    if isinstance(error, MemoryError):
+        remedy = "give a block-readable file."
+        stop(Exit.INPUT, f"there is not enough memory for this run: {remedy}{notes}")
+    if isinstance(error, OSError) and error.strerror:
+        if error.filename is None and error.errno in _NOT_WRITTEN:
+            # Files are named by whoever writes them, so this is the one stream we print to.
+            discard_stdout()
+            stop(Exit.INPUT, f"stdout could not be written ({error.strerror}): give -o.{notes}")
+        where = f"{error.filename}: " if error.filename else ""
+        untouched = "what was there before is untouched."
+        stop(Exit.INPUT, f"{where}{error.strerror}; {untouched}{notes}")
+    _crash(error)
+
+
+def _notes(error: BaseException) -> str:
+    return " ".join(getattr(error, "__notes__", ()))
+
+
+def _crash(error: Exception) -> NoReturn:
+    from upto.cli.crash import write_crash_file
+
+    (first, *_) = str(error).splitlines() or [""]
+    what = f"{type(error).__name__}: {first[:_LONGEST]}".rstrip(": ")
+    stop(
+        Exit.BUG,
+        f"this is a bug of upto and not of your files ({what}): please report it with "
+        f"{write_crash_file(error)}, which has the details.",
+    )

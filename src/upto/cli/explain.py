@@ -6,7 +6,7 @@ import difflib
 
 import click
 
-from upto.cli.exits import EPILOG, with_exit_codes
+from upto.cli.exits import EPILOG
 
 
 def _complete_code(_context: object, _parameter: object, incomplete: str) -> list[str]:
@@ -17,7 +17,6 @@ def _complete_code(_context: object, _parameter: object, incomplete: str) -> lis
 
 @click.command("explain", epilog=EPILOG)
 @click.argument("code", required=False, metavar="[CODE]", shell_complete=_complete_code)
-@with_exit_codes
 def command(code: str | None) -> None:
     """Say what a finding means, why it matters and what to do; without CODE, list them all.
 

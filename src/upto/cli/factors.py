@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from upto.cli.exits import EPILOG, check_strictly, with_exit_codes
+from upto.cli.exits import EPILOG, check_strictly
 from upto.cli.output import complete_file, output_options, report_option
 
 if TYPE_CHECKING:
@@ -118,7 +118,6 @@ def _split(_context: object, _parameter: object, values: tuple[str, ...]) -> tup
 )
 @report_option
 @output_options
-@with_exit_codes
 def command(
     *,
     output: Output,
@@ -152,7 +151,7 @@ def command(
     if run is None:
         message = "Missing argument 'RUN'."
         raise click.UsageError(message)
-    output.check(page=report, inputs=(run, *([file] if file is not None else [])))
+    output.check(page=report)
     from upto.assess import score_factors
     from upto.core import InputError
     from upto.load import read_runs

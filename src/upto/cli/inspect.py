@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from upto.cli.exits import EPILOG, with_exit_codes
+from upto.cli.exits import EPILOG
 from upto.cli.output import complete_file, output_options
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 @click.argument("run", metavar="RUN", shell_complete=complete_file)
 @click.option("--ica/--no-ica", default=True, show_default=True, help="Look at Gaussianity too.")
 @output_options
-@with_exit_codes
 def command(*, output: Output, run: str, ica: bool) -> None:
     """Show what a run is like: shape, rank, spectrum, distances, Gaussianity, findings.
 
@@ -25,7 +24,7 @@ def command(*, output: Output, run: str, ica: bool) -> None:
     upto inspect embeddings.parquet
     upto inspect runs.npz::seed0 --format json
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
-    output.check(inputs=(run,))
+    output.check()
     from upto.assess import inspect_run
 
     result = inspect_run(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
+from upto.cli.exits import EPILOG, Exit, stop
 from upto.cli.output import complete_file, output_options, refuse_nan, report_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from upto.cli.output import Output
     from upto.core import Lipschitz
@@ -74,7 +74,6 @@ Where = Literal["worst", "q95", "median", "mean"]
 @click.option("--strict", is_flag=True, help="Exit with 1 if there is any finding of a warning.")
 @report_option
 @output_options
-@with_exit_codes
 def command(
     *,
     output: Output,
@@ -104,8 +103,7 @@ def command(
     if (decoder is None) == (outputs is None):
         message = "Give OUTPUTS or --decoder, and not both."
         raise click.UsageError(message)
-    files = tuple(each for each in (latents, outputs, decoder) if each is not None)
-    output.check(page=report, inputs=tuple(each for each in files if _is_file(each)))
+    output.check(page=report)
     from upto.assess import lipschitz
 
     result = lipschitz(
@@ -159,7 +157,3 @@ def _judge(result: Lipschitz, where: Where, limit: float) -> None:
             f"the bi-Lipschitz constant is only known to be at least {found:.4g} {at}, which "
             f"cannot be held against --fail-above {limit:g}: give {remedy}.",
         )
-
-
-def _is_file(given: str) -> bool:
-    return Path(given.partition("::")[0]).is_file()

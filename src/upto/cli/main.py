@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from upto.cli.exits import EPILOG
+from upto.cli.exits import EPILOG, exit_codes
 
 COMMANDS = {
     "compare": "Tell whether runs are the same representation, up to what, with what error.",
@@ -28,7 +28,20 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name and imports one only to run it."""
+    """A group that knows its commands by name and imports one only to run it.
+
+    Whatever a command raises, from its import on, becomes a sentence and an exit code here.
+    """
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the arguments of the group."""
+        with exit_codes():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Import and run a command."""
+        with exit_codes():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands in the order people need them."""

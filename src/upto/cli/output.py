@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from upto.cli.exits import say
 from upto.core.errors import InputError
+from upto.core.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from click.shell_completion import CompletionItem
 
@@ -55,26 +57,28 @@ class Output:
         return _SUFFIXES[suffix]
 
     def check(
-        self, *paths: Path | None, page: Path | None = None, inputs: tuple[str, ...] = ()
+        self,
+        *,
+        page: Path | None = None,
+        rows: tuple[str, Path | None] = ("", None),
+        **others: Path | None,
     ) -> None:
-        """Refuse a place that cannot or must not be written to before any work is done."""
+        """Refuse a place that cannot or must not be written to before any work is done.
+
+        Parameters
+        ----------
+        page
+            The page that will be written.
+        rows
+            The option and the file of rows that will be, which an AnnData file may be added to.
+        others
+            Other files that will be, by the name of their option.
+        """
         _ = self.chosen_format
-        read = {path.resolve() for given in inputs for path in files_of(given)}
-        for path in (self.path, *paths, page):
-            if path is not None:
-                self.refuse_missing_folder(path)
-                if path.resolve() in read:
-                    message = f"{path} is an input: writing the result there would destroy it."
-                    raise InputError(message)
+        files = {f"--{name}": path for name, path in others.items()}
+        check_places({"-o": self.path, "--report": page, **files}, rows=rows)
         if page is not None and page.suffix.lower() not in (".html", ".htm"):
             message = f"{page.name} does not end in .html, and the page is HTML: rename it."
-            raise InputError(message)
-
-    @staticmethod
-    def refuse_missing_folder(path: Path) -> None:
-        """Refuse a file whose folder is not there."""
-        if not path.absolute().parent.is_dir():
-            message = f"the folder {path.absolute().parent} does not exist: make it first."
             raise InputError(message)
 
     def show(self, result: Result) -> None:
@@ -88,7 +92,7 @@ class Output:
             console = console_for(stderr=False)
             console.print(result if self.verbose else _Brief(result))
         else:
-            click.echo(self.text(result), nl=False)
+            _print(self.text(result))
         self.show_findings(result.findings)
 
     @property
@@ -106,7 +110,7 @@ class Output:
         elif self.is_brief:
             console_for(stderr=False).print(table)
         else:
-            click.echo(_table_text(table, self.chosen_format), nl=False)
+            _print(_table_text(table, self.chosen_format))
 
     def publish(self, result: Result, report: Path | None) -> None:
         """Write the page of a result, where one is asked for, and show the result."""
@@ -139,14 +143,14 @@ class Output:
         console = console_for(stderr=True)
         for finding in findings:
             style = "yellow" if finding.rule.severity == "warning" else "dim"
-            console.print(Text(str(finding), style=style))
+            console.print(Text(printable(str(finding)), style=style))
         codes = list(dict.fromkeys(finding.code for finding in findings))
         console.print(Text(f"`upto explain {codes[0]}` says what a finding means.", style="dim"))
 
     def say(self, message: str) -> None:
         """Tell the user something that is not a result."""
         if not self.quiet:
-            click.echo(message, err=True)
+            say(message)
 
     def watcher(self) -> Progress:
         """Return what long work reports to."""
@@ -154,6 +158,11 @@ class Output:
 
         watched = self.progress and not self.quiet and sys.stderr.isatty()
         return RichProgress() if watched else SilentProgress()
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(printable(text, lines=True))
+    sys.stdout.flush()
 
 
 def _table_text(table: Table, kind: str) -> str:
@@ -166,14 +175,62 @@ def _table_text(table: Table, kind: str) -> str:
     return table.to_markdown()
 
 
-def files_of(given: str) -> list[Path]:
-    """Name the files behind an argument: itself, and what a manifest lists."""
-    from upto.load.manifest import listed_runs
+def check_places(
+    outputs: Mapping[str, Path | None], *, rows: tuple[str, Path | None] = ("", None)
+) -> None:
+    """Refuse outputs that cannot be written, are inputs of the command, or are one file.
 
-    file = Path(given.partition("::")[0])
+    Every argument of the command that is the name of something on the disk is an input of it.
+
+    Parameters
+    ----------
+    outputs
+        Files that will be written, by the option that names each.
+    rows
+        The option and the file of rows that will be; an AnnData file may be written to itself.
+    """
+    from upto.core.files import check_outputs, check_target, is_same, real_path
+
+    option, file = rows
+    outputs = {**outputs, option: file}
+    places = [path for path in outputs.values() if path is not None]
+    for path in places:
+        check_target(path, folder=path.suffix.lower() == ".zarr")
+    arguments = [
+        each for value in click.get_current_context().params.values() for each in _texts(value)
+    ]
+    for path in places:
+        # An output is an argument too; given a second time, it is an input.
+        if str(path) in arguments:
+            arguments.remove(str(path))
+    inputs = [each for argument in arguments for each in files_of(argument)]
+    if file is not None and file.suffix.lower() == ".h5ad":
+        inputs = [each for each in inputs if not is_same(real_path(each), real_path(file))]
+    check_outputs(outputs, inputs)
+
+
+def files_of(given: str) -> list[Path]:
+    """Name the files behind an argument, if there are any: itself, and what a manifest lists."""
+    from upto.load.manifest import listed_runs
+    from upto.load.request import split_key
+
+    try:
+        file, _ = split_key(given)
+        if not file.exists():
+            return []
+    except (InputError, OSError, RuntimeError, ValueError):
+        # Not a path: whoever needs one will say so.
+        return []
     if file.suffix.lower() == ".toml" and file.is_file():
         return [file, *(run.path for run in listed_runs(file))]
     return [file]
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the texts and paths in the value of a parameter."""
+    if isinstance(value, str | Path):
+        return [str(value)]
+    return [text for each in value for text in _texts(each)] if isinstance(value, tuple) else []
 
 
 def complete_file(_context: object, _parameter: object, incomplete: str) -> list[CompletionItem]:
@@ -201,7 +258,8 @@ class _Brief:
         from rich.console import Group
         from rich.text import Text
 
-        return Group(Text(self.result.verdict, style="bold"), *self.result.brief_tables())
+        verdict = Text(printable(self.result.verdict), style="bold")
+        return Group(verdict, *self.result.brief_tables())
 
 
 class RichProgress:
@@ -229,7 +287,7 @@ class RichProgress:
             transient=True,
         )
         with bar:
-            task = bar.add_task(label, total=total)
+            task = bar.add_task(printable(label), total=total)
             yield lambda steps: bar.advance(task, steps)
 
 

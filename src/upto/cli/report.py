@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from upto.cli.exits import EPILOG, with_exit_codes
-from upto.cli.output import Output, page_option
+from upto.cli.exits import EPILOG, say
+from upto.cli.output import check_places, page_option
 
 
 @click.command("report", epilog=EPILOG)
@@ -15,7 +15,6 @@ from upto.cli.output import Output, page_option
     "results", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RESULT.json…"
 )
 @page_option
-@with_exit_codes
 def command(results: tuple[Path, ...], output: Path) -> None:
     """Make one self-contained page from results that were written as JSON.
 
@@ -24,6 +23,7 @@ def command(results: tuple[Path, ...], output: Path) -> None:
     upto compare a.npy c.npy -o ac.json
     upto report ab.json ac.json -o report.html
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    check_places({"-o": output})
     from upto.core import (
         Batches,
         Comparison,
@@ -69,6 +69,5 @@ def command(results: tuple[Path, ...], output: Path) -> None:
         except InputError as error:
             message = f"{path}: {error}"
             raise InputError(message) from None
-    Output.refuse_missing_folder(output)
     Report(read).write(output)
-    click.echo(f"wrote {output}", err=True)
+    say(f"wrote {output}")

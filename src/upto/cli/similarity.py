@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
+from upto.cli.exits import EPILOG, Exit, stop
 from upto.cli.output import complete_file, output_options, report_option
 
 if TYPE_CHECKING:
@@ -76,7 +76,6 @@ def _complete_measure(
 @click.option("--strict", is_flag=True, help="Exit with 1 if there is any finding of a warning.")
 @report_option
 @output_options
-@with_exit_codes
 def command(
     *,
     output: Output,
@@ -106,7 +105,7 @@ def command(
     if not runs:
         message = "Missing argument 'RUN…'."
         raise click.UsageError(message)
-    output.check(page=report, inputs=runs)
+    output.check(page=report)
     from upto.assess import similarity
     from upto.load import read_runs
     from upto.measure.catalogue import DEFAULT_MEASURES

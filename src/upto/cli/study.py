@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from upto.cli.exits import EPILOG, Exit, stop, with_exit_codes
+from upto.cli.exits import EPILOG, Exit, say, stop
 from upto.cli.output import console_for, output_options
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from upto.core import StudyResult
     from upto.studies.running import Plan
 
+_WRITTEN = ("result.json", "figure.svg", "report.html")
 SIZES = ("tiny", "small", "full")
 """The sizes of `upto.studies.running`, here again because importing it takes NumPy."""
 
@@ -50,7 +51,6 @@ def command() -> None:
 
 
 @command.command("list", epilog=EPILOG)
-@with_exit_codes
 def list_studies() -> None:
     """Name every study, its claim and what its recorded full run found."""
     from upto.core import Column, Table
@@ -74,7 +74,6 @@ def list_studies() -> None:
 @command.command("show", epilog=EPILOG)
 @click.argument("name", metavar="NAME", shell_complete=_complete_study)
 @output_options
-@with_exit_codes
 def show_study(*, output: Output, name: str) -> None:
     """Say what a study claims, how it is tested and what its recorded full run found."""
     output.check()
@@ -133,7 +132,6 @@ def show_study(*, output: Output, name: str) -> None:
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 if a claim does not hold.")
 @output_options
-@with_exit_codes
 def run_one(
     *,
     output: Output,
@@ -160,7 +158,7 @@ def run_one(
 
     plan = study_plan(name, size=size, settings=settings)
     place = Path(f"{name}-{size}") if folder is None else folder
-    output.refuse_missing_folder(place)
+    _check_folder(output, place)
     if not options["restart"]:
         _refuse_other_result(place, plan, output.seed)
     try:
@@ -173,17 +171,26 @@ def run_one(
             progress=output.watcher(),
             **options,
         )
-    except KeyboardInterrupt:
+    except BaseException as error:
         if has_checkpoints(place / "checkpoints"):
             again = "the same command with --resume goes on from there"
-            stop(Exit.INTERRUPTED, f"interrupted; {place} holds the checkpoints: {again}.")
-        stop(Exit.INTERRUPTED, "interrupted before anything was kept; nothing was written.")
+            error.add_note(f"{place} holds the checkpoints: {again}.")
+        raise
     for path in _write(result, place):
         output.say(f"wrote {path}")
     output.show(result)
     failed = [claim.quantity for claim in result.claims if claim.holds is False]
     if strict and failed:
         stop(Exit.LIMIT, f"--strict was given and claims do not hold: {', '.join(failed)}.")
+
+
+def _check_folder(output: Output, folder: Path) -> None:
+    """Refuse a folder that cannot be, and an output that the study writes itself."""
+    from upto.core.files import check_outputs, check_target
+
+    check_target(folder, folder=True)
+    written = {f"--folder ({name})": folder / name for name in _WRITTEN}
+    check_outputs({**written, "-o": output.path}, [])
 
 
 def _refuse_other_result(folder: Path, plan: Plan, seed: int) -> None:
@@ -220,17 +227,17 @@ def _write(result: StudyResult, folder: Path) -> list[Path]:
     from upto.core.files import write_atomically, write_text_atomically
     from upto.report import Report
 
-    written = [folder / "result.json"]
+    written = [folder / _WRITTEN[0]]
     write_text_atomically(written[0], result.to_json() + "\n")
     try:
         figure = result.plot()
-        with write_atomically(folder / "figure.svg", binary=True) as file:
+        with write_atomically(folder / _WRITTEN[1], binary=True) as file:
             figure.savefig(file, format="svg", metadata={"Date": None})
-        written.append(folder / "figure.svg")
+        written.append(folder / _WRITTEN[1])
     except MissingExtraError as error:
-        click.echo(f"no figure: {error}", err=True)
+        say(f"no figure: {error}")
     try:
-        written.append(Report([result]).write(folder / "report.html"))
+        written.append(Report([result]).write(folder / _WRITTEN[2]))
     except MissingExtraError as error:
-        click.echo(f"no page: {error}", err=True)
+        say(f"no page: {error}")
     return written

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from upto.cli.exits import EPILOG, Exit, check_strictly, stop, with_exit_codes
+from upto.cli.exits import EPILOG, check_strictly
 from upto.cli.output import complete_file, files_of, output_options, refuse_nan, report_option
 
 if TYPE_CHECKING:
@@ -141,7 +141,6 @@ def _count_or_fraction(
     "--strict", is_flag=True, help="Exit with 4 if ICA did not converge, with 1 on any warning."
 )
 @functools.partial(output_options, result_file=False)
-@with_exit_codes
 def command(
     *,
     output: Output,
@@ -179,6 +178,7 @@ def _apply(output: Output, run: str, file: Path | None, transform: Path, *, inve
         raise click.UsageError(message)
     from upto.load import check_output
 
+    output.check(rows=("-o", file))
     check_output(file, inputs=(*files_of(run), transform))
     from upto.assess import apply_transform
 
@@ -225,10 +225,9 @@ def _fit(
             progress=output.watcher(),
             **options,
         )
-    except KeyboardInterrupt:
+    except BaseException as error:
         if checkpoint.exists():
-            kept = f"interrupted; {checkpoint} keeps the search: --resume continues it."
-            stop(Exit.INTERRUPTED, kept)
+            error.add_note(f"{checkpoint} keeps the search: --resume continues it.")
         raise
     for written in (file, save):
         if written is not None:
@@ -244,19 +243,14 @@ def _check_places(
     if file is None and save is None:
         message = "give -o FILE for the components, --save FILE for the transform, or both."
         raise click.UsageError(message)
-    from upto.core import InputError
     from upto.load import check_output
     from upto.unmix.saving import check_transform_path
 
-    output.check(save, page=report, inputs=(run,))
+    output.check(page=report, rows=("-o", file), save=save)
     if file is not None:
         check_output(file, inputs=files_of(run))
     if save is not None:
         check_transform_path(save)
-    places = [place.resolve() for place in (file, save, report) if place is not None]
-    if len(set(places)) < len(places):
-        message = "two outputs have one name: give -o, --save and --report a file each."
-        raise InputError(message)
 
 
 def _refuse_options_of_a_fit() -> None:

@@ -1,23 +1,73 @@
-"""Files that are either written whole or not at all."""
+"""Files and folders that are written whole or not at all: the one way in which upto writes."""
 
 from __future__ import annotations
 
+import errno
 import os
-import tempfile
+import secrets
+import shutil
+import stat
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from upto.core.errors import InputError
+from upto.core.signals import hold_signals
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+
+_LONGEST_STEM = 100
+_KINDS = (
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+@contextmanager
+def replacing(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
+    """Yield a name beside `path` to write a file or a folder at; it becomes `path` at the end.
+
+    An exception or a signal leaves whatever was at `path` as it was, and nothing beside it. Links
+    are written through: what they lead to is replaced, and they stay.
+
+    Parameters
+    ----------
+    path
+        Where the file or folder shall be; the folder it is in must exist.
+    folder
+        Whether it is a folder.
+
+    Raises
+    ------
+    InputError
+        If nothing may be written there, as `check_target` says.
+    """
+    target = check_target(path, folder=folder)
+    temporary = _beside(target)
+    try:
+        yield temporary
+        _synchronise(temporary)
+        if temporary.is_dir():
+            _replace_folder(temporary, target)
+        else:
+            if target.exists():
+                shutil.copymode(target, temporary)
+            temporary.replace(target)
+    except BaseException as error:
+        with hold_signals():
+            _remove(temporary)
+        if isinstance(error, OSError) and _lacks_name(error, temporary):
+            error.filename = str(path)
+        raise
 
 
 @contextmanager
 def write_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
     """Open a file that takes its name only once everything is on the disk.
-
-    The content goes to a temporary name in the same folder. An exception leaves whatever was at
-    `path` untouched and nothing else behind.
 
     Parameters
     ----------
@@ -26,20 +76,12 @@ def write_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[A
     binary
         Whether to write bytes and not UTF-8 text.
     """
-    target = Path(path)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        mode, encoding, newline = ("wb", None, None) if binary else ("w", "utf-8", "\n")
-        with os.fdopen(descriptor, mode, encoding=encoding, newline=newline) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes files only their owner can read; a written file follows the umask.
-        Path(temporary).chmod(_permissions(target))
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    mode, encoding, newline = ("xb", None, None) if binary else ("x", "utf-8", "\n")
+    with (
+        replacing(path) as temporary,
+        temporary.open(mode, encoding=encoding, newline=newline) as file,
+    ):
+        yield file
 
 
 def write_text_atomically(path: str | Path, text: str) -> None:
@@ -48,9 +90,158 @@ def write_text_atomically(path: str | Path, text: str) -> None:
         file.write(text)
 
 
-def _permissions(target: Path) -> int:
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
+def check_target(path: str | Path, *, folder: bool = False) -> Path:
+    """Refuse a place where no file or folder can or may be written; return what links lead to.
+
+    Parameters
+    ----------
+    path
+        Where the file or folder shall be.
+    folder
+        Whether it is a folder.
+
+    Raises
+    ------
+    InputError
+        If the folder it is in does not exist or cannot be written to, or if something is there that
+        must not be replaced: a device, a FIFO, a socket, a folder in place of a file or a file in
+        place of a folder, or a write-protected file.
+    """
+    target = real_path(path)
+    parent = target.parent
+    if not parent.is_dir():
+        is_there = "is not a folder" if parent.exists() else "does not exist: make it first"
+        message = f"{path} cannot be written: the folder {parent} {is_there}."
+        raise InputError(message)
+    if not os.access(parent, os.W_OK | os.X_OK):
+        message = f"{path} cannot be written: you have no right to write to the folder {parent}."
+        raise InputError(message)
+    if not target.exists():
+        return target
+    if (kind := special_kind(target)) is not None:
+        message = f"{path} is {kind}, which is never replaced: choose the name of a file."
+    elif target.is_dir() and not folder:
+        message = f"{path} is a folder, which would be lost: choose the name of a file."
+    elif folder and not target.is_dir():
+        message = f"{path} is a file and not a folder: remove it or choose another name."
+    elif not os.access(target, os.W_OK):
+        message = f"{path} is write-protected: change that or choose another name."
+    else:
+        return target
+    raise InputError(message)
+
+
+def check_outputs(outputs: Mapping[str, str | Path | None], inputs: Iterable[str | Path]) -> None:
+    """Refuse outputs that are inputs, or each other, before any work is done.
+
+    Links and hard links are seen through. A folder is an output that contains what is in it.
+
+    Parameters
+    ----------
+    outputs
+        Files and folders that will be written, by the option that names each; None is left out.
+    inputs
+        Files and folders that are read.
+
+    Raises
+    ------
+    InputError
+        If one of them would be lost.
+    """
+    named = {option: real_path(path) for option, path in outputs.items() if path is not None}
+    for read in inputs:
+        source = real_path(read)
+        for target in named.values():
+            if is_same(source, target) or target in source.parents:
+                message = f"{read} is an input: writing the result there would destroy it."
+                raise InputError(message)
+    options = list(named)
+    for place, option in enumerate(options):
+        for other in options[:place]:
+            if is_same(named[other], named[option]):
+                message = (
+                    f"{other} and {option} are one file, {_shown(named[option])}: give each a "
+                    "name of its own."
+                )
+                raise InputError(message)
+
+
+def real_path(path: str | Path) -> Path:
+    """Return the absolute path that links and ``~`` lead to, or say why there is none.
+
+    Raises
+    ------
+    InputError
+        If the user after ``~`` is unknown, links lead in a circle, or the name cannot be one.
+    """
+    try:
+        return Path(path).expanduser().resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        # Python raises one or the other for links in a circle, for an unknown user and for a NUL.
+        why = getattr(error, "strerror", None) or error
+        message = f"{path} is not a usable path ({why}): check its name and where links lead."
+        raise InputError(message) from None
+
+
+def is_same(first: Path, second: Path) -> bool:
+    """Tell whether two resolved paths are one file, by name or as hard links."""
+    if first == second:
+        return True
+    return first.exists() and second.exists() and first.samefile(second)
+
+
+def special_kind(path: Path) -> str | None:
+    """Return what a path is if it is neither a regular file nor a folder, as in "a FIFO"."""
+    mode = path.stat().st_mode
+    return next((kind for test, kind in _KINDS if test(mode)), None)
+
+
+def _shown(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _lacks_name(error: OSError, temporary: Path) -> bool:
+    """Tell whether an error of writing says nothing a user knows about where it happened."""
+    if error.filename is None:
+        return error.errno in _NO_ROOM
+    return str(error.filename).startswith(str(temporary))
+
+
+def _replace_folder(new: Path, target: Path) -> None:
+    if not target.exists():
+        new.rename(target)
+        return
+    # A folder cannot be renamed onto another: the old one steps aside and comes back on failure.
+    old = _beside(target)
+    with hold_signals():
+        try:
+            target.rename(old)
+            new.rename(target)
+        except BaseException:
+            if old.exists() and not target.exists():
+                old.rename(target)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _beside(target: Path) -> Path:
+    # Some writers look at the suffix, and a name has at most 255 bytes.
+    stem = target.stem.encode(errors="surrogateescape")[:_LONGEST_STEM]
+    name = f".{stem.decode(errors='ignore')}.{secrets.token_hex(4)}{target.suffix}"
+    return target.with_name(name)
+
+
+def _synchronise(path: Path) -> None:
+    """Wait for the disk, which may tell only now that it is full."""
+    files = [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
+    for file in files:
+        with file.open("rb+") as opened:
+            os.fsync(opened.fileno())
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

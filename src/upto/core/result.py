@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import msgspec
 
 from upto.core.errors import InputError
+from upto.core.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -134,7 +135,8 @@ class Result(ABC):
         from rich.console import Group as RichGroup
         from rich.text import Text
 
-        return RichGroup(Text(self.verdict, style="bold"), *self.tables())
+        verdict = Text(printable(self.verdict, lines=True), style="bold")
+        return RichGroup(verdict, *self.tables())
 
     def __str__(self) -> str:
         from rich.console import Console

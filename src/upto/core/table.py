@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from upto.core.estimate import Estimate
+from upto.core.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Group as RichGroup
@@ -101,11 +102,12 @@ class Table:
         table = RichTable(box=box.SIMPLE_HEAD)
         for index, column in enumerate(self.columns):
             worded = all(isinstance(row[index], str) for row in self.rows)
-            table.add_column(Text(column.name), justify="left" if worded or index == 0 else "right")
+            name = Text(printable(column.name))
+            table.add_column(name, justify="left" if worded or index == 0 else "right")
         for row in self.texts():
-            table.add_row(*(Text(text) for text in row))
-        caption = [Text(self.caption, style="dim")] if self.caption else []
-        return RichGroup(Text(self.title, style="italic"), table, *caption)
+            table.add_row(*(Text(printable(text)) for text in row))
+        caption = [Text(printable(self.caption), style="dim")] if self.caption else []
+        return RichGroup(Text(printable(self.title), style="italic"), table, *caption)
 
 
 def _markdown(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from upto.core import InputError, SilentProgress
+from upto.core.files import replacing
 from upto.load.batches import (
     ModuleCall,
     count_rows,
@@ -25,7 +26,6 @@ from upto.load.batches import (
 from upto.load.choosing import chosen_modules, pooling_rules
 from upto.load.pooling import BatchFacts, NotPooled, Pool, pooled
 from upto.load.recorded import MANIFEST, RecordedLayers, check_folder, check_listing, write_listing
-from upto.load.replacing import replacing
 from upto.load.request import listed
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def record_activations(
     known = ids if ids is None or isinstance(ids, str | int) else np.asarray(ids)
     call = forward or ModuleCall(model)
     # Whatever happens, the temporary folder is removed with all that is in it.
-    with replacing(folder) as temporary:
+    with replacing(folder, folder=True) as temporary:
         temporary.mkdir()
         store = RecordedLayers(temporary, np.dtype(dtype))
         task = (progress or SilentProgress()).task("record", length_hint(batches, 0))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from upto.core import Embeddings, InputError
-from upto.core.files import write_text_atomically
+from upto.core.files import check_target, write_text_atomically
 from upto.load.files import read_run
 from upto.load.manifest import listed_runs
 from upto.load.writing import open_writer
@@ -147,12 +147,7 @@ def check_folder(folder: Path) -> None:
     folder
         Where the recording shall be.
     """
-    if not folder.absolute().parent.is_dir():
-        message = f"the folder {folder.absolute().parent} does not exist: make it first."
-        raise InputError(message)
-    if folder.exists() and not folder.is_dir():
-        message = f"{folder} is a file, but a recording is a folder: choose another name."
-        raise InputError(message)
+    check_target(folder, folder=True)
     if not folder.is_dir():
         return
     manifest = folder / MANIFEST

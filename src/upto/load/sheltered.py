@@ -2,16 +2,17 @@
 
 HDF5 ends the process when it cannot close a file. Here it writes through a Python file that never
 fails: what cannot be written is kept in memory, so that HDF5 finds it again, and the first error
-is raised once HDF5 is done. Ctrl-C waits until then too.
+is raised once HDF5 is done. Signals wait until then too: inside HDF5, what they raise would be an
+error like any other.
 """
 
 from __future__ import annotations
 
 import os
-import signal
-import threading
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
+
+from upto.core.signals import hold_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,27 +37,9 @@ def open_hdf5(path: Path, *, new: bool) -> Iterator[tuple[Any, Careful]]:
         try:
             yield file, shelter.careful
         finally:
-            with _without_interrupts():
+            with hold_signals():
                 file.close()
         shelter.check()
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Keep Ctrl-C waiting; inside HDF5 it would be an error as any other."""
-    handler = signal.getsignal(signal.SIGINT)
-    # Only the main thread is interrupted, and only a Python handler raises anything.
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield
-        return
-    came: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    if came:
-        handler(came[0], None)
 
 
 class _Sheltered:
@@ -71,7 +54,7 @@ class _Sheltered:
 
     @contextmanager
     def careful(self) -> Iterator[None]:
-        with _without_interrupts():
+        with hold_signals():
             yield
         self.check()
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from upto.core import Embeddings, InputError, MissingExtraError
+from upto.core.files import check_outputs, check_target, replacing
 from upto.load.hierarchies import ArrayRows
 from upto.load.plan import IDS, Plan, Put
-from upto.load.replacing import replacing
 from upto.load.request import listed, split_key
 from upto.load.rows import BlockRows
 from upto.load.signatures import is_zarr
@@ -120,10 +120,10 @@ def check_output(path: str | Path, *, inputs: Iterable[str | Path] = ()) -> Outp
     if entry.package is not None and not _is_installed(entry.package):
         what = f"writing {target.name}"
         raise MissingExtraError(what, package=entry.package, extra=str(entry.extra))
-    if not target.absolute().parent.is_dir():
-        message = f"the folder {target.absolute().parent} does not exist: make it first."
+    check_target(target, folder=_is_folder(target))
+    if target.is_dir() and not is_zarr(target):
+        message = f"{target} is a folder and not a zarr one, which would be lost: choose another."
         raise InputError(message)
-    _refuse_other_kind(target, is_folder=suffix == ".zarr")
     if suffix != ".h5ad":
         _refuse_inputs(target, inputs)
     return entry
@@ -262,7 +262,7 @@ class Writer:
     def _opened(self) -> Iterator[Put]:
         write = getattr(import_module(f"upto.load.{self._entry.module}"), self._entry.write)
         with (
-            replacing(self._plan.path) as temporary,
+            replacing(self._plan.path, folder=_is_folder(self._plan.path)) as temporary,
             write(replace(self._plan, path=temporary)) as put,
         ):
             yield put
@@ -309,20 +309,11 @@ def _annotated_source(like: Embeddings, source: str | Path | None) -> tuple[Path
 
 
 def _refuse_inputs(target: Path, inputs: Iterable[str | Path]) -> None:
-    if target.resolve() in {split_key(each)[0].resolve() for each in inputs}:
-        message = f"{target} is an input: writing the result there would destroy it."
-        raise InputError(message)
+    check_outputs({"": target}, [split_key(each)[0] for each in inputs])
 
 
-def _refuse_other_kind(target: Path, *, is_folder: bool) -> None:
-    if is_folder and target.is_file():
-        message = f"{target} is a file, but zarr is a folder: remove it or choose another name."
-    elif target.is_dir() and not (is_folder and is_zarr(target)):
-        kind = "is a folder and not a zarr one" if is_folder else "is a folder"
-        message = f"{target} {kind}, which would be lost: choose another name."
-    else:
-        return
-    raise InputError(message)
+def _is_folder(target: Path) -> bool:
+    return target.suffix.lower() == ".zarr"
 
 
 def _is_installed(package: str) -> bool:

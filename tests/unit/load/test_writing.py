@@ -286,7 +286,7 @@ def test_a_disk_that_is_full_at_last_is_reported_too(tmp_path, like, sources, su
     def full(_descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("upto.load.replacing.os.fsync", full)
+    monkeypatch.setattr("upto.core.files.os.fsync", full)
     with pytest.raises(InputError, match=r"the disk was full after 23 of 23 rows\. Free some"):
         write(path, like, 2 * sources)
     assert content(path) == before
@@ -391,9 +391,9 @@ REFUSALS = {
     "out.xyz": r"ends in \.xyz, which upto does not write: end it in \.npy, \.npz, \.csv",
     "out": r"out has no suffix, which upto does not write",
     "nowhere/out.npy": r"the folder .*nowhere does not exist: make it first\.",
-    "folder.npy": r"folder\.npy is a folder, which would be lost: choose another name\.",
+    "folder.npy": r"folder\.npy is a folder, which would be lost: choose the name of a file\.",
     "folder.zarr": r"folder\.zarr is a folder and not a zarr one, which would be lost",
-    "file.zarr": r"file\.zarr is a file, but zarr is a folder: remove it or choose another",
+    "file.zarr": r"file\.zarr is a file and not a folder: remove it or choose another",
     "run.npz": r"run\.npz is an input: writing the result there would destroy it\.",
     "run.zarr": r"run\.zarr is an input: writing the result there would destroy it\.",
 }

@@ -1,0 +1,118 @@
+"""Where results may be written: refused before any work, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+CASES = {
+    "report over its input": (("report", "cmp.json", "-o", "cmp.json"), "cmp.json is an input"),
+    "page and result": (
+        ("compare", "a.npy", "b.npy", "-o", "x.html", "--format", "json", "--report", "x.html"),
+        "-o and --report are one file, x.html",
+    ),
+    "a second name of it": (
+        ("compare", "a.npy", "b.npy", "-o", "hard.json"),
+        "a.npy is an input",
+    ),
+    "labels": (("compare", "a.npy", "b.npy", "--labels", "c.csv", "-o", "c.csv"), "is an input"),
+    "a manifest's run": (
+        ("compare", "runs.toml", "-o", "a.npy", "--format", "json"),
+        "a.npy is an input",
+    ),
+    "Lipschitz constants": (
+        ("compare", "a.npy", "b.npy", "--lipschitz", "cmp.json", "-o", "cmp.json"),
+        "cmp.json is an input",
+    ),
+    "a device": (("inspect", "a.npy", "-o", "null.json"), "null.json is a device"),
+    "a FIFO": (("inspect", "a.npy", "-o", "fifo.json"), "fifo.json is a FIFO"),
+    "a page into a FIFO": (
+        ("compare", "a.npy", "b.npy", "--report", "fifo.html"),
+        "fifo.html is a FIFO",
+    ),
+    "rows over a folder": (("unmix", "a.npy", "-o", "folder.npy"), "folder.npy is a folder"),
+    "a circle": (("inspect", "a.npy", "-o", "circle.json"), "is not a usable path"),
+    "no folder": (("inspect", "a.npy", "-o", "no/x.json"), "does not exist: make it first"),
+    "no folder of a page": (("report", "cmp.json", "-o", "no/x.html"), "does not exist"),
+    "a study's own file": (
+        ("study", "run", "bounds-hold", "--folder", "s", "-o", "s/result.json"),
+        "are one file, s/result.json",
+    ),
+    "components over the transform": (
+        ("unmix", "a.npy", "-o", "t.safetensors", "--save", "t.safetensors"),
+        "are one file, t.safetensors",
+    ),
+    "a zarr around its input": (("unmix", "z.zarr/a.npy", "-o", "z.zarr"), "is an input"),
+}
+
+
+@pytest.fixture
+def files(upto, tmp_path, rng):
+    rows = rng.laplace(size=(120, 3))
+    for name in ("a.npy", "b.npy", "z.zarr/a.npy"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        np.save(tmp_path / name, rows)
+    (tmp_path / "z.zarr" / "zarr.json").write_text("{}")
+    (tmp_path / "hard.json").hardlink_to(tmp_path / "a.npy")
+    (tmp_path / "c.csv").write_text("label\n" + "x\n" * 120)
+    (tmp_path / "runs.toml").write_text('[[run]]\npath = "a.npy"\n[[run]]\npath = "b.npy"\n')
+    (tmp_path / "null.json").symlink_to("/dev/null")
+    (tmp_path / "circle.json").symlink_to("circle.json")
+    (tmp_path / "folder.npy").mkdir()
+    (tmp_path / "s").mkdir()
+    for name in ("fifo.json", "fifo.html"):
+        os.mkfifo(tmp_path / name)
+    assert upto("inspect", "a.npy", "--no-ica", "-o", "cmp.json").exit_code == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize(("arguments", "message"), CASES.values(), ids=CASES)
+def test_nothing_is_lost(upto, files, arguments, message):
+    def state():
+        return {
+            path: (os.lstat(path).st_mode, path.read_bytes() if path.is_file() else None)
+            for path in sorted(files.rglob("*"))
+        }
+
+    before = state()
+    result = upto(*arguments)
+    assert result.exit_code == 3, result.output
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert state() == before
+
+
+def test_a_link_is_written_through(upto, files):
+    (files / "link.json").symlink_to("real.json")
+    assert upto("inspect", "a.npy", "--no-ica", "-o", "link.json").exit_code == 0
+    assert (files / "link.json").is_symlink()
+    assert (files / "real.json").read_text().startswith("{")
+
+
+def test_an_option_that_is_also_the_name_of_a_file_is_no_obstacle(upto, files):
+    (files / "table").touch()
+    assert upto("inspect", "a.npy", "--no-ica", "-o", "new.json").exit_code == 0
+
+
+HOSTILE = "x\x1b]0;owned\x07\x9b31m\u202e"
+
+
+@pytest.mark.parametrize("kind", ["table", "json", "md", "csv"])
+@pytest.mark.parametrize("verbose", [True, False])
+def test_control_characters_of_files_never_reach_the_terminal(upto, files, kind, verbose):
+    np.savez(files / "hostile.npz", **{HOSTILE: np.load(files / "a.npy")})
+    (files / f"{HOSTILE[:4]}.csv").write_text(f'"{HOSTILE}",b\n' + "1,2\n3,4\n" * 60)
+    flags = ["-v"] if verbose else []
+    for arguments in (
+        ("inspect", "hostile.npz", "--format", kind, *flags),
+        ("inspect", f"hostile.npz::{HOSTILE}y", *flags),
+        ("compare", f"hostile.npz::{HOSTILE}", "a.npy", "--no-ica", "--format", kind, *flags),
+        ("inspect", f"{HOSTILE[:4]}.csv", "--format", kind, *flags),
+        ("inspect", f"{HOSTILE[:4]}.csv::nothing", *flags),
+    ):
+        result = upto(*arguments)
+        assert result.exit_code in (0, 3), result.output
+        for forbidden in "\x1b\x07\x9b\u202e":
+            assert forbidden not in result.output

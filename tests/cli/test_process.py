@@ -1,0 +1,235 @@
+"""The command as a process: its signals, its streams, what nobody foresaw."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from upto.cli.exits import Exit
+
+UPTO = (sys.executable, "-m", "upto")
+ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+# A suite that runs in the background ignores interrupts, and its children would too.
+HEEDING = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "sys.argv[0] = 'upto'; from upto.__main__ import main; "
+)
+STUCK = HEEDING + (
+    "from upto.load.writing import Writer; import time; put = Writer.__setitem__\n"
+    "def stuck(self, key, block):\n"
+    "    put(self, key, block); print('writing', file=sys.stderr, flush=True); time.sleep(60)\n"
+    "Writer.__setitem__ = stuck; main()"
+)
+
+
+@pytest.fixture
+def folder(tmp_path, rng):
+    np.save(tmp_path / "run.npy", rng.laplace(size=(200, 3)))
+    return tmp_path
+
+
+def upto(folder, *args, **options):
+    command = [*UPTO, *map(str, args)]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        capture_output="stdout" not in options,
+        check=False,
+        timeout=120,
+        env=ENVIRONMENT | options.pop("env", {}),
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "suffix"),
+    [
+        (signal.SIGTERM, "zarr"),
+        (signal.SIGHUP, "h5"),
+        *(
+            pytest.param(signal.SIGTERM, suffix, marks=pytest.mark.slow)
+            for suffix in ("npy", "npz", "h5", "parquet", "csv", "safetensors")
+        ),
+        pytest.param(signal.SIGINT, "npy", marks=pytest.mark.slow),
+    ],
+)
+def test_signals_leave_no_temporary_file(folder, number, suffix):
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUCK, "unmix", "run.npy", "-o", f"out.{suffix}"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    assert process.stderr.readline() == "writing\n"
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    word = {signal.SIGINT: "interrupted"}.get(number, f"ended by {signal.Signals(number).name}")
+    kept = "out\\..*\\.checkpoint keeps the search: --resume continues it\\."
+    assert re.fullmatch(f"upto: {word}; {kept}\n", stderr)
+    assert sorted(path.name for path in folder.iterdir()) == [f"out.{suffix}.checkpoint", "run.npy"]
+
+
+@pytest.mark.slow
+def test_an_interrupt_at_any_moment_exits_with_130(folder):
+    codes = {}
+    for delay in np.linspace(0.1, 2, 24):
+        process = subprocess.Popen(
+            [sys.executable, "-c", HEEDING + "main()", "inspect", "run.npy", "-o", "out.json"],
+            cwd=folder,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=ENVIRONMENT,
+        )
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+        # Before the first line of ours Python ends by the signal itself, which shells call 130.
+        if process.returncode == -signal.SIGINT and "upto/cli" not in stderr:
+            continue
+        codes[delay] = process.returncode
+        assert process.returncode in (0, 130), stderr
+        assert "Traceback" not in stderr
+        assert {"run.npy"} <= {path.name for path in folder.iterdir()} <= {"run.npy", "out.json"}
+    assert 130 in codes.values()
+
+
+@pytest.mark.parametrize("swallowed", ["raise ImportError('no module') from None", "pass"])
+def test_an_interrupt_that_an_import_takes_for_its_own_error_is_one(folder, swallowed):
+    code = HEEDING + (
+        "import upto.cli.main as cli, os\n"
+        "def get(self, ctx, name):\n"
+        "    try: os.kill(os.getpid(), signal.SIGINT)\n"
+        f"    except KeyboardInterrupt: {swallowed}\n"
+        "cli.LazyGroup.get_command = get; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "inspect", "run.npy"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+    )
+    expected = 130 if "ImportError" in swallowed else 2  # the command is then simply unknown
+    assert done.returncode == expected, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_signals_that_are_ignored_stay_ignored(folder):
+    code = (
+        "import signal, sys, os; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
+        "import upto.cli.main as cli; get = cli.LazyGroup.get_command\n"
+        "def hung_up(*a): os.kill(os.getpid(), signal.SIGHUP); return get(*a)\n"
+        "cli.LazyGroup.get_command = hung_up\n"
+        "from upto.__main__ import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "explain", "UP003"], check=False)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("closed", [1, 2])
+def test_a_closed_stream_is_no_crash(folder, closed):
+    done = subprocess.run(
+        f"exec {sys.executable} -m upto inspect run.npy --no-ica -o out.json {closed}>&-",
+        shell=True,
+        cwd=folder,
+        capture_output=True,
+        check=False,
+        env=ENVIRONMENT,
+    )
+    assert done.returncode == 0, done.stderr
+    # The first file that is opened must not become the stream.
+    assert (folder / "out.json").read_text().startswith("{")
+    shown = subprocess.run(
+        f"exec {sys.executable} -m upto inspect run.npy --no-ica >&-",
+        shell=True,
+        cwd=folder,
+        capture_output=True,
+        check=False,
+        env=ENVIRONMENT,
+    )
+    assert shown.returncode == 0, shown.stderr
+
+
+@pytest.mark.parametrize("kind", ["table", "json", "md", "csv"])
+def test_a_stdout_of_ascii_only_is_no_crash(folder, kind):
+    (folder / "run.npy").rename(folder / "größe→.npy")
+    done = upto(
+        folder, "inspect", "größe→.npy", "--format", kind, env={"PYTHONIOENCODING": "ascii"}
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+    assert done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_stdout_is_one_sentence(folder):
+    with Path("/dev/full").open("w") as full:
+        done = upto(folder, "inspect", "run.npy", stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 3
+    assert done.stderr.decode().count("\n") == 1
+    assert b"stdout could not be written (No space left on device)" in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error(folder):
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m upto explain | head -1"],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode in (0, 141)
+    assert done.stderr == b""
+
+
+def test_what_nobody_foresaw_ends_with_70_and_a_file(folder):
+    code = (
+        "import sys, upto.cli.main as cli\n"
+        "def broken(*a): raise ZeroDivisionError('far\\n\\x1b[31m' + 'away' * 999)\n"
+        "cli.LazyGroup.get_command = broken\n"
+        "from upto.__main__ import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "inspect", "run.npy"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+    )
+    assert done.returncode == Exit.BUG == 70
+    assert done.stderr.count("\n") == 1
+    assert len(done.stderr) < 400
+    (crash,) = folder.glob("upto-crash-*.txt")
+    assert f"ZeroDivisionError: far): please report it with {crash.name}" in done.stderr
+    text = crash.read_text()
+    assert text.startswith("upto inspect run.npy\n")
+    assert "Traceback" in text
+    assert f"numpy {np.__version__}" in text
+
+
+def test_a_crash_where_nothing_can_be_written_is_still_told(folder, monkeypatch, capsys):
+    from upto.cli import crash
+
+    def refuse(*_args, **_kwargs):
+        raise PermissionError
+
+    monkeypatch.setattr(crash.Path, "write_text", refuse)
+    assert crash.write_crash_file(ValueError("lost")) == "what is printed above"
+    assert "ValueError: lost" in capsys.readouterr().err
+
+
+def test_help_lists_the_codes(folder):
+    text = " ".join(upto(folder, "compare", "--help").stdout.decode().split())
+    for code in Exit:
+        assert f" {int(code)} " in text
