@@ -8,6 +8,7 @@ import pytest
 import upto
 from upto.core import Comparison, Group, InputError
 from upto.engines import ThreadsEngine
+from upto.load import bundled_path
 from upto.testing import random_element
 
 REORDERED = 1e-10
@@ -15,6 +16,8 @@ REORDERED = 1e-10
 INVARIANT = 1e-8
 """What a rotation of the data may change."""
 ROUNDING = 1e-12
+ICA_MOVES = {"UP005": 1e-3, "UP004": 2e-2}
+"""What another order of rows may do to the ICA row of runs with these findings."""
 
 FAST = {"ica": False, "refits": 0}
 EVERYTHING = {"refits": 2}
@@ -86,6 +89,26 @@ def test_the_number_of_threads_does_not_change_a_bit(runs, n_threads):
     expected = upto.compare(*runs, engine=ThreadsEngine(n_threads=1, block_rows=16), **EVERYTHING)
     engine = ThreadsEngine(n_threads=n_threads, block_rows=16)
     assert_same(upto.compare(*runs, engine=engine, **EVERYTHING), expected, tolerance=0)
+
+
+@pytest.mark.parametrize(
+    "data", ["cifar_resnets", pytest.param("admet_members", marks=pytest.mark.slow)]
+)
+def test_another_order_moves_what_real_networks_give_as_far_as_the_readme_says(data, rng):
+    archive = np.load(bundled_path(data))
+    names = [name for name in archive.files if name.startswith(("resnet", "member"))][:2]
+    runs = [archive[name] for name in names]
+    order = rng.permutation(len(runs[0]))
+    one, other = upto.compare(*runs), upto.compare(*(run[order] for run in runs))
+    assert (one.up_to, one.verdict) == (other.up_to, other.verdict)
+    for fit, again in zip(one.fits, other.fits, strict=True):
+        is_ica = fit is one.fits[-1]
+        tolerance = max([ICA_MOVES.get(found.code, 1e-6) for found in one.findings], default=1e-6)
+        tolerance = tolerance if is_ica else REORDERED
+        for error in ("value", "low", "high"):
+            here, there = (getattr(each.error, error) for each in (fit, again))
+            assert here == pytest.approx(there, abs=tolerance)
+        assert fit.p_value == again.p_value or is_ica
 
 
 def test_the_order_of_the_rows_does_not_matter(runs, rng):

@@ -12,7 +12,10 @@ from upto.core.estimate import Estimate
 from upto.core.printable import printable
 
 if TYPE_CHECKING:
-    from rich.console import Group as RichGroup
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+_PADDING = 3
+"""Columns of a terminal that a column of a table takes beside its text."""
 
 Cell = str | int | float | Estimate | None
 
@@ -93,21 +96,76 @@ class Table:
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 
-    def __rich__(self) -> RichGroup:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich import box
-        from rich.console import Group as RichGroup
         from rich.table import Table as RichTable
         from rich.text import Text
 
-        table = RichTable(box=box.SIMPLE_HEAD)
-        for index, column in enumerate(self.columns):
-            worded = all(isinstance(row[index], str) for row in self.rows)
-            name = Text(printable(column.name))
-            table.add_column(name, justify="left" if worded or index == 0 else "right")
-        for row in self.texts():
-            table.add_row(*(Text(printable(text)) for text in row))
-        caption = [Text(printable(self.caption), style="dim")] if self.caption else []
-        return RichGroup(Text(printable(self.title), style="italic"), table, *caption)
+        texts = [[printable(text) for text in row] for row in self.texts()]
+        names = [printable(column.name) for column in self.columns]
+        spans = [_Span.of(cells) for cells in zip(names, *texts, strict=True)]
+        yield Text(printable(self.title), style="italic")
+        for part in _parts(spans, options.max_width):
+            table = RichTable(box=box.SIMPLE_HEAD)
+            widths = _widths([spans[index] for index in part], options.max_width)
+            for index, width in zip(part, widths, strict=True):
+                worded = index == 0 or all(isinstance(row[index], str) for row in self.rows)
+                table.add_column(
+                    Text(names[index]),
+                    justify="left" if worded else "right",
+                    width=width,
+                    overflow="fold",
+                )
+            for row in texts:
+                table.add_row(*(Text(row[index]) for index in part))
+            yield table
+        if self.caption:
+            yield Text(printable(self.caption), style="dim")
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Room that a column takes with its lines broken between words, and with none broken."""
+
+    least: int
+    most: int
+
+    @classmethod
+    def of(cls, texts: tuple[str, ...]) -> _Span:
+        from rich.cells import cell_len
+
+        words = [cell_len(word) for text in texts for word in text.split()]
+        return cls(max(words, default=1) + _PADDING, max(map(cell_len, texts)) + _PADDING)
+
+
+def _parts(spans: list[_Span], room: int) -> list[list[int]]:
+    """Divide columns among tables in which no word is cut; each begins with the first column."""
+    parts, left = [[0]], room - spans[0].least
+    for index, span in enumerate(spans[1:], start=1):
+        if span.least > left and len(parts[-1]) > 1:
+            parts.append([0])
+            left = room - spans[0].least
+        parts[-1].append(index)
+        left -= span.least
+    return parts
+
+
+def _widths(spans: list[_Span], room: int) -> list[int | None]:
+    """Break the lines of as few columns as the room allows; None where words must be broken too."""
+    left = room - sum(span.least for span in spans)
+    if left < 0:
+        return [None] * len(spans)
+    widths = [span.least for span in spans]
+    needs = [span.most - span.least for span in spans]
+    broken = []
+    for index in sorted(range(len(spans)), key=needs.__getitem__):
+        if needs[index] <= left:
+            widths[index], left = spans[index].most, left - needs[index]
+        else:
+            broken.append(index)
+    for index in broken:
+        widths[index] += left // len(broken)
+    return [width - _PADDING for width in widths]
 
 
 def _markdown(text: str) -> str:

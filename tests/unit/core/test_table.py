@@ -142,3 +142,65 @@ def test_a_row_of_the_wrong_length_is_refused():
     broken = Table(title="t", columns=(Column(name="one"),), rows=((1, 2),))
     with pytest.raises(ValueError, match="zip"):
         broken.to_markdown()
+
+
+@pytest.mark.parametrize("width", [34, 40, 60, 80, 140])
+def test_no_word_and_no_number_is_cut_in_a_narrow_terminal(width):
+    table = Table(
+        title="Errors",
+        columns=(Column(name="up to"), *(Column(name=f"measure {i}") for i in range(6))),
+        rows=(
+            (
+                "signed-permutation",
+                *(Estimate(value=i / 7, low=i / 8, high=i / 6) for i in range(6)),
+            ),
+            ("rigid", *(i / 9 for i in range(6))),
+        ),
+    )
+    console = Console(width=width, no_color=True)
+    with console.capture() as capture:
+        console.print(table)
+    lines = capture.get().splitlines()
+    assert max(map(len, lines)) <= width
+    shown = " ".join(lines).split()
+    for text in [column.name for column in table.columns] + [
+        c for row in table.texts() for c in row
+    ]:
+        for word in text.split():
+            assert word in shown
+    assert "…" not in capture.get()
+
+
+def test_where_even_words_have_no_room_nothing_is_lost():
+    table = Table(
+        title="", columns=(Column(name="one"), Column(name="two")), rows=(("a" * 30, "b" * 30),)
+    )
+    console = Console(width=24, no_color=True)
+    with console.capture() as capture:
+        console.print(table)
+    assert capture.get().count("a") == capture.get().count("b") == 30
+
+
+def test_long_texts_share_the_room_that_is_left():
+    claims = "a claim of many words that does not fit on one line of a terminal " * 3
+    table = Table(
+        title="",
+        columns=(Column(name="study"), Column(name="claim")),
+        rows=(("bounds-hold", claims),),
+    )
+    console = Console(width=100, no_color=True)
+    with console.capture() as capture:
+        console.print(table)
+    assert len(capture.get().splitlines()) < 10
+
+
+def test_control_characters_do_not_reach_the_terminal():
+    hostile = "x\x1b[31m\x9b\u202ey"
+    table = Table(
+        title=hostile, columns=(Column(name=hostile),), rows=((hostile,),), caption=hostile
+    )
+    console = Console(width=100, no_color=True)
+    with console.capture() as capture:
+        console.print(table)
+    assert not set("\x1b\x9b\u202e") & set(capture.get())
+    assert capture.get().count("x\\u001b[31m\\u009b\\u202ey") == 4
