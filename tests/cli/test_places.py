@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -91,6 +93,19 @@ def test_a_link_is_written_through(upto, files):
     assert (files / "real.json").read_text().startswith("{")
 
 
+@pytest.mark.parametrize("option", ["-o", "--report"])
+def test_a_full_disk_names_the_file_that_does_not_fit(upto, files, monkeypatch, option):
+    def full(_descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("upto.core.files.os.fsync", full)
+    name = "new.json" if option == "-o" else "new.html"
+    result = upto("compare", "a.npy", "b.npy", "--no-ica", option, name)
+    assert result.exit_code == 3
+    assert result.stderr.startswith(f"upto: {name}: No space left on device; what was there")
+    assert not (files / name).exists()
+
+
 def test_an_option_that_is_also_the_name_of_a_file_is_no_obstacle(upto, files):
     (files / "table").touch()
     assert upto("inspect", "a.npy", "--no-ica", "-o", "new.json").exit_code == 0
@@ -116,3 +131,20 @@ def test_control_characters_of_files_never_reach_the_terminal(upto, files, kind,
         assert result.exit_code in (0, 3), result.output
         for forbidden in "\x1b\x07\x9b\u202e":
             assert forbidden not in result.output
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text here")
+@pytest.mark.parametrize("kind", ["table", "json", "md", "csv"])
+def test_a_file_name_that_is_not_text_is_no_obstacle(upto, files, kind):
+    name = os.fsdecode(b"caf\xe9.npy")
+    (files / "a.npy").rename(files / name)
+    output = os.fsdecode(b"caf\xe8.txt")
+    arguments = ("compare", name, "b.npy", "--no-ica", "--format", kind)
+    result = upto(*arguments, "-o", output, "--report", "page.html")
+    assert result.exit_code == 0, result.output
+    if kind != "csv":  # which has no names
+        assert "caf\\udce9" in (files / output).read_text().replace("\\\\", "\\")
+    assert "caf\\udce9" in (files / "page.html").read_text()
+    missing = upto("inspect", os.fsdecode(b"caf\xe7.npy"))
+    assert missing.exit_code == 3
+    assert "caf\\udce7.npy does not exist. Did you mean caf\\udce9.npy" in missing.stderr

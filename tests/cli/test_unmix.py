@@ -352,6 +352,23 @@ def test_a_full_disk_leaves_what_was_there(unmix, tmp_path, run, monkeypatch, su
     assert left == {path.name, "run.npz"}
 
 
+def test_a_disk_that_is_full_at_the_end_names_what_is_kept(unmix, tmp_path, run, monkeypatch):
+    fsync, calls = os.fsync, []
+
+    def full(descriptor):
+        calls.append(descriptor)
+        if len(calls) > 1:  # the checkpoint still has room
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(descriptor)
+
+    monkeypatch.setattr("upto.core.files.os.fsync", full)
+    result = unmix("run.npz", "-o", "out.npy")
+    assert result.exit_code == 3
+    assert "the disk was full after 400 of 400 rows" in result.stderr
+    assert "out.npy.checkpoint keeps the search: --resume continues it." in result.stderr
+    assert names_in(tmp_path) == ["out.npy.checkpoint", "run.npz"]
+
+
 INTERRUPTED = """
 import os, signal
 from upto.cli.main import main

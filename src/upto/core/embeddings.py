@@ -64,6 +64,8 @@ class Embeddings:
     seed: int | None = None
 
     def __post_init__(self) -> None:
+        # A file's name may have bytes that are no text, which no result could be written with.
+        object.__setattr__(self, "name", self.name.encode(errors="backslashreplace").decode())
         if len(self.rows.shape) != 2:
             message = (
                 f"{self.name} has {len(self.rows.shape)} dimensions: embeddings have two, one row "
