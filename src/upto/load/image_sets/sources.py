@@ -13,11 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, MissingExtraError
+from upto.core.errors import shortened
+from upto.core.reading import check_readable
+from upto.load import damage
+from upto.load.checksums import SummedPiece, verify
+from upto.load.damage import damage_reported
 
 if TYPE_CHECKING:
     from upto.load.image_sets.record import Int, Pixels
 
 _N_THREADS = 8
+_REMEDY = "copy or download it again"
+_LARGEST_PNG = 2**26
 _UNCHUNKED_ROWS = 64
 """Images read at once from a file that is not stored in chunks."""
 
@@ -30,9 +37,13 @@ class ArrayPictures:
     ----------
     array
         n × height × width × channels of bytes.
+    path, piece
+        The file it is mapped from, and what of it has a checksum.
     """
 
     array: NDArray[np.uint8]
+    path: Path | None = None
+    piece: SummedPiece | None = None
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -42,6 +53,8 @@ class ArrayPictures:
 
     def read(self, rows: Int) -> Pixels:
         """Read the images of these numbers."""
+        if self.path is not None and self.piece is not None:
+            verify(self.path, self.piece)
         return np.array(self.array[rows])
 
 
@@ -183,5 +196,4 @@ def open_zip(path: Path) -> zipfile.ZipFile:
 
 def damaged(where: object, why: object) -> str:
     """Say that a file cannot be read, and why."""
-    (reason, *_) = str(why).strip().splitlines() or [type(why).__name__]
-    return f"{where} is damaged or truncated ({reason.rstrip('.')}): copy or download it again."
+    return damage.damaged(where, why, _REMEDY)
