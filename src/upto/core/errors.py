@@ -36,7 +36,7 @@ def shortened(text: object, length: int = 60) -> str:
 
 
 def reason(error: object) -> str:
-    """Return what a library says is wrong, as a part of a sentence: its first line, not too long.
+    r"""Return what a library says is wrong, as a part of a sentence: its first line, not too long.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def reason(error: object) -> str:
 
     Examples
     --------
-    >>> reason(ValueError("bad magic\\nat byte 0"))
+    >>> reason(ValueError("bad magic\nat byte 0"))
     'bad magic'
     >>> reason(KeyError())
     'KeyError'
@@ -55,11 +55,11 @@ def reason(error: object) -> str:
 
 
 def one_sentence(message: object) -> str:
-    """Return a message on one line that is not too long to be read: its middle gives way.
+    r"""Return a message on one line that is not too long to be read: its middle gives way.
 
     Examples
     --------
-    >>> one_sentence("a name\\nof two lines")
+    >>> one_sentence("a name\nof two lines")
     'a name of two lines'
     """
     line = " ".join(str(message).split())

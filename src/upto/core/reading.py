@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from upto.core.errors import InputError, reason
+
+if TYPE_CHECKING:
+    import os
 
 LONGEST_TEXT = 2**28
 """Bytes of the longest text that is read as one record: a result, a manifest, a configuration."""

@@ -16,8 +16,6 @@ from upto.core.reading import expanded
 ID_NAMES = ("id", "ids", "sample_id", "well_id", "index")
 """Names that make a column or entry the ids when none is asked for, the first found wins."""
 
-_LONGEST_NAME, _LONGEST_LIST = 40, 120
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -79,7 +77,7 @@ def split_key(path: str | Path, key: str | None = None) -> tuple[Path, str | Non
     return Path(text), inside
 
 
-def listed(names: list[str] | tuple[str, ...], limit: int = 12) -> str:
+def listed(names: list[str] | tuple[str, ...], limit: int = 12, *, longest: int = 40) -> str:
     """Write names as a sentence needs them, the first few if they are many or long.
 
     Examples
@@ -89,8 +87,8 @@ def listed(names: list[str] | tuple[str, ...], limit: int = 12) -> str:
     """
     shown: list[str] = []
     for name in names[:limit]:
-        shown.append(shortened(name, _LONGEST_NAME))
-        if sum(map(len, shown)) > _LONGEST_LIST:
+        shown.append(shortened(name, longest))
+        if sum(map(len, shown)) > 3 * longest:
             break
     rest = len(names) - len(shown)
     return ", ".join(shown) + (f" and {rest} more" if rest else "")

@@ -58,6 +58,8 @@ class BlockRows(ABC):
         try:
             return np.require(self._read(start, stop), dtype=self.dtype, requirements="A")
         except OSError as error:
+            if error.errno is None:
+                raise
             message = (
                 f"{self.path} can no longer be read: {reason(error)}. Is it still there and whole?"
             )

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from upto.core import InputError, TraceStep, read_tensors, write_tensors
+from upto.core.reading import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,7 +101,7 @@ def save_transform(path: str | Path, estimator: Transform) -> None:
     check_transform_path(path)
     entries = pack_transform(estimator)
     description = entries.pop(DESCRIPTION)
-    write_tensors(Path(path).expanduser(), entries, {DESCRIPTION: description})
+    write_tensors(expanded(path), entries, {DESCRIPTION: description})
 
 
 def check_transform_path(path: str | Path) -> None:
@@ -131,7 +132,7 @@ def load_transform(path: str | Path) -> Transform:
     InputError
         If the file is not such a transform, is damaged, or is of a later version of upto.
     """
-    path = Path(path).expanduser()
+    path = expanded(path)
     arrays, words = read_tensors(path)
     if DESCRIPTION not in words:
         message = f"{path} is not a saved transform: make one with `upto unmix --save`."

@@ -13,11 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, MissingExtraError
-from upto.core.errors import shortened
-from upto.core.reading import check_readable
 from upto.load import damage
 from upto.load.checksums import SummedPiece, verify
-from upto.load.damage import damage_reported
 
 if TYPE_CHECKING:
     from upto.load.image_sets.record import Int, Pixels
