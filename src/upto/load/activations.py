@@ -147,7 +147,9 @@ def record_activations(
             left_out=tape.left_out,
         )
     if tape.left_out:
-        reasons = listed([f"{layer} ({why})" for layer, why in tape.left_out.items()], 6, longest=200)
+        reasons = listed(
+            [f"{layer} ({why})" for layer, why in tape.left_out.items()], 6, longest=200
+        )
         total = len(found) + len(tape.left_out)
         message = f"{len(tape.left_out)} of {total} layers were left out: {reasons}."
         warnings.warn(message, UserWarning, stacklevel=2)

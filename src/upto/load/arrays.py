@@ -102,6 +102,9 @@ def _load(path: Path) -> NDArray[Any]:
 def mapped_npy(path: Path) -> NDArray[Any]:
     """Map a `.npy` file of any shape."""
     header = _npy_header(Request(path=path))
+    if header.dtype.hasobject:
+        message = f"{path} {PICKLED}"
+        raise InputError(message)
     with damage_reported(path):
         order: Any = "F" if header.fortran else "C"
         return np.memmap(path, header.dtype, "r", header.length, header.shape, order)

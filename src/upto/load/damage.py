@@ -23,7 +23,9 @@ def damaged(where: object, why: object, remedy: str = "copy or save it again") -
 
 
 @contextmanager
-def damage_reported(where: object, what: str = "") -> Iterator[None]:
+def damage_reported(
+    where: object, what: str = "", remedy: str = "copy or save it again"
+) -> Iterator[None]:
     """Turn whatever a library raises about a file into one sentence of ours.
 
     Parameters
@@ -32,6 +34,8 @@ def damage_reported(where: object, what: str = "") -> Iterator[None]:
         The file.
     what
         What of it is read.
+    remedy
+        What to do.
     """
     try:
         yield
@@ -42,7 +46,8 @@ def damage_reported(where: object, what: str = "") -> Iterator[None]:
             # NumPy and zarr refuse pickles by themselves.
             message = f"{where} {PICKLED}"
             raise InputError(message) from None
-        raise InputError(damaged(where, f"{what}: {error}" if what else error)) from None
+        why = f"{what}: {error}" if what else error
+        raise InputError(damaged(where, why, remedy)) from None
 
 
 @contextmanager

@@ -26,7 +26,8 @@ was never written: in HDF5 and zarr it would be made of fill values, in parquet 
 LARGEST_CHUNK = 2**31
 """Bytes of a chunk, which is decoded as a whole; also the limit of the codecs of zarr."""
 
-_LARGEST_DEFLATE = 1032
+LARGEST_DEFLATE = 1032
+"""Bytes that one byte of deflate can become, at most."""
 
 
 def check_declared(where: object, declared: int, stored: int, what: str = "values") -> None:
@@ -63,7 +64,7 @@ def check_promised(where: object, shape: Sequence[int], dtype: Any, held: int) -
 
 def check_inflated(where: object, packed: int, unpacked: int) -> None:
     """Refuse a deflated piece of a file that says it is longer than it can be."""
-    if unpacked > FREE_BYTES and unpacked > _LARGEST_DEFLATE * packed:
+    if unpacked > FREE_BYTES and unpacked > LARGEST_DEFLATE * packed:
         message = (
             f"{where} says it has {unpacked} bytes, which its {packed} compressed bytes cannot "
             "become: it is damaged. Copy or save it again."

@@ -96,6 +96,9 @@ def _listed_run(manifest: Path, number: int, run: Any) -> ListedRun:
     if "path" not in run:
         message = f'{where} has no path: add path = "run.npy".'
         raise InputError(message)
+    if "\0" in run["path"]:
+        message = f"{where} has a path with a null character, which no file has: correct it."
+        raise InputError(message)
     path, key = split_key(manifest.parent / run["path"])
     labels = run.get("labels")
     return ListedRun(
