@@ -29,10 +29,10 @@ CASES = {
         "cmp.json is an input",
     ),
     "a device": (("inspect", "a.npy", "-o", "null.json"), "null.json is a device"),
-    "a FIFO": (("inspect", "a.npy", "-o", "fifo.json"), "fifo.json is a FIFO"),
+    "a FIFO": (("inspect", "a.npy", "-o", "fifo.json"), "fifo.json is a pipe"),
     "a page into a FIFO": (
         ("compare", "a.npy", "b.npy", "--report", "fifo.html"),
-        "fifo.html is a FIFO",
+        "fifo.html is a pipe",
     ),
     "rows over a folder": (("unmix", "a.npy", "-o", "folder.npy"), "folder.npy is a folder"),
     "a circle": (("inspect", "a.npy", "-o", "circle.json"), "is not a usable path"),

@@ -275,6 +275,7 @@ def _labels(labels: str | None) -> Any:
 def _stretches(given: tuple[str, ...]) -> Any:
     """Read each L as a number, or as a result of `upto lipschitz`."""
     from upto.core import InputError, Lipschitz
+    from upto.core.reading import read_whole
 
     found: list[Any] = []
     for each in given:
@@ -284,7 +285,7 @@ def _stretches(given: tuple[str, ...]) -> Any:
             if not Path(each).is_file():
                 message = f"--lipschitz is {each!r}, which is neither a number nor a file."
                 raise InputError(message) from None
-            found.append(Lipschitz.from_json(Path(each).read_bytes()))
+            found.append(Lipschitz.from_json(read_whole(each)))
     return found[0] if len(found) == 1 else found or None
 
 

@@ -100,11 +100,11 @@ def check_strictly(findings: Iterable[Finding], *, converged: bool) -> None:
 
 def _stop(error: Exception) -> NoReturn:
     # Imported here so that `upto --help` stays instant.
-    from upto.core.errors import UptoError
+    from upto.core.errors import UptoError, one_sentence
 
     notes = f" {_notes(error)}".rstrip()
     if isinstance(error, UptoError):
-        stop(Exit.INPUT, f"{error}{notes}")
+        stop(Exit.INPUT, f"{one_sentence(error)}{notes}")
     if isinstance(error, BrokenPipeError):
         # The reader of our output has gone, as `head` does; that is not an error of ours.
         discard_stdout()

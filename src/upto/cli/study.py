@@ -196,10 +196,11 @@ def _check_folder(output: Output, folder: Path) -> None:
 def _refuse_other_result(folder: Path, plan: Plan, seed: int) -> None:
     """Refuse to write over a result that other settings made."""
     from upto.core import InputError, StudyResult
+    from upto.core.reading import read_whole
 
     try:
-        found = StudyResult.from_json((folder / "result.json").read_bytes())
-    except (OSError, InputError):
+        found = StudyResult.from_json(read_whole(folder / "result.json"))
+    except InputError:
         return
     if (found.name, found.settings, found.provenance.seed) != (plan.name, plan.settings, seed):
         message = (
@@ -216,7 +217,7 @@ def _setting(change: str) -> tuple[str, Any]:
         raise click.UsageError(message)
     try:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         # A word without quotes is a word.
         return key.strip(), value.strip()
 

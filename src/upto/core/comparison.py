@@ -132,6 +132,12 @@ class Scatter:
     label: str | None
     labels: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        n_points, n_labels = len(self.target), len(self.labels)
+        if len(self.aligned) != n_points or n_labels not in (0, n_points):
+            message = f"{n_points} points have {len(self.aligned)} partners and {n_labels} labels"
+            raise ValueError(message)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(Result):

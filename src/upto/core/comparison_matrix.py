@@ -45,6 +45,16 @@ class ComparisonMatrix(Result):
     findings: tuple[Finding, ...]
     provenance: Provenance
 
+    def __post_init__(self) -> None:
+        n_runs = len(self.runs)
+        grids: list[tuple[tuple[object, ...], ...]] = [self.up_to, self.agreement]
+        for matrix in self.matrices:
+            grids += [matrix.error, matrix.r2, matrix.p_value]
+        for grid in grids:
+            if len(grid) != n_runs or any(len(row) != n_runs for row in grid):
+                message = f"{n_runs} runs have a matrix that is not {n_runs} × {n_runs}"
+                raise ValueError(message)
+
     def matrix(self, name: str) -> Matrix:
         """Return the matrix of a group, or of ``"ica"``."""
         for matrix in self.matrices:

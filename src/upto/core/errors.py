@@ -17,3 +17,53 @@ class MissingExtraError(InputError):
             f"{what} needs the package {package}, which is not installed: "
             f"run `pip install 'upto[{extra}]'`."
         )
+
+
+_LONGEST_REASON = 150
+_LONGEST_SENTENCE = 380
+
+
+def shortened(text: object, length: int = 60) -> str:
+    """Return a name as a sentence has room for it: on one line, without its end if it is long.
+
+    Examples
+    --------
+    >>> shortened("a" * 100, 8)
+    'aaaaaaa…'
+    """
+    line = " ".join(str(text).split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+def reason(error: object) -> str:
+    r"""Return what a library says is wrong, as a part of a sentence: its first line, not too long.
+
+    Parameters
+    ----------
+    error
+        An exception of others, or a text.
+
+    Examples
+    --------
+    >>> reason(ValueError("bad magic\nat byte 0"))
+    'bad magic'
+    >>> reason(KeyError())
+    'KeyError'
+    """
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return shortened(first.rstrip(".:") or type(error).__name__, _LONGEST_REASON)
+
+
+def one_sentence(message: object) -> str:
+    r"""Return a message on one line that is not too long to be read: its middle gives way.
+
+    Examples
+    --------
+    >>> one_sentence("a name\nof two lines")
+    'a name of two lines'
+    """
+    line = " ".join(str(message).split())
+    if len(line) <= _LONGEST_SENTENCE:
+        return line
+    half = _LONGEST_SENTENCE // 2
+    return f"{line[:half]} … {line[3 - half :]}"

@@ -6,24 +6,18 @@ import errno
 import os
 import secrets
 import shutil
-import stat
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from upto.core.errors import InputError
+from upto.core.errors import InputError, reason
+from upto.core.reading import special_kind
 from upto.core.signals import hold_signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _LONGEST_STEM = 100
-_KINDS = (
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-    (stat.S_ISFIFO, "a FIFO"),
-    (stat.S_ISSOCK, "a socket"),
-)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -104,7 +98,7 @@ def check_target(path: str | Path, *, folder: bool = False) -> Path:
     ------
     InputError
         If the folder it is in does not exist or cannot be written to, or if something is there that
-        must not be replaced: a device, a FIFO, a socket, a folder in place of a file or a file in
+        must not be replaced: a device, a pipe, a socket, a folder in place of a file or a file in
         place of a folder, or a write-protected file.
     """
     target = real_path(path)
@@ -118,7 +112,7 @@ def check_target(path: str | Path, *, folder: bool = False) -> Path:
         raise InputError(message)
     if not target.exists():
         return target
-    if (kind := special_kind(target)) is not None:
+    if (kind := special_kind(target.stat())) is not None:
         message = f"{path} is {kind}, which is never replaced: choose the name of a file."
     elif target.is_dir() and not folder:
         message = f"{path} is a folder, which would be lost: choose the name of a file."
@@ -178,7 +172,7 @@ def real_path(path: str | Path) -> Path:
         return Path(path).expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
         # Python raises one or the other for links in a circle, for an unknown user and for a NUL.
-        why = getattr(error, "strerror", None) or error
+        why = getattr(error, "strerror", None) or reason(error)
         message = f"{path} is not a usable path ({why}): check its name and where links lead."
         raise InputError(message) from None
 
@@ -188,12 +182,6 @@ def is_same(first: Path, second: Path) -> bool:
     if first == second:
         return True
     return first.exists() and second.exists() and first.samefile(second)
-
-
-def special_kind(path: Path) -> str | None:
-    """Return what a path is if it is neither a regular file nor a folder, as in "a FIFO"."""
-    mode = path.stat().st_mode
-    return next((kind for test, kind in _KINDS if test(mode)), None)
 
 
 def _shown(path: Path) -> str:

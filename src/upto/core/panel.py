@@ -17,6 +17,12 @@ class Marks:
     high: tuple[float, ...] = ()
     kind: Literal["points", "line"] = "points"
 
+    def __post_init__(self) -> None:
+        for values in (self.y, self.low or self.y, self.high or self.y):
+            if len(values) != len(self.x):
+                message = f"{len(self.x)} marks have {len(values)} heights or ends of intervals"
+                raise ValueError(message)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import msgspec
 
-from upto.core.errors import InputError
+from upto.core.errors import InputError, one_sentence, reason, shortened
 from upto.core.printable import printable
 
 if TYPE_CHECKING:
@@ -116,14 +116,15 @@ class Result(ABC):
             raise InputError(message) from None
         if (kind, schema) != (cls.kind, cls.schema):
             message = (
-                f"this is a result of kind {kind!r}, schema {schema}, and not of kind "
+                f"this is a result of kind {shortened(repr(kind))}, schema {shortened(schema)}, "
+                "and not of kind "
                 f"{cls.kind!r}, schema {cls.schema}: make it again with this version of upto."
             )
             raise InputError(message)
         try:
             return msgspec.convert(record, cls)
-        except msgspec.ValidationError as error:
-            message = f"this {kind} result is damaged: {error}."
+        except (msgspec.ValidationError, RecursionError, OverflowError) as error:
+            message = one_sentence(f"this {kind} result is damaged: {reason(error)}.")
             raise InputError(message) from None
 
     def _repr_html_(self) -> str:

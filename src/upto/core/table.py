@@ -45,6 +45,12 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     caption: str = ""
 
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                message = f"a row of {len(row)} cells in a table of {len(self.columns)} columns"
+                raise ValueError(message)
+
     def texts(self) -> list[list[str]]:
         """Write every cell."""
         return [

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import numpy as np
 
-from upto.core.errors import InputError
+from upto.core.errors import InputError, one_sentence, reason, shortened
 from upto.core.files import write_atomically
+from upto.core.reading import read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,11 +117,7 @@ def read_tensors(path: str | Path) -> tuple[dict[str, NDArray[Any]], dict[str, s
         If the file cannot be read, is damaged, or holds types NumPy does not have.
     """
     path = Path(path)
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        message = f"{path} cannot be read: {error.strerror or error}."
-        raise InputError(message) from None
+    content = read_whole(path, None)
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > min(len(content) - 8, _LONGEST_HEADER):
         raise InputError(_damaged(path, f"it has {len(content)} bytes and too few for its header"))
@@ -148,7 +145,10 @@ def read_tensors(path: str | Path) -> tuple[dict[str, NDArray[Any]], dict[str, s
 
 def _check(path: Path, name: str, tensor: _Tensor, begin: int) -> None:
     if tensor.dtype not in _CODES:
-        message = f"{path} holds {tensor.dtype} values in {name!r}: convert them to float32 first."
+        message = (
+            f"{path} holds {shortened(tensor.dtype)} values in {shortened(name)!r}: convert them "
+            "to float32 first."
+        )
         raise InputError(message)
     start, stop = tensor.data_offsets
     n_bytes = math.prod(tensor.shape) * np.dtype(_CODES[tensor.dtype]).itemsize
@@ -156,8 +156,8 @@ def _check(path: Path, name: str, tensor: _Tensor, begin: int) -> None:
     if start != begin or stop - start != n_bytes:
         shape = " × ".join(map(str, tensor.shape))
         why = (
-            f"{name!r} is {shape or 'scalar'} {tensor.dtype}, {n_bytes} bytes from {begin} on, "
-            f"but bytes {start} to {stop} are given"
+            f"{shortened(name)!r} is {shape or 'scalar'} {tensor.dtype}, {n_bytes} bytes from "
+            f"{begin} on, but bytes {start} to {stop} are given"
         )
         raise InputError(_damaged(path, why))
 
@@ -169,4 +169,4 @@ def _array(tensor: _Tensor, data: memoryview) -> NDArray[Any]:
 
 
 def _damaged(path: Path, why: object) -> str:
-    return f"{path} is damaged or truncated ({why}): copy or save it again."
+    return one_sentence(f"{path} is damaged or truncated ({reason(why)}): copy or save it again.")

@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from operator import length_hint
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from upto.core import InputError, SilentProgress
 from upto.core.files import replacing
+from upto.core.reading import expanded
 from upto.load.batches import (
     ModuleCall,
     count_rows,
@@ -30,6 +30,7 @@ from upto.load.request import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -105,7 +106,7 @@ def record_activations(
         If a pattern finds no layer, a layer cannot be recorded, or nothing comes.
     """
     torch = import_torch()
-    folder = Path(out).expanduser()
+    folder = expanded(out)
     check_folder(folder)
     if dtype not in ("float32", "float64"):
         message = f"layers are recorded in float32 or float64, not in {dtype!r}."
@@ -146,7 +147,9 @@ def record_activations(
             left_out=tape.left_out,
         )
     if tape.left_out:
-        reasons = listed([f"{layer} ({why})" for layer, why in tape.left_out.items()], 6)
+        reasons = listed(
+            [f"{layer} ({why})" for layer, why in tape.left_out.items()], 6, longest=200
+        )
         total = len(found) + len(tape.left_out)
         message = f"{len(tape.left_out)} of {total} layers were left out: {reasons}."
         warnings.warn(message, UserWarning, stacklevel=2)
@@ -206,7 +209,7 @@ class _Tape:
             self._order = tuple(layer for layer in self._rows if layer in self._handles)
         if not self._order:
             reasons = {f"{layer}: {why}": why for layer, why in self.left_out.items()}
-            message = f"no layer can be recorded: {listed([*reasons], 6)}."
+            message = f"no layer can be recorded: {listed([*reasons], 6, longest=200)}."
             raise InputError(message)
         return {layer: self._rows[layer].cpu().numpy() for layer in self._order}
 

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError, Rows
-from upto.load.containers import PICKLED, Container, Entry
+from upto.load.containers import Container, Entry
+from upto.load.damage import PICKLED, damaged
+from upto.load.stored import check_stored
+from upto.load.texts import column_of, text_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,8 +72,9 @@ class AnnotatedContainer(Container):
         item = self._obs[name]
         old = self._root["obs"].get("__categories")
         if old is not None and name in old:
-            return _categories(decoded(old[name]), np.asarray(item[:]))
-        return decoded(item)
+            labels = decoded(old[name], self.path, name)
+            return _categories(labels, decoded(item, self.path, name), self.path, name)
+        return decoded(item, self.path, name)
 
 
 def is_annotated(root: Any) -> bool:
@@ -78,15 +82,31 @@ def is_annotated(root: Any) -> bool:
     return not hasattr(root, "shape") and root.attrs.get("encoding-type") == "anndata"
 
 
-def decoded(item: Any) -> NDArray[Any]:
-    """Read a vector of HDF5, zarr or AnnData as numbers or as text."""
+def decoded(item: Any, path: Path, name: str) -> NDArray[Any]:
+    """Read a vector of HDF5, zarr or AnnData as numbers or as text.
+
+    Parameters
+    ----------
+    item
+        An array, or a group of arrays that make one column.
+    path, name
+        The file and the column in it.
+    """
     if hasattr(item, "shape"):
         refuse_pickle(item)
+        check_stored(path, name, item)
         values = np.asarray(item[:])
-        return _text(values) if values.dtype.kind in "OST" else values
+        return _text(values, path, name) if values.dtype.kind in "OST" else values
     if "codes" in item:
-        return _categories(decoded(item["categories"]), np.asarray(item["codes"][:]))
-    return _masked(decoded(item["values"]), np.asarray(item["mask"][:], dtype=bool))
+        labels = decoded(item["categories"], path, f"{name}/categories")
+        return _categories(labels, decoded(item["codes"], path, name), path, name)
+    values = decoded(item["values"], path, name)
+    missing = decoded(item["mask"], path, f"{name}/mask").astype(bool)
+    if missing.shape != values.shape:
+        raise InputError(
+            damaged(path, f"{name}: {len(values)} values and {len(missing)} of a mask")
+        )
+    return _masked(values, missing)
 
 
 def refuse_pickle(array: Any) -> None:
@@ -101,15 +121,21 @@ def refuse_pickle(array: Any) -> None:
         raise InputError(message)
 
 
-def _text(values: NDArray[Any]) -> NDArray[Any]:
+def _text(values: NDArray[Any], path: Path, name: str) -> NDArray[Any]:
     cells = values.tolist()
     texts = [cell.decode() if isinstance(cell, bytes) else str(cell) for cell in cells]
-    return np.array(texts, dtype=str)
+    return text_array(column_of(path, name), texts)
 
 
-def _categories(categories: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
+def _categories(
+    categories: NDArray[Any], codes: NDArray[Any], path: Path, name: str
+) -> NDArray[Any]:
     if not len(categories):
         return np.full(len(codes), "", dtype=str)
+    wrong = np.flatnonzero(codes >= len(categories))
+    if len(wrong):
+        why = f"{name}: row {wrong[0]} has category {codes[wrong[0]]} of {len(categories)}"
+        raise InputError(damaged(path, why))
     return _masked(categories[np.maximum(codes, 0)], codes < 0)
 
 

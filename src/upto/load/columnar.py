@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from upto.core import InputError, MissingExtraError
+from upto.core.errors import shortened
+from upto.load.damage import damage_reported, damaged
+from upto.load.declared import check_declared
 from upto.load.request import Columns, Contents, Request
 from upto.load.rows import BlockRows
 from upto.load.tables import ColumnKind, column_layout, label_column, table_layout
+from upto.load.texts import column_of, text_array
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
 _CACHED_GROUPS = 2
 _CACHED_BYTES = 128 * 2**20
+_LABEL_BYTES = 8
 
 
 def read_parquet(request: Request) -> Contents:
@@ -81,17 +86,20 @@ class ParquetRows(BlockRows):
         self.names = names
         self._prepare()
         file = self._opened(path.absolute())
-        schema = file.schema_arrow
-        sizes = [file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)]
-        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-        types = [schema.field(name).type for name in names]
-        self._is_list = _kind(types[0]) == "list"
-        width = len(names)
-        if self._is_list:
-            width = _list_width(path, file, names[0])
-            types = [types[0].value_type]
-        dtype = np.result_type(*(np.dtype(kind.to_pandas_dtype()) for kind in types))
-        super().__init__(path, (int(self._starts[-1]), width), dtype)
+        with damage_reported(path):
+            schema = file.schema_arrow
+            sizes = _group_sizes(path, file)
+            self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+            types = [schema.field(name).type for name in names]
+            self._is_list = _kind(types[0]) == "list"
+            width = len(names)
+            if self._is_list:
+                width = _list_width(path, file, names[0])
+                types = [types[0].value_type]
+            dtype = np.result_type(*(np.dtype(kind.to_pandas_dtype()) for kind in types))
+        n_rows = int(self._starts[-1])
+        check_declared(path, n_rows * width * dtype.itemsize, path.stat().st_size)
+        super().__init__(path, (n_rows, width), dtype)
 
     def _read(self, start: int, stop: int) -> NDArray[Any]:
         first = int(np.searchsorted(self._starts, start, side="right")) - 1
@@ -115,13 +123,11 @@ class ParquetRows(BlockRows):
             return values
 
     def _decode(self, group: int) -> NDArray[Any]:
-        import pyarrow as pa
-
-        try:
-            table = self._opened(self.path).read_row_group(group, columns=[*self.names])
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(_damaged(self.path, error)) from None
-        begin = int(self._starts[group])
+        table = self._opened(self.path).read_row_group(group, columns=[*self.names])
+        begin, end = (int(each) for each in self._starts[group : group + 2])
+        if table.num_rows != end - begin:
+            why = f"rows {begin} to {end} are {table.num_rows}"
+            raise InputError(damaged(self.path, why))
         if self._is_list:
             return self._lists(table.column(self.names[0]).combine_chunks(), begin)
         values = np.empty((table.num_rows, len(self.names)), dtype=self.dtype)
@@ -185,15 +191,20 @@ class ParquetRows(BlockRows):
 
 def _open(path: Path) -> Any:
     try:
-        import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
         what = f"reading {path.name}"
         raise MissingExtraError(what, package="pyarrow", extra="tables") from None
-    try:
-        return pq.ParquetFile(path, pre_buffer=False)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(_damaged(path, error)) from None
+    with damage_reported(path):
+        file = pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
+        names = file.schema_arrow.names
+    doubled = next((name for name, count in Counter(names).items() if count > 1), None)
+    if doubled is not None:
+        message = (
+            f"{path} has two columns named {shortened(doubled)!r}: give each column its own name."
+        )
+        raise InputError(message)
+    return file
 
 
 def _kinds(schema: Any) -> dict[str, ColumnKind]:
@@ -225,16 +236,25 @@ def _kind(type_: Any) -> ColumnKind:
 
 
 def _columns(path: Path, file: Any, names: list[str]) -> dict[str, NDArray[Any]]:
-    import pyarrow as pa
-
-    try:
+    with damage_reported(path):
+        n_rows = sum(_group_sizes(path, file))
+        check_declared(path, n_rows * _LABEL_BYTES, path.stat().st_size, "labels")
         table = file.read(columns=list(dict.fromkeys(names)))
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(_damaged(path, error)) from None
-    return {name: _labels(table.column(name)) for name in names}
+        if table.num_rows != n_rows:
+            raise InputError(damaged(path, f"{n_rows} rows are {table.num_rows}"))
+        return {name: _labels(table.column(name), column_of(path, name)) for name in names}
 
 
-def _labels(column: Any) -> NDArray[Any]:
+def _group_sizes(path: Path, file: Any) -> list[int]:
+    metadata = file.metadata
+    sizes = [int(metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
+    if min(sizes, default=0) < 0 or sum(sizes) != metadata.num_rows:
+        why = f"its groups have {sum(sizes)} rows, and its head says {metadata.num_rows}"
+        raise InputError(damaged(path, why))
+    return sizes
+
+
+def _labels(column: Any, where: str) -> NDArray[Any]:
     import pyarrow.types as pt
 
     if pt.is_integer(column.type) or pt.is_floating(column.type) or pt.is_boolean(column.type):
@@ -242,8 +262,8 @@ def _labels(column: Any) -> NDArray[Any]:
         if values.dtype.kind != "O":
             return values
         # A boolean that is missing makes objects of all.
-        return np.array(["" if cell is None else str(cell) for cell in values.tolist()], dtype=str)
-    return np.array(["" if cell is None else str(cell) for cell in column.to_pylist()], dtype=str)
+        return text_array(where, ["" if cell is None else str(cell) for cell in values.tolist()])
+    return text_array(where, ["" if cell is None else str(cell) for cell in column.to_pylist()])
 
 
 def _list_width(path: Path, file: Any, name: str) -> int:
@@ -257,7 +277,3 @@ def _list_width(path: Path, file: Any, name: str) -> int:
         break
     message = f"{path}::{name} has no values in row 0: every row needs the same number."
     raise InputError(message)
-
-
-def _damaged(path: Path, why: object) -> str:
-    return f"{path} is damaged or truncated ({why}): copy or save it again."

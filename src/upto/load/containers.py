@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError, Rows
+from upto.load.damage import PICKLED
 from upto.load.request import ID_NAMES, Columns, Contents, Request, listed
 
 if TYPE_CHECKING:
@@ -82,11 +83,6 @@ def problem_of(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str | None:
     if dtype.kind not in "fiub":
         return f"holds {dtype} values, not real numbers: choose a numeric array or convert it."
     return f"is empty: its shape is {shape}." if 0 in shape else None
-
-
-PICKLED = (
-    "holds Python objects (a pickle), which upto never loads: save it as a plain numeric array."
-)
 
 
 def read_container(request: Request, container: Container) -> Contents:

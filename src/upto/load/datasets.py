@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from upto.core import InputError
+from upto.core.reading import expanded
 from upto.load.image_sets import gridded, labelled
 from upto.load.image_sets.known import KNOWN_SETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from upto.load.image_sets.described import KnownSet
     from upto.load.image_sets.finding import Check
@@ -100,4 +101,4 @@ def read_image_set(
             f"{DATA_VARIABLE}."
         )
         raise InputError(message)
-    return _READERS[name](known, Path(named).expanduser(), check)
+    return _READERS[name](known, expanded(named), check)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError
+from upto.core.reading import expanded
 
 Float = NDArray[np.float64]
 
@@ -209,7 +210,7 @@ def _called(given: Any) -> str:
 
 def _named(text: str) -> tuple[Any, str]:
     """Return what a file or a name stands for, and what to call it."""
-    path = Path(text).expanduser()
+    path = expanded(text)
     if path.is_file():
         from upto.load.programs import load_program
 
@@ -238,7 +239,7 @@ def importing_from_here(given: Any) -> Iterator[None]:
         beside a file from elsewhere must not be imported in place of others.
     """
     here = str(Path.cwd())
-    is_name = isinstance(given, str) and not Path(given).expanduser().is_file()
+    is_name = isinstance(given, str) and not expanded(given).is_file()
     added = is_name and here not in sys.path
     if added:
         sys.path.insert(0, here)

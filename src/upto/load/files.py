@@ -7,11 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from upto.core import Embeddings, InputError
+from upto.load.damage import sentences
 from upto.load.request import Columns, Contents, Request, split_key
 from upto.load.signatures import check_exists, check_signature, check_suffix
+from upto.load.texts import check_text, column_of, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -138,14 +140,15 @@ def read_run(
     request = Request(
         path=file, key=inside, ids=ids, columns=None if columns is None else tuple(columns)
     )
-    entry = _format(request, [known for known in FORMATS if known.read is not None])
-    contents: Contents = getattr(_module(entry), str(entry.read))(request)
-    return Embeddings(
-        rows=contents.rows,
-        name=name if name is not None else short_name(file, inside),
-        ids=contents.ids,
-        columns=contents.columns,
-    )
+    with sentences():
+        entry = _format(request, [known for known in FORMATS if known.read is not None])
+        contents: Contents = getattr(_module(entry), str(entry.read))(request)
+        return Embeddings(
+            rows=contents.rows,
+            name=printable(name if name is not None else short_name(file, inside)),
+            ids=_checked(file, contents.ids),
+            columns=_checked_columns(file, contents.columns),
+        )
 
 
 def read_labels(path: str | Path, column: str | None = None) -> tuple[str, NDArray[Any]]:
@@ -166,9 +169,11 @@ def read_labels(path: str | Path, column: str | None = None) -> tuple[str, NDArr
     """
     file, inside = split_key(path, column)
     request = Request(path=file, key=inside)
-    entry = _format(request, FORMATS)
-    labels: tuple[str, NDArray[Any]] = getattr(_module(entry), entry.labels)(request)
-    return labels
+    with sentences():
+        entry = _format(request, FORMATS)
+        name, labels = getattr(_module(entry), entry.labels)(request)
+        check_text(column_of(file, name), labels)
+    return printable(name), labels
 
 
 def read_columns(path: str | Path, *, ids: str | None = None) -> Columns:
@@ -190,12 +195,14 @@ def read_columns(path: str | Path, *, ids: str | None = None) -> Columns:
     """
     file, inside = split_key(path)
     request = Request(path=file, key=inside, ids=ids)
-    entry = _format(request, [known for known in FORMATS if known.columns is not None])
+    with sentences():
+        entry = _format(request, [known for known in FORMATS if known.columns is not None])
     if ids is not None and entry.module == "arrays" and file.suffix.lower() == ".npy":
         message = f"{file} holds one array and no ids: keep ids in an .npz file or a table."
         raise InputError(message)
-    found: Columns = getattr(_module(entry), str(entry.columns))(request)
-    return found
+    with sentences():
+        found: Columns = getattr(_module(entry), str(entry.columns))(request)
+        return Columns(ids=_checked(file, found.ids), columns=_checked_columns(file, found.columns))
 
 
 def short_name(path: Path, key: str | None) -> str:
@@ -204,6 +211,18 @@ def short_name(path: Path, key: str | None) -> str:
         return path.stem
     last = key.rstrip("/").rpartition("/")[2]
     return last.rstrip("_.-") or last or path.stem
+
+
+def _checked(path: Path, ids: NDArray[Any] | None) -> NDArray[Any] | None:
+    if ids is not None:
+        check_text(column_of(path, "ids"), ids)
+    return ids
+
+
+def _checked_columns(path: Path, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    for name, values in columns.items():
+        check_text(column_of(path, name), values)
+    return {printable(name): values for name, values in columns.items()}
 
 
 def _format(request: Request, formats: Sequence[Format]) -> Format:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import InputError, MissingExtraError, Rows
+from upto.core import MissingExtraError, Rows
 from upto.load.annotated import AnnotatedContainer, decoded, is_annotated, refuse_pickle
 from upto.load.containers import (
-    PICKLED,
     Container,
     Entry,
     container_columns,
     container_labels,
     read_container,
 )
+from upto.load.damage import damage_reported, quietly
+from upto.load.declared import check_files_below
 from upto.load.rows import BlockRows, ThreadHandles
+from upto.load.stored import check_stored, refuse_other_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -31,34 +31,20 @@ if TYPE_CHECKING:
 
 def read_hierarchy(request: Request) -> Contents:
     """Read an HDF5, `.h5ad` or zarr file; its arrays stay on the disk."""
-    with _damage_reported(request.path):
+    with damage_reported(request.path), quietly():
         return read_container(request, _container(request.path))
 
 
 def hierarchy_labels(request: Request) -> tuple[str, NDArray[Any]]:
     """Read a vector of an HDF5 or zarr file, or a column of AnnData's `obs`."""
-    with _damage_reported(request.path):
+    with damage_reported(request.path), quietly():
         return container_labels(request, _container(request.path))
 
 
 def hierarchy_columns(request: Request) -> Columns:
     """Read the vectors of an HDF5 or zarr file or AnnData's `obs`, or the columns of one array."""
-    with _damage_reported(request.path):
+    with damage_reported(request.path), quietly():
         return container_columns(request, _container(request.path))
-
-
-@contextmanager
-def _damage_reported(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except InputError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        # What the libraries raise depends on which byte is wrong; zarr itself refuses pickles.
-        message = f"{path} is damaged or truncated ({error}): copy or save it again."
-        if "pickle" in str(error):
-            message = f"{path} {PICKLED}"
-        raise InputError(message) from None
 
 
 class ArrayRows(BlockRows):
@@ -108,20 +94,23 @@ class _Hierarchy(Container):
             self.add(name, Entry.of(array.shape, _plain_dtype(array.dtype)))
 
     def rows(self, key: str) -> Rows:
-        array = _member(self.root, key)
-        return ArrayRows(self.path, key, array.shape, array.dtype)
+        return _rows(self.path, self.root, key)
 
     def values(self, name: str) -> NDArray[Any]:
-        return decoded(_member(self.root, name))
+        return decoded(_member(self.root, name), self.path, name)
 
 
 def _container(path: Path) -> Container:
     root = _open(path)
     if _is_h5ad(path) or is_annotated(root):
-        return AnnotatedContainer(
-            path, root, lambda key: ArrayRows(path, key, root[key].shape, root[key].dtype)
-        )
+        return AnnotatedContainer(path, root, partial(_rows, path, root))
     return _Hierarchy(path, root)
+
+
+def _rows(path: Path, root: Any, key: str) -> ArrayRows:
+    array = _member(root, key)
+    check_stored(path, key, array)
+    return ArrayRows(path, key, array.shape, array.dtype)
 
 
 def _is_h5ad(path: Path) -> bool:
@@ -130,13 +119,16 @@ def _is_h5ad(path: Path) -> bool:
 
 def _open(path: Path) -> Any:
     if path.is_dir():
+        check_files_below(path)
         return _open_zarr(path)
     try:
         import h5py
     except ImportError:
         what, extra = f"reading {path.name}", "anndata" if _is_h5ad(path) else "hdf5"
         raise MissingExtraError(what, package="h5py", extra=extra) from None
-    return h5py.File(path, "r")
+    root = h5py.File(path, "r")
+    refuse_other_files(path, root)
+    return root
 
 
 def _open_zarr(path: Path) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from upto.core import InputError, MissingExtraError
+from upto.core.reading import expanded
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 _WANTED = ["*.json", "*.safetensors"]
@@ -52,7 +53,7 @@ def load_model(
     if library not in (None, *_LOADERS):
         message = f"there is no library {library!r} to load models: choose transformers or timm."
         raise InputError(message)
-    folder = Path(name).expanduser()
+    folder = expanded(name)
     if not folder.is_dir():
         folder = _downloaded(str(name), library, revision)
     _check_weights(folder)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from upto.core.reading import expanded
 from upto.load.files import read_run, short_name
 from upto.load.manifest import listed_runs
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from upto.core import Embeddings
 
 
@@ -23,7 +25,7 @@ def read_layers(path: str | Path) -> tuple[Embeddings, ...]:
     path
         A manifest or a file of embeddings.
     """
-    file = Path(path).expanduser()
+    file = expanded(path)
     if file.suffix.lower() != ".toml":
         return (read_run(path),)
     return tuple(

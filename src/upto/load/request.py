@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from upto.core import InputError, Rows
+from upto.core.errors import shortened
+from upto.core.reading import expanded
 
 ID_NAMES = ("id", "ids", "sample_id", "well_id", "index")
 """Names that make a column or entry the ids when none is asked for, the first found wins."""
@@ -61,9 +64,9 @@ def split_key(path: str | Path, key: str | None = None) -> tuple[Path, str | Non
     >>> split_key("runs.npz::first")
     (PosixPath('runs.npz'), 'first')
     """
-    whole = Path(path).expanduser()
+    whole = expanded(path)
     text, mark, inside = str(whole).partition("::")
-    if not mark or whole.exists():
+    if not mark or os.path.exists(whole):  # noqa: PTH110 - Path.exists fails on some names
         return whole, key
     if not text or not inside:
         message = f"{path} has no {'key after' if text else 'path before'} `::`: write path::key."
@@ -74,14 +77,18 @@ def split_key(path: str | Path, key: str | None = None) -> tuple[Path, str | Non
     return Path(text), inside
 
 
-def listed(names: list[str] | tuple[str, ...], limit: int = 12) -> str:
-    """Write names as a sentence needs them, the first few if they are many.
+def listed(names: list[str] | tuple[str, ...], limit: int = 12, *, longest: int = 40) -> str:
+    """Write names as a sentence needs them, the first few if they are many or long.
 
     Examples
     --------
     >>> listed(["a", "b", "c"], limit=2)
     'a, b and 1 more'
     """
-    if len(names) <= limit:
-        return ", ".join(names)
-    return f"{', '.join(names[:limit])} and {len(names) - limit} more"
+    shown: list[str] = []
+    for name in names[:limit]:
+        shown.append(shortened(name, longest))
+        if sum(map(len, shown)) > 3 * longest:
+            break
+    rest = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")

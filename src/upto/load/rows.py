@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
+from upto.core.errors import reason
+from upto.load.checksums import SummedPiece, verify
+from upto.load.damage import damage_reported
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,11 +43,9 @@ class BlockRows(ABC):
         if not len(wanted):
             return np.empty((0, self.shape[1]), dtype=self.dtype)
         start, stop = min(wanted), max(wanted) + 1
-        try:
-            block = np.require(self._read(start, stop), dtype=self.dtype, requirements="A")
-        except OSError as error:
-            message = f"{self.path} can no longer be read: {error}. Is it still there and whole?"
-            raise InputError(message) from None
+        # Where a header was whole, a block may still be damaged.
+        with damage_reported(self.path):
+            block = self._block(start, stop)
         if block.shape != (stop - start, self.shape[1]):
             message = (
                 f"{self.path} changed while it was read: rows {start} to {stop} now have the shape "
@@ -52,6 +53,17 @@ class BlockRows(ABC):
             )
             raise InputError(message)
         return block if wanted.step == 1 else block[[row - start for row in wanted]]
+
+    def _block(self, start: int, stop: int) -> NDArray[Any]:
+        try:
+            return np.require(self._read(start, stop), dtype=self.dtype, requirements="A")
+        except OSError as error:
+            if error.errno is None:
+                raise
+            message = (
+                f"{self.path} can no longer be read: {reason(error)}. Is it still there and whole?"
+            )
+            raise InputError(message) from None
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         return np.array(self[:], dtype=dtype, copy=copy)
@@ -77,6 +89,8 @@ class StoredRows(BlockRows):
         Whether columns, not rows, are contiguous.
     bfloat16
         Whether the numbers are bfloat16, which are read as float32 without loss.
+    piece
+        What of the file has a checksum, where it has one: it is compared before any row is read.
     """
 
     def __init__(
@@ -88,17 +102,19 @@ class StoredRows(BlockRows):
         *,
         fortran: bool = False,
         bfloat16: bool = False,
+        piece: SummedPiece | None = None,
     ) -> None:
         super().__init__(path, shape, np.dtype(np.float32) if bfloat16 else dtype)
         self._stored = np.dtype("<u2") if bfloat16 else np.dtype(dtype)
         self._bfloat16 = bfloat16
-        self._offset, self._fortran = offset, fortran
+        self._offset, self._fortran, self._piece = offset, fortran, piece
         order = "F" if fortran else "C"
         self._map = ThreadHandles(
             partial(np.memmap, self.path, self._stored, "r", offset, self.shape, order)
         )
 
     def _read(self, start: int, stop: int) -> NDArray[Any]:
+        self._verify()
         if self._fortran:
             return self._decoded(np.asarray(self._map()[start:stop]))
         width = self.shape[1]
@@ -109,7 +125,12 @@ class StoredRows(BlockRows):
 
     def gather(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """Return the rows at ascending positions, touching no page between them."""
+        self._verify()
         return np.require(self._decoded(np.asarray(self._map()[index])), dtype=self.dtype)
+
+    def _verify(self) -> None:
+        if self._piece is not None:
+            verify(self.path, self._piece)
 
     def _decoded(self, block: NDArray[Any]) -> NDArray[Any]:
         if self._bfloat16:

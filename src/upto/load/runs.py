@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from upto.core.reading import expanded
 from upto.load.files import read_run, short_name
 from upto.load.manifest import ListedRun, listed_runs
 from upto.load.request import split_key
@@ -33,7 +34,7 @@ def read_runs(paths: Iterable[str | Path], *, ids: str | None = None) -> tuple[E
     wanted: list[ListedRun] = []
     for path in paths:
         if Path(path).suffix.lower() == ".toml":
-            wanted += listed_runs(Path(path).expanduser())
+            wanted += listed_runs(expanded(path))
         else:
             file, key = split_key(path)
             wanted.append(ListedRun(path=file, key=key, ids=ids))
@@ -52,7 +53,7 @@ def read_manifest(path: str | Path) -> tuple[Embeddings, ...]:
     path
         The manifest.
     """
-    return _read_all(listed_runs(Path(path).expanduser()))
+    return _read_all(listed_runs(expanded(path)))
 
 
 def _read_all(wanted: Sequence[ListedRun]) -> tuple[Embeddings, ...]:

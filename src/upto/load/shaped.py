@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from upto.core import InputError
+from upto.load.arrays import loaded_npz, mapped_npy
 from upto.load.request import split_key
 
 if TYPE_CHECKING:
@@ -23,17 +23,14 @@ def shaped_array(given: str | Path) -> NDArray[Any] | None:
         A `.npy` file, or an `.npz` archive of one array or with ``::key``. Whatever is wrong with a
         file is left to those who read it as rows.
     """
-    path, key = split_key(given)
-    if path.suffix.lower() not in (".npy", ".npz"):
-        return None
     try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-        if not isinstance(found, np.ndarray):
-            with found:
-                names = list(found)
-                if key is None and len(names) == 1:
-                    (key,) = names
-                found = found[key] if key in names else np.empty(0)
-    except (OSError, ValueError, EOFError, KeyError):
+        path, key = split_key(given)
+        if path.suffix.lower() == ".npy":
+            found = mapped_npy(path)
+        elif path.suffix.lower() == ".npz":
+            found = loaded_npz(path, key)
+        else:
+            return None
+    except (InputError, OSError):
         return None
     return found if found.ndim > 2 and found.dtype.kind in "fiub" and found.size else None

@@ -6,6 +6,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from upto.core import InputError
+from upto.core.reading import check_readable
 from upto.load.request import listed
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ _REMEDY = "save the embedding as a plain array, with numpy.save or safetensors."
 
 
 def check_exists(path: Path) -> None:
-    """Refuse what is not there, and say which name is close to it."""
-    if path.exists():
+    """Refuse what is not there, and say which name is close to it; and what is no file."""
+    if check_readable(path) is not None:
         return
     folder = path.parent
     if not folder.is_dir():

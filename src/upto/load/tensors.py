@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import InputError, MissingExtraError, Rows
+from upto.core import MissingExtraError, Rows
 from upto.load.containers import (
     Container,
     Entry,
@@ -16,6 +16,7 @@ from upto.load.containers import (
     container_labels,
     read_container,
 )
+from upto.load.damage import damage_reported
 from upto.load.rows import StoredRows
 
 if TYPE_CHECKING:
@@ -91,20 +92,17 @@ class _Tensors(Container):
 
 def _checked_header(path: Path) -> dict[str, dict[str, Any]]:
     try:
-        from safetensors import SafetensorError, safe_open
+        from safetensors import safe_open
     except ImportError:
         what = f"reading {path.name}"
         raise MissingExtraError(what, package="safetensors", extra="safetensors") from None
-    try:
+    with damage_reported(path):
         # The library checks every offset against the file; NumPy can then map what it points to.
         with safe_open(path, framework="numpy"):
             pass
-    except SafetensorError as error:
-        message = f"{path} is damaged or truncated ({error}): copy or save it again."
-        raise InputError(message) from None
-    with path.open("rb") as file:
-        (length,) = struct.unpack("<Q", file.read(8))
-        header: dict[str, dict[str, Any]] = json.loads(file.read(length))
+        with path.open("rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            header: dict[str, dict[str, Any]] = json.loads(file.read(length))
     header.pop("__metadata__", None)
     for tensor in header.values():
         tensor["start"] = 8 + length + tensor["data_offsets"][0]

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
+from upto.core.errors import reason, shortened
 from upto.load.request import Columns, Contents, Request
 from upto.load.tables import ColumnKind, column_layout, label_column, table_layout
+from upto.load.texts import column_of, text_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +41,8 @@ def read_text(request: Request) -> Contents:
                 cells.extend(line[position] for _, line in lines)
     return Contents(
         rows=np.concatenate(numbers),
-        ids=None if layout.ids is None else as_labels(kept[layout.ids], fractions=False),
-        columns={name: as_labels(kept[name]) for name in layout.labels},
+        ids=None if layout.ids is None else _labels(request, kept, layout.ids, fractions=False),
+        columns={name: _labels(request, kept, name) for name in layout.labels},
     )
 
 
@@ -50,7 +52,7 @@ def text_labels(request: Request) -> tuple[str, NDArray[Any]]:
         name = label_column(request, table.kinds)
         position = table.position[name]
         cells = [cells[position] for lines in table.chunks() for _, cells in lines]
-    return name, as_labels(cells)
+    return name, as_labels(cells, column_of(request.path, name))
 
 
 def text_columns(request: Request) -> Columns:
@@ -64,8 +66,8 @@ def text_columns(request: Request) -> Columns:
                 position = table.position[name]
                 cells.extend(line[position].strip() for _, line in lines)
     return Columns(
-        ids=None if layout.ids is None else as_labels(kept[layout.ids], fractions=False),
-        columns={name: as_labels(kept[name]) for name in layout.labels},
+        ids=None if layout.ids is None else _labels(request, kept, layout.ids, fractions=False),
+        columns={name: _labels(request, kept, name) for name in layout.labels},
     )
 
 
@@ -88,14 +90,20 @@ def line_labels(request: Request) -> tuple[str, NDArray[Any]]:
         if not line.strip():
             message = f"{request.path} line {number} is empty: give one label for each row."
             raise InputError(message)
-    return request.path.stem, as_labels([line.strip() for line in lines])
+    return request.path.stem, as_labels([line.strip() for line in lines], request.path)
 
 
-def as_labels(cells: list[str], *, fractions: bool = True) -> NDArray[Any]:
+def _labels(
+    request: Request, kept: dict[str, list[str]], name: str, *, fractions: bool = True
+) -> NDArray[Any]:
+    return as_labels(kept[name], column_of(request.path, name), fractions=fractions)
+
+
+def as_labels(cells: list[str], where: object, *, fractions: bool = True) -> NDArray[Any]:
     """Turn cells into integers or numbers where all of them are, and leave them as text if not.
 
-    Zeros in front make text, so that ids such as 007 stay what they are. `fractions` says whether
-    numbers need not be whole.
+    Zeros in front make text, so that ids such as 007 stay what they are. `where` is the file and
+    the column, `fractions` says whether numbers need not be whole.
     """
     try:
         if all(str(int(cell)) == cell for cell in cells):
@@ -105,7 +113,7 @@ def as_labels(cells: list[str], *, fractions: bool = True) -> NDArray[Any]:
     padded = any(cell.lstrip("-")[:1] == "0" and cell.lstrip("-")[1:2].isdigit() for cell in cells)
     if fractions and not padded and cells and all(_is_number(cell) for cell in cells):
         return np.array([float(cell) for cell in cells])
-    return np.array(cells, dtype=str)
+    return text_array(where, cells)
 
 
 class _Table:
@@ -173,12 +181,13 @@ class _Table:
     def _bad_cell(self, number: int, name: str, cell: str) -> str:
         if cell.strip().lower() in _MISSING:
             return (
-                f"{self.path} line {number} has no value in the feature column {name!r}: fill the "
-                "cell or drop the line."
+                f"{self.path} line {number} has no value in the feature column "
+                f"{shortened(name)!r}: fill the cell or drop the line."
             )
         return (
-            f"{self.path} line {number} has {cell!r} in the feature column {name!r}, which is not "
-            "a number: correct it, or choose the feature columns by how they begin, as in "
+            f"{self.path} line {number} has {shortened(cell)!r} in the feature column "
+            f"{shortened(name)!r}, which is not a number: correct it, or choose the feature "
+            "columns by how they begin, as in "
             f"{self.path}::feature_."
         )
 
@@ -196,7 +205,7 @@ def _open_table(path: Path) -> Iterator[_Table]:
         raise InputError(_not_text(path, error)) from None
     except csv.Error as error:
         line = reader.line_num if reader is not None else 1
-        message = f"{path} line {line} cannot be read as a table: {error}."
+        message = f"{path} line {line} cannot be read as a table: {reason(error)}."
         raise InputError(message) from None
 
 
@@ -224,7 +233,9 @@ def _headings(path: Path, cells: list[str]) -> list[str]:
         names[0] = "index"
     doubled = next((name for name, count in Counter(names).items() if count > 1), None)
     if doubled is not None:
-        message = f"{path} has two columns named {doubled!r}: give each column its own name."
+        message = (
+            f"{path} has two columns named {shortened(doubled)!r}: give each column its own name."
+        )
         raise InputError(message)
     return names
 

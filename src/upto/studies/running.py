@@ -27,6 +27,7 @@ from upto.core import (
     library_versions,
 )
 from upto.core.files import write_text_atomically
+from upto.core.reading import read_whole
 from upto.core.study import count_held
 from upto.studies import STUDIES
 from upto.studies.outcome import Work
@@ -217,7 +218,7 @@ def recorded_result(name: str) -> StudyResult | None:
     path = study_folder(name) / "result.json"
     if not path.is_file():
         return None
-    return StudyResult.from_json(path.read_bytes())
+    return StudyResult.from_json(read_whole(path))
 
 
 def unrecorded_reason(name: str) -> str | None:

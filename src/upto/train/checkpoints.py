@@ -13,10 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, read_tensors, write_tensors
+from upto.core.errors import shortened
 from upto.engines.feeding import host_array
 
 INTERVAL = 120.0
 """Seconds between two writes."""
+
+_MOST_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -96,12 +99,13 @@ class TrainingCheckpoint:
         done = words.pop(self.unit, "")
         for name, wanted in self.words.items():
             if words.get(name) != wanted:
+                found = shortened(words.get(name, "unknown"))
                 message = (
-                    f"{self.path} keeps another training ({name} {words.get(name, 'unknown')}, "
+                    f"{self.path} keeps another training ({name} {found}, "
                     f"here {wanted}): remove it, or start without resume."
                 )
                 raise InputError(message)
-        if not done.isdecimal():
+        if not done.isdecimal() or len(done) > _MOST_DIGITS:
             message = (
                 f"{self.path} does not say its {self.unit}: remove it, or start without resume."
             )

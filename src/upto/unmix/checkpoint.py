@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError, read_tensors, write_tensors
+from upto.core.errors import shortened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,8 +52,9 @@ class Checkpoint:
             message = f"{self.path} is not a checkpoint of a search: start without resume."
             raise InputError(message)
         if words.get(_SEARCH) != self.search:
+            found = shortened(words.get(_SEARCH, "unknown"))
             message = (
-                f"{self.path} keeps another search ({words.get(_SEARCH, 'unknown')}; this one is "
+                f"{self.path} keeps another search ({found}; this one is "
                 f"{self.search}): start without resume."
             )
             raise InputError(message)

@@ -11,6 +11,8 @@ import msgspec
 import numpy as np
 
 from upto.core import InputError, TraceStep, read_tensors, write_tensors
+from upto.core.errors import one_sentence, reason, shortened
+from upto.core.reading import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,7 +102,7 @@ def save_transform(path: str | Path, estimator: Transform) -> None:
     check_transform_path(path)
     entries = pack_transform(estimator)
     description = entries.pop(DESCRIPTION)
-    write_tensors(Path(path).expanduser(), entries, {DESCRIPTION: description})
+    write_tensors(expanded(path), entries, {DESCRIPTION: description})
 
 
 def check_transform_path(path: str | Path) -> None:
@@ -131,7 +133,7 @@ def load_transform(path: str | Path) -> Transform:
     InputError
         If the file is not such a transform, is damaged, or is of a later version of upto.
     """
-    path = Path(path).expanduser()
+    path = expanded(path)
     arrays, words = read_tensors(path)
     if DESCRIPTION not in words:
         message = f"{path} is not a saved transform: make one with `upto unmix --save`."
@@ -192,8 +194,9 @@ def unpack_transform(entries: Mapping[str, Any], origin: str) -> Transform:
         raise InputError(_damaged(origin, error)) from None
     if described.kind not in _KINDS or described.schema != SCHEMA:
         message = (
-            f"{origin} is a transform of kind {described.kind!r}, schema {described.schema}, which "
-            f"this version of upto does not know: load it with upto {described.upto}."
+            f"{origin} is a transform of kind {shortened(described.kind)!r}, schema "
+            f"{shortened(described.schema)}, which this version of upto does not know: load it "
+            f"with upto {shortened(described.upto)}."
         )
         raise InputError(message)
     kind = _KINDS[described.kind]
@@ -227,8 +230,10 @@ def mixing_of(estimator: Transform) -> Any:
 
 def _check_inverse(estimator: Transform, origin: str) -> None:
     inward = estimator.components_ if hasattr(estimator, "components_") else estimator.whitening_
-    back = inward @ mixing_of(estimator)
-    if np.abs(back - np.eye(len(back))).max() > _INVERSE:
+    with np.errstate(all="ignore"):
+        back = inward @ mixing_of(estimator)
+        leads_back = np.abs(back - np.eye(len(back))).max() <= _INVERSE
+    if not leads_back:
         raise InputError(_damaged(origin, "the way back does not lead back"))
 
 
@@ -274,4 +279,6 @@ def _type(kind: _Kind) -> Any:
 
 
 def _damaged(origin: str, why: object) -> str:
-    return f"{origin} is not a whole transform of upto ({why}): save it again."
+    return one_sentence(
+        f"{origin} is not a whole transform of upto ({reason(why)}): save it again."
+    )

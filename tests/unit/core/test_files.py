@@ -61,7 +61,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
 
 def special(path, kind):
     """Make something at a path that is neither a file nor a folder."""
-    if kind == "a FIFO":
+    if kind == "a pipe":
         os.mkfifo(path)
     elif kind == "a socket":
         with socket.socket(socket.AF_UNIX) as bound:
@@ -70,7 +70,7 @@ def special(path, kind):
         path.symlink_to("/dev/null")
 
 
-@pytest.mark.parametrize("kind", ["a FIFO", "a socket", "a device"])
+@pytest.mark.parametrize("kind", ["a pipe", "a socket", "a device"])
 def test_what_is_no_file_is_never_replaced(tmp_path, monkeypatch, kind):
     monkeypatch.chdir(tmp_path)  # a socket's name is short
     special(Path("x"), kind)

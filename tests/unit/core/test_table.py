@@ -139,9 +139,8 @@ def test_csv_leaves_missing_numbers_empty():
 
 
 def test_a_row_of_the_wrong_length_is_refused():
-    broken = Table(title="t", columns=(Column(name="one"),), rows=((1, 2),))
-    with pytest.raises(ValueError, match="zip"):
-        broken.to_markdown()
+    with pytest.raises(ValueError, match="a row of 2 cells in a table of 1 columns"):
+        Table(title="t", columns=(Column(name="one"),), rows=((1, 2),))
 
 
 @pytest.mark.parametrize("width", [34, 40, 60, 80, 140])

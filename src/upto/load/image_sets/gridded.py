@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import tarfile
-import zipfile
-import zlib
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.lib import format as npy_format
 
 from upto.core import FactorGrid, InputError
+from upto.core.reading import read_whole
+from upto.load.arrays import load_member, mapped_npy
+from upto.load.arrays import member_header as header_of
+from upto.load.damage import damage_reported
 from upto.load.image_sets.archives import (
     member_bits,
     member_header,
@@ -22,15 +22,18 @@ from upto.load.image_sets.finding import Check, check_file, find_file, missing_f
 from upto.load.image_sets.matlab import read_matlab_bytes
 from upto.load.image_sets.record import ImageSet, Pictures
 from upto.load.image_sets.sources import (
+    REMEDY,
     ArrayPictures,
     BitPictures,
     Hdf5Pictures,
     PngPictures,
-    damaged,
     decode_png,
     open_hdf5,
     open_zip,
 )
+from upto.load.image_sets.tapes import members_of
+from upto.load.request import listed
+from upto.load.stored import check_stored
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,7 +119,7 @@ def read_cars3d(known: KnownSet, folder: Path, check: Check) -> ImageSet:
     for place in (folder, *(folder / each for each in known.places)):
         files = sorted(place.glob("*.mat")) if place.is_dir() else []
         if files:
-            meshes = {file.stem: _mesh(file.read_bytes(), file) for file in files}
+            meshes = {file.stem: _mesh(read_whole(file), file) for file in files}
             listed = place / "list.txt"
             named = listed.read_text("utf-8", "replace") if listed.is_file() else ""
             return _gridded(known, place, _cars(known, place, meshes, named.split()))
@@ -132,9 +135,12 @@ def _one_file(known: KnownSet, folder: Path, check: Check) -> Path:
 
 
 def _dataset_shape(known: KnownSet, path: Path, file: Any, key: str) -> tuple[int, int, int, int]:
-    stored = file.get(key)
+    with damage_reported(path, key, REMEDY):
+        stored = file.get(key)
+        if hasattr(stored, "dtype"):
+            check_stored(path, key, stored)
     if not hasattr(stored, "dtype"):
-        message = f"{path} has no dataset {key}: it holds {', '.join(file) or 'nothing'}."
+        message = f"{path} has no dataset {key}: it holds {listed([*file]) or 'nothing'}."
         raise InputError(message)
     shape = stored.shape if stored.ndim == 4 else (*stored.shape, 1)
     n_images, height, width, n_channels = _check_shape(known, path, shape, stored.dtype)
@@ -142,10 +148,10 @@ def _dataset_shape(known: KnownSet, path: Path, file: Any, key: str) -> tuple[in
 
 
 def _read_dataset(path: Path, file: Any, key: str) -> NDArray[Any]:
-    try:
-        return np.asarray(file[key][()])
-    except (KeyError, OSError, RuntimeError, TypeError) as error:
-        raise InputError(damaged(path, f"{key}: {error}")) from None
+    with damage_reported(path, key, REMEDY):
+        stored = file[key]
+        check_stored(path, key, stored)
+        return np.asarray(stored[()])
 
 
 def _check_shape(
@@ -220,8 +226,7 @@ def _from_folder(known: KnownSet, place: Path, inside: Path) -> ImageSet:
     labels = None
     for name in _LABEL_FILES:
         if (place / name).is_file():
-            with (place / name).open("rb") as file:
-                labels = _labels(file, place / name)
+            labels = np.array(mapped_npy(place / name))
     pictures = PngPictures(inside, "", (n_files, size[0], size[1], size[2]))
     return _gridded(known, place, pictures, labels)
 
@@ -238,43 +243,31 @@ def _from_zip(known: KnownSet, path: Path) -> ImageSet:
     n_files = sum(name.startswith(inside) and name.endswith(".png") for name in names)
     labels = None
     try:
-        with archive.open(first) as file:
-            size = decode_png(file, f"{path}/{first}").shape
-        for name in names:
-            if name.rpartition("/")[2] in _LABEL_FILES:
-                with archive.open(name) as file:
-                    labels = _labels(file, f"{path}/{name}")
-    except (zipfile.BadZipFile, zlib.error, OSError, RuntimeError) as error:
+        with damage_reported(path, remedy=REMEDY):
+            with archive.open(first) as file:
+                size = decode_png(file, f"{path}/{first}").shape
+            for member in archive.infolist():
+                if member.filename.rpartition("/")[2] in _LABEL_FILES:
+                    header_of(archive, path, member)
+                    labels = load_member(archive, path, member)
+    except InputError:
         archive.close()
-        raise InputError(damaged(path, error)) from None
+        raise
     _check_shape(known, path, (n_files, *size), np.uint8)
     pictures = PngPictures(path, inside, (n_files, size[0], size[1], size[2]), archive)
     return _gridded(known, path, pictures, labels)
 
 
-def _labels(file: IO[bytes], where: object) -> NDArray[Any]:
-    try:
-        return npy_format.read_array(file, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise InputError(damaged(where, error)) from None
-
-
 def _packed_cars(path: Path) -> tuple[dict[str, NDArray[np.uint8]], list[str]]:
     meshes, order = {}, []
-    try:
-        with tarfile.open(path) as archive:
-            for member in archive:
-                folder, _, name = member.name.rpartition("/")
-                file = archive.extractfile(member) if member.isfile() else None
-                if file is None or folder.rpartition("/")[2] != "cars":
-                    continue
-                if name == "list.txt":
-                    order = file.read().decode("utf-8", "replace").split()
-                elif name.endswith(".mat"):
-                    where = f"{path}/{member.name}"
-                    meshes[name.removesuffix(".mat")] = _mesh(file.read(), where)
-    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-        raise InputError(damaged(path, error)) from None
+    for name, content in members_of(path):
+        folder, _, last = name.rpartition("/")
+        if folder.rpartition("/")[2] != "cars":
+            continue
+        if last == "list.txt":
+            order = content().decode("utf-8", "replace").split()
+        elif last.endswith(".mat"):
+            meshes[last.removesuffix(".mat")] = _mesh(content(), f"{path}/{name}")
     return meshes, order
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import tarfile
-import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
 
 from upto.core import InputError
+from upto.core.errors import shortened
+from upto.core.reading import read_whole
+from upto.load.damage import damage_reported
 from upto.load.image_sets.binary import read_idx, read_norb_matrix
 from upto.load.image_sets.finding import Check, check_file, find_file, missing_files
 from upto.load.image_sets.known import NORB_TESTING, NORB_TRAINING
 from upto.load.image_sets.record import ImageSet, Pixels
-from upto.load.image_sets.sources import ArrayPictures, damaged, decode_png
+from upto.load.image_sets.sources import REMEDY, ArrayPictures, decode_png
+from upto.load.image_sets.tapes import members_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +31,7 @@ _CIFAR_PICKLES = ("data_batch_1", "cifar-10-python.tar.gz", "cifar-10-batches-py
 _CIFAR_PIXELS = 32 * 32
 _FASHION_PIXELS = 28
 _HELD_EVERY = 5
+_Byte = Annotated[int, msgspec.Meta(ge=0, le=255)]
 
 
 def read_mnist(known: KnownSet, folder: Path, check: Check) -> ImageSet:
@@ -200,15 +203,14 @@ def _idx_file(known: KnownSet, folder: Path, stem: str, kind: str) -> Path:
 
 
 def _json_images(path: Path) -> Pixels:
-    try:
-        rows = msgspec.json.decode(path.read_bytes(), type=dict[str, list[list[int]]])["data"]
+    with damage_reported(path, remedy=REMEDY):
+        rows = msgspec.json.decode(read_whole(path), type=dict[str, list[list[int]]])["data"]
         # The package has rows without any pixel at the seams of the lists it was made of.
         images = [bytes(row) for row in rows if row]
-    except (OSError, KeyError, ValueError) as error:
-        raise InputError(damaged(path, error)) from None
     lengths = {len(image) for image in images}
     if lengths != {_FASHION_PIXELS**2}:
-        message = f"{path} has images of {sorted(lengths)} pixels, not 28 × 28: get it again."
+        sizes = shortened(sorted(lengths))
+        message = f"{path} has images of {sizes} pixels, not 28 × 28: get it again."
         raise InputError(message)
     pixels = np.frombuffer(b"".join(images), dtype=np.uint8)
     return pixels.reshape(-1, _FASHION_PIXELS, _FASHION_PIXELS, 1)
@@ -222,10 +224,7 @@ def _beside(known: KnownSet, first: Path, name: str) -> Path:
 
 
 def _bytes(path: Path) -> tuple[Path, bytes]:
-    try:
-        return path, path.read_bytes()
-    except OSError as error:
-        raise InputError(damaged(path, error)) from None
+    return path, read_whole(path)
 
 
 def _batch(named: tuple[Path, bytes]) -> tuple[Pixels, NDArray[np.uint8]]:
@@ -244,15 +243,10 @@ def _batch(named: tuple[Path, bytes]) -> tuple[Pixels, NDArray[np.uint8]]:
 
 def _packed_batches(path: Path) -> list[tuple[Pixels, NDArray[np.uint8]]]:
     found = {}
-    try:
-        with tarfile.open(path) as archive:
-            for member in archive:
-                name = member.name.rpartition("/")[2]
-                file = archive.extractfile(member) if member.isfile() else None
-                if file is not None and name.removesuffix(".bin") in _CIFAR_PARTS:
-                    found[name] = _batch((path / name, file.read()))
-    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-        raise InputError(damaged(path, error)) from None
+    for inside, content in members_of(path):
+        name = inside.rpartition("/")[2]
+        if name.removesuffix(".bin") in _CIFAR_PARTS:
+            found[name] = _batch((path / name, content()))
     absent = [part for part in _CIFAR_PARTS if f"{part}.bin" not in found]
     if absent:
         message = f"{path} has no {absent[0]}.bin: get the binary version again."
@@ -265,7 +259,7 @@ def _sheets(known: KnownSet, first: Path) -> list[tuple[Pixels, NDArray[np.uint8
     sheets = []
     for part in _CIFAR_PARTS:
         path = _beside(known, first, f"{part}.png")
-        with path.open("rb") as file:
+        with damage_reported(path, remedy=REMEDY), path.open("rb") as file:
             sheet = decode_png(file, path)
         if sheet.shape[1] != _CIFAR_PIXELS:
             message = f"{path} has {sheet.shape[1]} columns, not {_CIFAR_PIXELS}: get it again."
@@ -274,10 +268,8 @@ def _sheets(known: KnownSet, first: Path) -> list[tuple[Pixels, NDArray[np.uint8
     labels = []
     for name in ("train_lables.json", "test_lables.json"):  # codespell:ignore
         path = _beside(known, first, name)
-        try:
-            labels += msgspec.json.decode(path.read_bytes(), type=list[int])
-        except (OSError, msgspec.MsgspecError) as error:
-            raise InputError(damaged(path, error)) from None
+        with damage_reported(path, remedy=REMEDY):
+            labels += msgspec.json.decode(read_whole(path), type=list[_Byte])
     ends = np.cumsum([len(sheet) for sheet in sheets])
     if len(labels) != ends[-1]:
         message = f"{first.parent} has {len(labels)} labels for {ends[-1]} images: get it again."

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError
+from upto.load.damage import damaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _HEAD_LENGTH = 128
 _BYTES, _MATRIX, _COMPRESSED = 2, 14, 15
 _BYTE_CLASS = 9
+_LARGEST = 2**28  # bytes of an array, fifty times those of a car
 
 
 def read_matlab_bytes(content: bytes, name: str, where: object) -> NDArray[np.uint8]:
@@ -52,15 +54,23 @@ def read_matlab_bytes(content: bytes, name: str, where: object) -> NDArray[np.ui
     try:
         for kind, data in _elements(content[_HEAD_LENGTH:], order):
             if kind == _COMPRESSED:
-                (kind, data), *_ = _elements(zlib.decompress(data), order)
+                (kind, data), *_ = _elements(_unpacked(data), order)
             found = _array(data, name, order) if kind == _MATRIX else None
             if found is not None:
                 return found
     except (ValueError, struct.error, zlib.error) as error:
-        message = f"{where} is damaged or truncated ({error}): copy or download it again."
-        raise InputError(message) from None
+        raise InputError(damaged(where, error, "copy or download it again")) from None
     message = f"{where} has no array {name}: copy or download it again."
     raise InputError(message)
+
+
+def _unpacked(data: bytes) -> bytes:
+    packed = zlib.decompressobj()
+    content = packed.decompress(data, _LARGEST)
+    if packed.unconsumed_tail:
+        message = f"an element has more than {_LARGEST} bytes"
+        raise ValueError(message)
+    return content
 
 
 def _array(matrix: bytes, name: str, order: str) -> NDArray[np.uint8] | None:

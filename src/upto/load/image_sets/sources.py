@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import struct
 import zipfile
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, MissingExtraError
+from upto.core.reading import check_readable
+from upto.load import damage
+from upto.load.checksums import SummedPiece, verify
+from upto.load.damage import damage_reported
+from upto.load.stored import refuse_other_files
 
 if TYPE_CHECKING:
     from upto.load.image_sets.record import Int, Pixels
 
 _N_THREADS = 8
+REMEDY = "copy or download it again"
+_LARGEST_PNG = 2**26  # bytes
+_MOST_PIXELS = 2**26
 _UNCHUNKED_ROWS = 64
 """Images read at once from a file that is not stored in chunks."""
 
@@ -30,9 +39,13 @@ class ArrayPictures:
     ----------
     array
         n × height × width × channels of bytes.
+    path, piece
+        The file it is mapped from, and what of it has a checksum.
     """
 
     array: NDArray[np.uint8]
+    path: Path | None = None
+    piece: SummedPiece | None = None
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -42,6 +55,8 @@ class ArrayPictures:
 
     def read(self, rows: Int) -> Pixels:
         """Read the images of these numbers."""
+        if self.path is not None and self.piece is not None:
+            verify(self.path, self.piece)
         return np.array(self.array[rows])
 
 
@@ -93,11 +108,9 @@ class Hdf5Pictures:
             blocks = rows[order] // step
             for own in np.split(order, np.flatnonzero(np.diff(blocks)) + 1) if len(rows) else ():
                 start = int(rows[own[0]] // step * step)
-                try:
+                with damage_reported(self.path, remedy=REMEDY):
                     block = stored[start : start + step]
-                except (OSError, RuntimeError) as error:
-                    raise InputError(damaged(self.path, error)) from None
-                images[own] = block.reshape(len(block), *self.shape[1:])[rows[own] - start]
+                    images[own] = block.reshape(len(block), *self.shape[1:])[rows[own] - start]
         return images
 
 
@@ -133,11 +146,11 @@ class PngPictures:
 
     def _decoded(self, name: str) -> Pixels:
         where = self.path / name
-        try:
+        with damage_reported(where, remedy=REMEDY):
+            if self.archive is None:
+                check_readable(where)
             with self.archive.open(name) if self.archive else where.open("rb") as file:
                 image = decode_png(file, where)
-        except (OSError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-            raise InputError(damaged(where, error)) from None
         if image.shape != self.shape[1:]:
             found, wanted = (" × ".join(map(str, each)) for each in (image.shape, self.shape[1:]))
             message = f"{where} is {found}, but the first image is {wanted}: get it again."
@@ -148,16 +161,19 @@ class PngPictures:
 def decode_png(file: IO[bytes], where: object) -> Pixels:
     """Return an image as height × width × 3 bytes."""
     try:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image
     except ImportError:
         what = f"reading {where}"
         raise MissingExtraError(what, package="pillow", extra="images") from None
-    faults = (UnidentifiedImageError, Image.DecompressionBombError, SyntaxError)
-    try:
-        with Image.open(file, formats=["PNG"]) as image:
+    with damage_reported(where):
+        # To the end, where an archive has its checksum.
+        content = file.read(_LARGEST_PNG + 1)
+        width, height = struct.unpack(">II", content[16:24].ljust(8, b"\0"))
+        if len(content) > _LARGEST_PNG or width * height > _MOST_PIXELS:
+            message = f"{where} is {width} × {height} pixels, too many for an image: get it again."
+            raise InputError(message)
+        with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
             return np.asarray(image.convert("RGB"))
-    except (*faults, OSError, ValueError, zlib.error) as error:
-        raise InputError(damaged(where, error)) from None
 
 
 def open_hdf5(path: Path) -> Any:
@@ -167,21 +183,20 @@ def open_hdf5(path: Path) -> Any:
     except ImportError:
         what = f"reading {path}"
         raise MissingExtraError(what, package="h5py", extra="images") from None
-    try:
-        return h5py.File(path, "r")
-    except OSError as error:
-        raise InputError(damaged(path, error)) from None
+    check_readable(path)
+    with damage_reported(path, remedy=REMEDY):
+        file = h5py.File(path, "r")
+        refuse_other_files(path, file)
+    return file
 
 
 def open_zip(path: Path) -> zipfile.ZipFile:
     """Open a zip archive to read it."""
-    try:
+    check_readable(path)
+    with damage_reported(path, remedy=REMEDY):
         return zipfile.ZipFile(path)
-    except (OSError, zipfile.BadZipFile) as error:
-        raise InputError(damaged(path, error)) from None
 
 
 def damaged(where: object, why: object) -> str:
     """Say that a file cannot be read, and why."""
-    (reason, *_) = str(why).strip().splitlines() or [type(why).__name__]
-    return f"{where} is damaged or truncated ({reason.rstrip('.')}): copy or download it again."
+    return damage.damaged(where, why, REMEDY)
