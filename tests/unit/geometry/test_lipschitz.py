@@ -1,6 +1,7 @@
 """How bi-Lipschitz a decoder is: closed forms, laws, bad input."""
 
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -202,7 +203,8 @@ def test_outputs_alone_bound_the_constant_from_below(latents):
     exact = upto.lipschitz(latents, decoder=decoder)
     found = upto.lipschitz(latents, outputs)
     assert found.method == "neighbours"
-    assert found.secants == exact.secants
+    # A block of rows is not decoded to the bits of all rows at once.
+    assert asdict(found.secants) == pytest.approx(asdict(exact.secants), rel=1e-10)
     assert max(numbers(found, "largest")) <= max(numbers(exact, "largest")) * 1.001
     assert found.spread("lipschitz").worst > 1.0
     assert "at least a factor" in found.verdict
