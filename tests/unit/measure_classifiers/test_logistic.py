@@ -70,7 +70,7 @@ def test_features_are_fitted_alone_but_for_the_strength_of_the_penalty():
     rows, labels = planted()
     some = prepare(rows, classifier="linear").fit(np.arange(400), labels, features=[5, 2])
     alone = prepare(rows[:, [2, 5]], classifier="linear").fit(np.arange(400), labels)
-    assert some.score(rows) == pytest.approx(alone.score(rows[:, [2, 5]]), abs=1e-12)
+    assert some.score(rows) == pytest.approx(alone.score(rows[:, [2, 5]]), abs=1e-6)
     assert np.flatnonzero(some.splits).tolist() == [2, 5]
 
 
