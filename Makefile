@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
 export OPENBLAS_NUM_THREADS ?= 2
 
-.PHONY: setup demo test test-slow test-all check bench docs browser clean
+.PHONY: setup demo test test-kernels test-slow test-all check bench docs browser clean
 
 setup: $(STAMP)
 
@@ -32,6 +32,19 @@ browser:
 
 test: setup browser
 	$(PY) -m pytest -n 2 -m "not slow"
+
+# Results must not depend on the machine: the tests with arithmetic in them, by a kernel that fuses
+# multiplications and additions and by one that does not. Every x86 processor of today runs both.
+KERNELS := Nehalem Haswell
+test-kernels: setup
+	@case "$$(uname -m)" in x86_64 | amd64) ;; \
+	  *) echo "test-kernels is skipped: $(KERNELS) are kernels of x86, and this is $$(uname -m)."; exit 0 ;; \
+	esac; \
+	for kernel in $(KERNELS); do \
+	  echo "With the OpenBLAS kernel $$kernel:"; \
+	  OPENBLAS_CORETYPE=$$kernel $(PY) -m pytest -n 2 -q -m "not slow" tests/oracles tests/properties \
+	    tests/unit --ignore=tests/unit/load --ignore=tests/unit/report || exit 1; \
+	done
 
 test-slow: setup browser
 	$(PY) -m pytest -n 2 -m slow

@@ -443,7 +443,8 @@ def test_the_smallest_worst_error_is_never_worse_than_least_squares(group, sourc
     assert 0.0 <= found.bound <= worst
     errors = np.linalg.norm(target - best.predict(source), axis=1)
     np.testing.assert_allclose(errors.max(), worst)
-    assert worst <= np.linalg.norm(target - start.predict(source), axis=1).max()
+    first = np.linalg.norm(target - start.predict(source), axis=1).max()
+    assert worst <= first * (1 + ROUNDING)
 
 
 def test_the_smallest_worst_error_of_the_identity_is_its_own(rng):

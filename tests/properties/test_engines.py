@@ -341,7 +341,9 @@ def test_ica_converges_to_the_same_components_on_every_engine(name):
         for engine in (ThreadsEngine(), ENGINES[name])
     )
     assert wanted.converged
-    assert found.n_iterations == wanted.n_iterations
+    assert found.converged
+    # A gradient next to the tolerance is below it on one engine and above it on another.
+    assert abs(found.n_iterations - wanted.n_iterations) <= 1
     np.testing.assert_allclose(found.components, wanted.components, rtol=1e-8, atol=1e-8)
 
 

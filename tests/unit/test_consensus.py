@@ -103,7 +103,18 @@ def test_the_file_holds_the_mean_of_the_turned_runs_along_its_principal_axes(rng
     assert np.abs(off).max() < 0.05 * variances.max()
     shares = [component.variance for component in result.components]
     np.testing.assert_allclose(shares, variances / variances.sum(), atol=0.02)
-    assert np.all(np.sum(rows * np.abs(rows), axis=0) > -0.02 * len(rows))
+
+
+def test_the_coordinates_of_the_file_lean_to_the_right(rng, tmp_path):
+    """Of skewed runs, that is: which of two equal sides is called the right is left to chance."""
+    latent = (rng.exponential(size=(2000, 4)) - 1) * np.sqrt([1.8, 1.0, 0.5, 0.2])
+    for side in (1, -1):
+        runs = [
+            side * latent @ rotation(rng, 4) + 0.1 * rng.normal(size=latent.shape) for _ in range(3)
+        ]
+        _, rows = written(tmp_path, *runs)
+        leaning = np.sum(rows * np.abs(rows), axis=0) / np.sum(rows**2, axis=0)
+        assert leaning.min() > 0.2
 
 
 def test_two_runs_are_explained_as_the_comparison_explains_them(rng):

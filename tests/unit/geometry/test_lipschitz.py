@@ -1,6 +1,7 @@
 """How bi-Lipschitz a decoder is: closed forms, laws, bad input."""
 
 import math
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -202,7 +203,9 @@ def test_outputs_alone_bound_the_constant_from_below(latents):
     exact = upto.lipschitz(latents, decoder=decoder)
     found = upto.lipschitz(latents, outputs)
     assert found.method == "neighbours"
-    assert found.secants == exact.secants
+    # Rows are not decoded to the same bits in blocks of another length.
+    for mine, theirs in zip(astuple(found.secants), astuple(exact.secants), strict=True):
+        assert mine == pytest.approx(theirs, rel=1e-10)
     assert max(numbers(found, "largest")) <= max(numbers(exact, "largest")) * 1.001
     assert found.spread("lipschitz").worst > 1.0
     assert "at least a factor" in found.verdict

@@ -44,12 +44,15 @@ def test_a_rotation_of_whitened_rows_changes_no_area():
     base = whitened(rows)
     train, held = np.arange(300), slice(300, None)
     turned = base @ ortho_group.rvs(12, random_state=1)
-    areas = []
+    scores = []
     for each in (base, turned):
         # Whitened by the rows that are prepared, of which a task takes some.
         fitted = prepare(each, classifier="linear").fit(train, labels[:300])
-        areas.append(auroc(labels[held], fitted.score(each[held])))
-    assert areas[0] == areas[1]
+        scores.append(fitted.score(each[held]))
+    assert scores[0] == pytest.approx(scores[1], abs=1e-6)
+    areas = [auroc(labels[held], each) for each in scores]
+    # Two rows whose scores are as close as that may change places.
+    assert areas[0] == pytest.approx(areas[1], abs=1e-3)
     assert areas[0] > 0.6
 
 
@@ -67,7 +70,7 @@ def test_features_are_fitted_alone_but_for_the_strength_of_the_penalty():
     rows, labels = planted()
     some = prepare(rows, classifier="linear").fit(np.arange(400), labels, features=[5, 2])
     alone = prepare(rows[:, [2, 5]], classifier="linear").fit(np.arange(400), labels)
-    assert some.score(rows) == pytest.approx(alone.score(rows[:, [2, 5]]), abs=1e-12)
+    assert some.score(rows) == pytest.approx(alone.score(rows[:, [2, 5]]), abs=1e-6)
     assert np.flatnonzero(some.splits).tolist() == [2, 5]
 
 

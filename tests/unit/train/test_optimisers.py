@@ -55,11 +55,11 @@ def test_gradient_and_momentum_are_tangent_where_the_step_begins():
         before = optimiser.parameters["0.weight"].clone()
         optimiser.step({"0.weight": drawn(seed)}, RATES, 0.01, None)
         momentum = optimiser.state["0.weight.first"]
-        assert torch.allclose(tangent_part(before, momentum), momentum, atol=1e-14)
+        assert torch.allclose(tangent_part(before, momentum), momentum, atol=1e-13)
         assert not torch.allclose(
             tangent_part(optimiser.parameters["0.weight"], momentum), momentum, atol=1e-4
         )
-        assert orthonormality_defect(optimiser.parameters["0.weight"]).max() < 1e-14
+        assert orthonormality_defect(optimiser.parameters["0.weight"]).max() < 1e-13
 
 
 def test_the_learning_rate_is_the_root_mean_square_of_a_step_at_most():

@@ -40,7 +40,7 @@ def test_a_basis_is_orthonormal_and_spans_what_it_came_from(shape):
 
 def test_the_sign_of_a_basis_is_that_of_its_matrix():
     basis = orthonormal(-torch.eye(4, dtype=torch.float64)[None, :, :2])
-    assert torch.equal(basis, -torch.eye(4, dtype=torch.float64)[None, :, :2])
+    assert torch.allclose(basis, -torch.eye(4, dtype=torch.float64)[None, :, :2], atol=1e-12)
 
 
 @shapes
@@ -64,7 +64,7 @@ def test_the_steps_back_are_enough_for_any_tangent_step_of_their_length(shape, l
     tangent = tangent_part(matrices, first @ second)
     tangent *= length / torch.linalg.matrix_norm(tangent)[:, None, None]
     back = nearest_orthonormal(matrices - tangent, retraction_steps(length, torch.float64))
-    assert orthonormality_defect(back).max() < 1e-14
+    assert orthonormality_defect(back).max() < 1e-13
 
 
 @shapes
