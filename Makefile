@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
 export OPENBLAS_NUM_THREADS ?= 2
 
-.PHONY: setup demo test test-kernels test-slow test-all check bench docs browser clean
+.PHONY: setup demo test test-kernels test-slow test-all fuzz check bench docs browser clean
 
 setup: $(STAMP)
 
@@ -50,6 +50,10 @@ test-slow: setup browser
 	$(PY) -m pytest -n 2 -m slow
 
 test-all: test test-slow
+
+# Ten thousand damaged files of every format; any one again with FUZZ="--format npz --mutant 1234".
+fuzz: setup
+	PYTHONPATH=tests $(PY) -m fuzzing $(FUZZ)
 
 check: setup
 	$(VENV)/bin/ruff format --check .

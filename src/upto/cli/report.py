@@ -11,6 +11,8 @@ from upto.cli.exits import EPILOG, say
 from upto.cli.output import check_places, page_option
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from upto.core import Result
 
 
@@ -28,6 +30,15 @@ def command(results: tuple[Path, ...], output: Path) -> None:
     upto report ab.json ac.json -o report.html
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     check_places({"-o": output})
+    from upto.core.files import write_text_atomically
+
+    read = read_results(results)
+    write_text_atomically(output, render_read(dict(zip(results, read, strict=True))))
+    say(f"wrote {output}")
+
+
+def read_results(paths: Sequence[Path]) -> list[Result]:
+    """Read results of any kind from the files they were written to."""
     from upto.core import (
         Batches,
         Comparison,
@@ -46,7 +57,6 @@ def command(results: tuple[Path, ...], output: Path) -> None:
     )
     from upto.core.errors import one_sentence
     from upto.core.reading import read_whole
-    from upto.report import Report
 
     known = (
         Batches,
@@ -63,29 +73,38 @@ def command(results: tuple[Path, ...], output: Path) -> None:
         Unmixed,
     )
     kinds = {each.kind: each for each in known}
-    read = []
-    for path in results:
+    read: list[Result] = []
+    for path in paths:
         text = read_whole(path)
         try:
             read.append(result_from_json(text, kinds))
         except InputError as error:
             raise InputError(one_sentence(f"{path}: {error}")) from None
-        _refuse_unfit(path, read[-1])
-    Report(read).write(output)
-    say(f"wrote {output}")
+    return read
 
 
-def _refuse_unfit(path: Path, result: Result) -> None:
-    """Refuse a result of which no page can be made: upto itself never wrote it."""
+def render_read(results: Mapping[Path, Result]) -> str:
+    """Return the page of results that were read from files.
+
+    Raises
+    ------
+    InputError
+        If no page can be made of one of them: upto itself never wrote it.
+    """
     from upto.core import InputError, UptoError
     from upto.core.errors import one_sentence, reason
-    from upto.report.summary import summarise
+    from upto.report import Report
 
     try:
-        summarise(result, 1)
+        return Report([*results.values()]).html()
     except UptoError:
         raise
-    except Exception as error:  # noqa: BLE001 - parts that do not fit can fail in any way
+    except Exception as error:
+        path, result = next(iter(results.items()))
+        if len(results) > 1:
+            for path, result in results.items():
+                render_read({path: result})
+            raise
         message = one_sentence(
             f"{path}: this {result.kind} result is damaged, its parts do not fit each other "
             f"({reason(error)}): make it again."

@@ -10,11 +10,13 @@ from upto.core import InputError
 from upto.core.errors import shortened
 from upto.load.declared import (
     FREE_BYTES,
+    LARGEST_CHUNK,
     MOST_PER_BYTE,
     bytes_below,
     check_chunks,
     check_declared,
 )
+from upto.load.heaps import check_blosc, check_heaps
 
 _REMEDY = "copy the arrays into one file, as with h5repack or h5py"
 
@@ -42,6 +44,21 @@ def check_stored(path: Path, key: str, array: Any) -> None:
     if declared > FREE_BYTES:
         stored = _stored_bytes(path, array, enough=declared // MOST_PER_BYTE + 1)
         check_declared(where, declared, stored)
+    if hasattr(array, "id"):
+        if array.dtype.kind == "O" and dict(array.dtype.metadata or {}).get("vlen") in (str, bytes):
+            check_heaps(path, where, array)
+    elif array.chunks is not None and _is_blosc(array):
+        # Filters and text of variable length make chunks of another length.
+        is_plain = not array.filters and array.dtype.kind in "fiub"
+        largest = math.prod(array.chunks) * itemsize if is_plain else LARGEST_CHUNK
+        check_blosc(Path(path, array.path), where, largest)
+
+
+def _is_blosc(array: Any) -> bool:
+    """Tell whether the last step by which files of chunks were compressed is blosc."""
+    if getattr(array, "shards", None) is not None:
+        return False
+    return bool(array.compressors) and "blosc" in type(array.compressors[-1]).__name__.lower()
 
 
 def refuse_other_files(path: Path, root: Any) -> None:

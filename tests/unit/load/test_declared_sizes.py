@@ -263,3 +263,59 @@ def test_names_and_keys_of_any_length_make_one_short_line(tmp_path, values):
                     read(given)
                 assert "\n" not in str(caught.value)
                 assert len(str(caught.value)) < 400
+
+
+def test_text_that_says_it_is_longer_than_its_file_is_refused(tmp_path):
+    for options in (
+        {},
+        {"chunks": (30,)},
+        {"chunks": (30,), "compression": "gzip", "shuffle": True},
+    ):
+        with h5py.File(tmp_path / "run.h5", "w") as file:
+            texts = [f"label {number}" for number in range(100)]
+            label = file.create_dataset("label", data=texts, **options)
+            start = label.id.get_offset()
+        assert read_labels(tmp_path / "run.h5")[1].tolist() == texts
+        if not options:
+            content = bytearray((tmp_path / "run.h5").read_bytes())
+            content[start + 16 : start + 20] = (2_769_289_217).to_bytes(4, "little")
+            (tmp_path / "run.h5").write_bytes(content)
+            with pytest.raises(InputError, match=r"::label is damaged.*text of 2769289217 and in"):
+                read_labels(tmp_path / "run.h5")
+            content[start + 16 : start + 28] = b"\x03\0\0\0" + (40).to_bytes(8, "little")
+            (tmp_path / "run.h5").write_bytes(content)
+            with pytest.raises(InputError, match=r"no text is at byte 40"):
+                read_labels(tmp_path / "run.h5")
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_chunk_of_blosc_that_was_cut_is_refused(tmp_path, values, zarr_format):
+    """Without this, blosc hands out what lies behind the chunk in memory."""
+    from numcodecs import Blosc
+
+    compressor = Blosc() if zarr_format == 2 else zarr.codecs.BloscCodec()
+    options = {"zarr_format": zarr_format, "compressors": compressor, "chunks": (8, 5)}
+    zarr.create_array(tmp_path / "run.zarr", data=values, **options)
+    np.testing.assert_array_equal(read_run(tmp_path / "run.zarr").rows[:], values)
+    chunk = next(path for path in (tmp_path / "run.zarr").rglob("*") if path.name in ("0.0", "0"))
+    if chunk.is_dir():
+        chunk = chunk / "0"
+        chunk = chunk if chunk.is_file() else chunk / "0"
+    chunk.write_bytes(chunk.read_bytes()[:-20])
+    with pytest.raises(InputError, match=r"chunk 0.* has \d+ bytes that say they are \d+ of 160"):
+        read_run(tmp_path / "run.zarr")
+
+
+def test_shards_and_text_compressed_by_blosc_are_read(tmp_path, values):
+    from numcodecs import Blosc
+
+    group = zarr.open_group(tmp_path / "run.zarr", mode="w")
+    group.create_array(
+        "emb", data=values, chunks=(8, 5), shards=(16, 5), compressors=zarr.codecs.BloscCodec()
+    )
+    np.testing.assert_array_equal(read_run(tmp_path / "run.zarr").rows[:], values)
+    group = zarr.open_group(tmp_path / "old.zarr", mode="w", zarr_format=2)
+    group.create_array("emb", data=values, chunks=(8, 5), compressors=Blosc())
+    label = group.create_array("label", shape=37, dtype=str, chunks=37, compressors=Blosc())
+    label[:] = np.array(["a long label"] * 37)
+    assert read_run(tmp_path / "old.zarr").columns["label"][0] == "a long label"
