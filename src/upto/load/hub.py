@@ -14,6 +14,7 @@ from typing import Any, Literal
 from upto.core import InputError, MissingExtraError
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
+_EXTRAS = {"huggingface_hub": "hub", "transformers": "hub", "timm": "timm"}
 _WANTED = ["*.json", "*.safetensors"]
 """What is downloaded: nothing that could be unpickled or run."""
 
@@ -155,4 +156,4 @@ def _imported(package: str, what: str) -> Any:
     try:
         return import_module(package)
     except ImportError:
-        raise MissingExtraError(what, package=package, extra="hub") from None
+        raise MissingExtraError(what, package=package, extra=_EXTRAS[package]) from None
