@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from decoders import orthogonal_decoder, smooth_decoder
-from torch import nn
 
 import upto
 from upto import InputError, Lipschitz
 from upto.report.panels import panel_views
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+nn = torch.nn
 
 
 @pytest.fixture
