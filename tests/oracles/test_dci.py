@@ -106,7 +106,8 @@ def test_explicitness_is_that_of_infomec(discrete, numbers):
     assert explicitness(codes, factors).value == recorded("infomec explicitness")
     levels = np.round(2 * codes).astype(int)
     found = explicitness(levels, factors, discrete_codes=True)
-    assert found.value == recorded("infomec explicitness, discrete codes")
+    # The searches of scikit-learn 1.6 and 1.7 end elsewhere.
+    assert found.value == recorded("infomec explicitness, discrete codes", within=1e-8)
     found = explicitness(*numbers, continuous=True)
     assert found.value == recorded("infomec explicitness, continuous")
 
