@@ -2,24 +2,38 @@
 VENV ?= .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
+# Pinned, and a build for the CPU: an open range may bring gigabytes.
+TORCH := 2.13.0
+# Byte code is written for what is imported, and for nothing else.
+PIP := $(PY) -m pip install --quiet --no-compile
 export OPENBLAS_NUM_THREADS ?= 2
 
-.PHONY: setup demo test test-kernels test-slow test-all fuzz check bench docs browser clean
+.PHONY: setup demo test test-kernels test-slow test-all test-oldest test-pythons fuzz check bench docs \
+  browser clean
 
 setup: $(STAMP)
 
 $(PY):
 	python3 -m venv $(VENV)
-	$(PY) -m pip install --quiet --upgrade pip
+	$(PIP) --upgrade pip
 
+# Torch is named again beside the rest: what asks for another one fails here, and brings nothing.
 $(STAMP): pyproject.toml | $(PY)
-	$(PY) -m pip install --quiet torch==2.13.0 # first and pinned: an open range may bring gigabytes
-	$(PY) -m pip install --quiet --editable ".[all,testing]" --group dev
+	$(PIP) torch==$(TORCH)
+	$(PIP) --editable ".[all,testing]" --group test torch==$(TORCH)
 	touch $(STAMP) $(VENV)/.demo
+
+$(VENV)/.check: $(STAMP)
+	$(PIP) --group check
+	touch $@
+
+$(VENV)/.docs: $(STAMP)
+	$(PIP) --group docs
+	touch $@
 
 # The demo needs no engine but threads, and is not kept waiting for the large ones.
 $(VENV)/.demo: pyproject.toml | $(PY)
-	$(PY) -m pip install --quiet --editable ".[report,plot]"
+	$(PIP) --editable ".[report,plot]"
 	touch $(VENV)/.demo
 
 demo: $(VENV)/.demo
@@ -55,7 +69,14 @@ test-all: test test-slow
 fuzz: setup
 	PYTHONPATH=tests $(PY) -m fuzzing $(FUZZ)
 
-check: setup
+# The fast suite on the lowest versions that pyproject.toml claims, and on every Python it claims.
+test-oldest:
+	python3 -m checks.versions oldest
+
+test-pythons:
+	python3 -m checks.versions pythons --torch $(TORCH)
+
+check: $(VENV)/.check
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
@@ -66,8 +87,8 @@ check: setup
 bench: setup
 	$(PY) -m benchmarks
 
-docs: setup
+docs: $(VENV)/.docs
 	$(VENV)/bin/sphinx-build -W -n -q -b html docs docs/_build/html
 
 clean:
-	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venvs docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

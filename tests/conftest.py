@@ -1,6 +1,7 @@
 """What every test shares: a seeded generator, quiet BLAS, a fixed hypothesis profile."""
 
 import os
+from importlib.util import find_spec
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
+
+from upto.core import MissingExtraError
 
 settings.register_profile(
     "ci",
@@ -30,3 +33,21 @@ def _one_blas_thread():
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261115)
+
+
+def _skip_without_torch():
+    """Skip a test that turns out to need torch, where there is none.
+
+    Some Pythons have no build of it for the CPU, and engines are parameters of many tests.
+    """
+    try:
+        return (yield)
+    except (ModuleNotFoundError, MissingExtraError) as error:
+        needs_torch = getattr(error, "name", None) == "torch" or "package torch," in str(error)
+        if not needs_torch or find_spec("torch"):
+            raise
+    pytest.skip("torch is not installed")
+
+
+pytest_runtest_setup = pytest.hookimpl(wrapper=True)(_skip_without_torch)
+pytest_runtest_call = pytest.hookimpl(wrapper=True)(_skip_without_torch)

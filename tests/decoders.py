@@ -2,8 +2,10 @@
 
 from itertools import pairwise
 
-import torch
-from torch import nn
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+nn = torch.nn
 
 
 def orthogonal_decoder(leak, widths=(16, 64, 256, 784), seed=0):

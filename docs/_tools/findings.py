@@ -106,7 +106,7 @@ result = upto.unmix_run(np.vstack([rows, rows[:, ::-1]]))
 """,
     "UP022": """\
 rng = np.random.default_rng(0)
-result = upto.unmix_run(rng.normal(size=(3000, 3)), restarts=10)
+result = upto.unmix_run(rng.normal(size=(500, 2)), restarts=10)
 """,
     "UP023": """\
 rng = np.random.default_rng(0)

@@ -4,10 +4,11 @@ import sys
 
 import numpy as np
 import pytest
-import torch
 from decoders import smooth_decoder
 
 from upto import Lipschitz
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
 
 MODULE = """\
 import torch

@@ -1,6 +1,8 @@
 import json
 import subprocess
 import sys
+from importlib import metadata
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -106,6 +108,24 @@ def test_doctor_names_every_extra(upto):
     assert result.exit_code == 0
     for word in ("pyarrow", "h5py", "zarr", "safetensors", "jinja2", "matplotlib", "openblas"):
         assert word in result.stdout
+
+
+@pytest.mark.parametrize(("python", "is_advised"), [((3, 11, 9), False), ((3, 12, 0), True)])
+def test_doctor_advises_no_extra_that_this_python_cannot_have(
+    upto, python, is_advised, monkeypatch
+):
+    version = metadata.version
+
+    def without_scanpy(name):
+        if name == "scanpy":
+            raise metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(metadata, "version", without_scanpy)
+    monkeypatch.setattr("upto.core.errors.sys", SimpleNamespace(version_info=python))
+    (line,) = [each for each in upto("doctor").stdout.splitlines() if "scanpy" in each]
+    assert ("pip install 'upto[harmony]'" in line) == is_advised
+    assert ("needs Python 3.12 or later" in line) != is_advised
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

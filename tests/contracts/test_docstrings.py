@@ -55,7 +55,12 @@ def public_things() -> dict[str, object]:
     for info in pkgutil.walk_packages(upto.__path__, "upto."):
         if info.name.startswith(("upto.cli", "upto.__main__")):
             continue  # Commands are documented by their help.
-        module = importlib.import_module(info.name)
+        try:
+            module = importlib.import_module(info.name)
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            continue  # Some modules are of no use without it.
         for name, thing in vars(module).items():
             if name.startswith("_") or getattr(thing, "__module__", "") != info.name:
                 continue

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-import torch
 from decoders import orthogonal_decoder, smooth_decoder
-from torch import nn
 
 import upto
 from upto.load.decoders import Linearisation, find_decoder
@@ -14,6 +12,9 @@ from upto.measure.jacobians import (
     jacobian_method,
     lanczos_extremes,
 )
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+nn = torch.nn
 
 
 def linear_maps(matrices):

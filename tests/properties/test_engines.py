@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import pickle
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import array_api_strict
@@ -64,6 +65,17 @@ class PicklingEngine(ThreadsEngine):
         return pickle.loads(pickle.dumps((function, tuple(params), combine)))
 
 
+class NoTorch:
+    """Stands for the torch engine where torch is missing: a test that uses it skips."""
+
+    def __init__(self, **_):
+        pass
+
+    def __getattr__(self, name):
+        pytest.skip("torch is not installed")
+
+
+on_torch = TorchEngine if find_spec("torch") else NoTorch
 ENGINES = {
     "numpy": ThreadsEngine(),
     "one row a block": ThreadsEngine(block_rows=1),
@@ -73,9 +85,9 @@ ENGINES = {
     "array-api-strict": ThreadsEngine(namespace=array_api_strict),
     "array-api-strict, small blocks": ThreadsEngine(namespace=array_api_strict, block_rows=64),
     "pickling": PicklingEngine(block_rows=50),
-    "torch": TorchEngine(device="cpu"),
-    "torch, small blocks": TorchEngine(device="cpu", block_rows=33),
-    "torch, resident": TorchEngine(device="cpu", block_rows=64, resident=True),
+    "torch": on_torch(device="cpu"),
+    "torch, small blocks": on_torch(device="cpu", block_rows=33),
+    "torch, resident": on_torch(device="cpu", block_rows=64, resident=True),
 }
 LAYOUTS = {
     "C": np.ascontiguousarray,

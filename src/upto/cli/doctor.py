@@ -9,6 +9,7 @@ from importlib import metadata
 import click
 
 from upto.cli.exits import EPILOG
+from upto.core.errors import how_to_install
 
 REQUIRED = (
     "array-api-compat",
@@ -32,6 +33,10 @@ EXTRAS = {
     "boost": ("lightgbm", "DCI by LightGBM"),
     "torch": ("torch", "the torch engine"),
     "dask": ("distributed", "the dask engine"),
+    "hub": ("transformers", "models of the hub"),
+    "timm": ("timm", "models of timm"),
+    "harmony": ("scanpy", "Harmony"),
+    "testing": ("hypothesis", "upto.testing"),
 }
 
 
@@ -47,7 +52,7 @@ def command() -> None:
         try:
             state = metadata.version(package)
         except metadata.PackageNotFoundError:
-            state = f"missing: pip install 'upto[{extra}]'"
+            state = f"missing: {how_to_install(extra)}"
         click.echo(f"  {purpose:<18} {package} {state}")
     click.echo("\nBLAS:")
     for library in _blas():

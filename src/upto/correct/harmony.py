@@ -69,7 +69,7 @@ class Harmony(OneToOneFeatureMixin, Correction):
             self.package_, corrected = "harmonypy", self._by_harmonypy(rows, batches)
         else:
             what = "Harmony"
-            raise MissingExtraError(what, package="scanpy 1.12 or later", extra="harmony")
+            raise MissingExtraError(what, package="scanpy 1.12 or harmonypy", extra="harmony")
         self.corrected_ = np.asarray(corrected).astype(rows.dtype, copy=False)
         self._seen = _digest(rows)
 

@@ -15,6 +15,7 @@ from upto.core import InputError, MissingExtraError
 from upto.core.reading import expanded
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
+_EXTRAS = {"huggingface_hub": "hub", "transformers": "hub", "timm": "timm"}
 _WANTED = ["*.json", "*.safetensors"]
 """What is downloaded: nothing that could be unpickled or run."""
 
@@ -156,4 +157,4 @@ def _imported(package: str, what: str) -> Any:
     try:
         return import_module(package)
     except ImportError:
-        raise MissingExtraError(what, package=package, extra="hub") from None
+        raise MissingExtraError(what, package=package, extra=_EXTRAS[package]) from None

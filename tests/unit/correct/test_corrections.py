@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -345,11 +346,20 @@ def test_what_cannot_be_done_is_refused_in_words(call, message, rng):
     assert message in str(caught.value)
 
 
-def test_harmony_without_its_package_says_what_to_install(rng, monkeypatch):
+@pytest.mark.parametrize(
+    ("python", "advice"),
+    [
+        ((3, 11, 9), r"needs Python 3\.12 or later, and this is Python 3\.11\.$"),
+        ((3, 12, 0), r"run `pip install 'upto\[harmony\]'`\.$"),
+    ],
+)
+def test_harmony_without_its_package_says_what_can_be_installed(python, advice, rng, monkeypatch):
     monkeypatch.setattr("upto.correct.harmony.find_spec", lambda name: None)
+    monkeypatch.setattr("upto.core.errors.sys", SimpleNamespace(version_info=python))
     rows, groups, _ = plain(rng)
-    with pytest.raises(MissingExtraError, match=r"pip install 'upto\[harmony\]'"):
+    with pytest.raises(MissingExtraError, match=advice) as caught:
         Harmony().fit_transform(rows, groups=groups)
+    assert ("pip install" in str(caught.value)) == (python >= (3, 12))
 
 
 class FakeScanpy:

@@ -6,9 +6,7 @@ import zipfile
 
 import numpy as np
 import pytest
-import torch
 from decoders import orthogonal_decoder, smooth_decoder
-from torch import nn
 
 import upto
 from upto import InputError
@@ -16,6 +14,9 @@ from upto.core import MissingExtraError
 from upto.load.chains import layer_chain
 from upto.load.decoders import find_decoder
 from upto.load.exported import is_size
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+nn = torch.nn
 
 
 @pytest.fixture

@@ -5,13 +5,14 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
-import torch
 from decoders import orthogonal_decoder, smooth_decoder
-from torch import nn
 
 import upto
 from upto import InputError, Lipschitz
 from upto.report.panels import panel_views
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+nn = torch.nn
 
 
 @pytest.fixture

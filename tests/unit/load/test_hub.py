@@ -213,14 +213,17 @@ def test_a_folder_that_is_not_there_is_not_looked_for_on_the_hub(tmp_path, monke
 
 def test_a_library_that_is_missing_names_the_extra(tmp_path, monkeypatch):
     (tmp_path / "model.safetensors").write_bytes(b"")
-    for library, key in (("transformers", "model_type"), ("timm", "architecture")):
+    for library, key, extra in (
+        ("transformers", "model_type", "hub"),
+        ("timm", "architecture", "timm"),
+    ):
         monkeypatch.setitem(sys.modules, library, None)
         (tmp_path / "config.json").write_text(json.dumps({key: "x"}))
-        with pytest.raises(MissingExtraError, match=rf"package {library}.*upto\[hub\]"):
+        with pytest.raises(MissingExtraError, match=rf"package {library}.*upto\[{extra}\]"):
             load_model(tmp_path)
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(MissingExtraError, match="package huggingface_hub"):
-        load_model("some/model")
+    with pytest.raises(MissingExtraError, match=r"package huggingface_hub.*upto\[hub\]"):
+        load_model("some/model", library="timm")
 
 
 def test_a_name_is_downloaded_without_anything_that_could_run(bert, monkeypatch):

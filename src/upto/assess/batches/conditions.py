@@ -265,7 +265,7 @@ def check_usable(
             find_spec("scanpy") or find_spec("harmonypy")
         ):
             what = "Harmony"
-            raise MissingExtraError(what, package="scanpy 1.12 or later", extra="harmony")
+            raise MissingExtraError(what, package="scanpy 1.12 or harmonypy", extra="harmony")
 
 
 def _refuse_few(kind: ConditionKind, what: str, counts: Counts, least: int, screen: Screen) -> None:
