@@ -160,7 +160,7 @@ def test_a_loop_of_links_is_refused(tmp_path):
 
 def test_a_file_whose_name_is_no_utf8_is_compared(upto, tmp_path, rng):
     rows = rng.normal(size=(200, 3))
-    names = [os.fsdecode(name) for name in (b"caf\xe9.npy", b"th\xe8.npy")]
+    names = [os.fsdecode(name) for name in (b"run-\xe9.npy", b"th\xe8.npy")]
     for name in names:
         np.save(tmp_path / name, rows)
     for options in (["--format", "json"], ["--format", "csv"], ["-o", "out.json"], []):

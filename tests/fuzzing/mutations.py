@@ -133,7 +133,7 @@ def _varint(content: bytes, rng) -> bytes:
         packed, value = packed + bytes([value & 127 | 128]), value >> 7
     start = _place(content, rng)
     changed = content[:start] + packed + bytes([value]) + content[start + 1 :]
-    if content[-4:] == b"PAR1":
+    if content[-4:] == b"PAR1" and len(content) > 8:
         (length,) = struct.unpack("<I", content[-8:-4])
         grown = struct.pack("<I", max(0, length + len(changed) - len(content)))
         changed = changed[:-8] + grown + b"PAR1"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError, Rows
+from upto.load.attributes import text_attribute
 from upto.load.containers import Container, Entry
 from upto.load.damage import PICKLED, damaged
 from upto.load.stored import check_stored
@@ -50,7 +51,7 @@ class AnnotatedContainer(Container):
         if obs is None or hasattr(obs, "shape"):
             self._obs: dict[str, Any] = {}
             return
-        index = str(obs.attrs.get("_index", "_index"))
+        index = text_attribute(path, obs, "_index", "_index")
         self._obs = {name: obs[name] for name in obs if name != "__categories"}
         lengths = {name: _length(item) for name, item in self._obs.items()}
         self.vectors = {name: length for name, length in lengths.items() if length is not None}
@@ -77,9 +78,11 @@ class AnnotatedContainer(Container):
         return decoded(item, self.path, name)
 
 
-def is_annotated(root: Any) -> bool:
+def is_annotated(path: Path, root: Any) -> bool:
     """Tell whether a group says it was written by AnnData."""
-    return not hasattr(root, "shape") and root.attrs.get("encoding-type") == "anndata"
+    if hasattr(root, "shape"):
+        return False
+    return text_attribute(path, root, "encoding-type", "") == "anndata"
 
 
 def decoded(item: Any, path: Path, name: str) -> NDArray[Any]:

@@ -145,6 +145,9 @@ class _Archive(Container):
             for member in archive.infolist():
                 if member.filename.endswith(".npy"):
                     self._add(archive, member)
+                else:
+                    # Opened, its name is compared: a damaged one would hide ids or labels.
+                    archive.open(member).close()
 
     def _add(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
         name = member.filename.removesuffix(".npy")

@@ -101,8 +101,12 @@ class _Hierarchy(Container):
 
 
 def _container(path: Path) -> Container:
+    if path.is_dir():
+        check_files_below(path)
     root = _open(path)
-    if _is_h5ad(path) or is_annotated(root):
+    if not path.is_dir():
+        refuse_other_files(path, root)
+    if _is_h5ad(path) or is_annotated(path, root):
         return AnnotatedContainer(path, root, partial(_rows, path, root))
     return _Hierarchy(path, root)
 
@@ -119,16 +123,13 @@ def _is_h5ad(path: Path) -> bool:
 
 def _open(path: Path) -> Any:
     if path.is_dir():
-        check_files_below(path)
         return _open_zarr(path)
     try:
         import h5py
     except ImportError:
         what, extra = f"reading {path.name}", "anndata" if _is_h5ad(path) else "hdf5"
         raise MissingExtraError(what, package="h5py", extra=extra) from None
-    root = h5py.File(path, "r")
-    refuse_other_files(path, root)
-    return root
+    return h5py.File(path, "r")
 
 
 def _open_zarr(path: Path) -> Any:

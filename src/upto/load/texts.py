@@ -64,8 +64,8 @@ def printable(name: str) -> str:
 
     Examples
     --------
-    >>> printable("caf\udce9")
-    'caf\\udce9'
+    >>> printable("run-\udce9")
+    'run-\\udce9'
     """
     return name.encode("utf-8", "backslashreplace").decode()
 

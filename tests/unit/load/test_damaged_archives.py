@@ -254,3 +254,19 @@ def test_a_shaped_array_of_a_damaged_archive_is_left_to_others(tmp_path):
     np.save(buffer, images)
     (tmp_path / "images.npy").write_bytes(buffer.getvalue()[:-8])
     assert shaped_array(tmp_path / "images.npy") is None
+
+
+def test_a_damaged_name_does_not_hide_the_ids(tmp_path, values):
+    np.savez(tmp_path / "run.npz", emb=values, ids=np.arange(3700))
+    content = bytearray((tmp_path / "run.npz").read_bytes())
+    content[content.rindex(b"ids.npy") + 3] = 0
+    (tmp_path / "run.npz").write_bytes(content)
+    with pytest.raises(InputError, match=r"File name in directory .* differ"):
+        read_run(tmp_path / "run.npz")
+
+
+def test_other_members_of_an_archive_are_left_alone(tmp_path, values):
+    content = npy_bytes(values.shape, values.tobytes())
+    members = [("emb.npy", content), ("README.txt", b"words"), ("folder/", b"")]
+    write_zip(tmp_path / "run.npz", members)
+    np.testing.assert_array_equal(read_run(tmp_path / "run.npz").rows[:], values)

@@ -167,7 +167,7 @@ def test_damaged_parquet_is_one_line_each_time(tmp_path, values, rng, lists):
 
 
 def test_text_of_parquet_that_is_no_utf8_is_refused(tmp_path):
-    label = pa.array([b"caf\xe9", b"b"]).view(pa.string())
+    label = pa.array([b"run-\xe9", b"b"]).view(pa.string())
     table = pa.table({"feature_0": [1.0, 2.0], "label": label})
     pq.write_table(table, tmp_path / "run.parquet")
     for read in (read_run, read_labels, read_columns):
@@ -243,9 +243,9 @@ def test_paths_that_lead_nowhere_are_refused(tmp_path):
 
 
 def test_a_name_that_is_no_utf8_becomes_a_printable_one(tmp_path, values):
-    path = tmp_path / os.fsdecode(b"caf\xe9.npy")
+    path = tmp_path / os.fsdecode(b"run-\xe9.npy")
     np.save(path, values)
-    assert read_run(path).name == r"caf\udce9"
+    assert read_run(path).name == r"run-\udce9"
 
 
 def test_names_and_keys_of_any_length_make_one_short_line(tmp_path, values):
@@ -319,3 +319,28 @@ def test_shards_and_text_compressed_by_blosc_are_read(tmp_path, values):
     label = group.create_array("label", shape=37, dtype=str, chunks=37, compressors=Blosc())
     label[:] = np.array(["a long label"] * 37)
     assert read_run(tmp_path / "old.zarr").columns["label"][0] == "a long label"
+
+
+@pytest.mark.parametrize("libver", ["earliest", "latest"])
+@pytest.mark.parametrize("suffix", ["h5", "h5ad"])
+def test_an_attribute_that_says_it_is_longer_than_its_file_is_refused(
+    tmp_path, values, libver, suffix
+):
+    path = tmp_path / f"run.{suffix}"
+    with h5py.File(path, "w", libver=libver) as file:
+        file.attrs["encoding-type"] = "anndata"
+        file["X"] = values
+        file["obs/names"] = [f"cell {number}" for number in range(37)]
+        file["obs"].attrs["note"] = "words " * 20
+        file["obs"].attrs["_index"] = "names"
+    assert read_run(path).ids[3] == "cell 3"
+    content = bytearray(path.read_bytes())
+    name = b"_index" if suffix == "h5ad" else b"encoding-type"
+    text = (5 if suffix == "h5ad" else 7).to_bytes(4, "little")
+    start = content.index(text, content.rindex(name) + len(name))
+    content[start : start + 4] = (2_700_000_000).to_bytes(4, "little")
+    path.write_bytes(content)
+    # The latest version has a checksum of its own there.
+    why = "text of 2700000000 bytes in a file of" if libver == "earliest" else "is damaged"
+    with pytest.raises(InputError, match=why):
+        read_run(path)
