@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from upto.core.errors import InputError, reason
-
-if TYPE_CHECKING:
-    import os
 
 LONGEST_TEXT = 2**28
 """Bytes of the longest text that is read as one record: a result, a manifest, a configuration."""
@@ -35,6 +32,20 @@ def expanded(path: str | Path) -> Path:
     except RuntimeError:
         message = f"{path} begins with the home of a user who is not known: write the folder out."
         raise InputError(message) from None
+
+
+def resolved(path: str | Path) -> Path:
+    """Return where a path leads, or the path itself where it leads nowhere, as in a loop of links.
+
+    Examples
+    --------
+    >>> resolved("/usr/../usr").name
+    'usr'
+    """
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError):
+        return Path(path).absolute()
 
 
 def check_readable(path: Path) -> os.stat_result | None:
