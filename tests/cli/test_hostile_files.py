@@ -152,8 +152,16 @@ def test_somebody_unknown_has_no_home(upto):
     refused(upto("inspect", "~nosuchuser/x.npy"), "home of a user who is not known")
 
 
-def test_a_loop_of_links_is_refused(tmp_path):
+def test_a_loop_of_links_is_refused(upto, tmp_path):
     (tmp_path / "loop.npy").symlink_to("loop.npy")
+    (tmp_path / "loop.json").symlink_to("loop.json")
+    refused(upto("report", "loop.json", "-o", "page.html"), "Too many levels of symbolic links")
+    for arguments in (
+        ("inspect", "loop.npy"),
+        ("compare", "loop.npy", "loop.npy", "-o", "out.json"),
+        ("unmix", "loop.npy", "-o", "out.npy"),
+    ):
+        refused(upto(*arguments), "Too many levels of symbolic links")
     with pytest.raises(InputError, match="Too many levels of symbolic links"):
         read_run(tmp_path / "loop.npy")
 

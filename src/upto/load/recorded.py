@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from upto.core import Embeddings, InputError
-from upto.core.files import check_target, write_text_atomically
+from upto.core.files import check_target, real_path, write_text_atomically
 from upto.load.files import read_run
 from upto.load.manifest import listed_runs
 from upto.load.writing import open_writer
@@ -151,10 +151,10 @@ def check_folder(folder: Path) -> None:
     if not folder.is_dir():
         return
     manifest = folder / MANIFEST
-    ours = {manifest.resolve()}
+    ours = {real_path(manifest)}
     if manifest.is_file():
-        ours |= {run.path.resolve() for run in listed_runs(manifest)}
-    others = [each.name for each in sorted(folder.iterdir()) if each.resolve() not in ours]
+        ours |= {real_path(run.path) for run in listed_runs(manifest)}
+    others = [each.name for each in sorted(folder.iterdir()) if real_path(each) not in ours]
     if others:
         message = (
             f"{folder} holds {len(others)} other files, such as {others[0]}, which would be lost: "
