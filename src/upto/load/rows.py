@@ -42,7 +42,8 @@ class BlockRows(ABC):
         wanted = range(self.shape[0])[key]
         if not len(wanted):
             return np.empty((0, self.shape[1]), dtype=self.dtype)
-        start, stop = min(wanted), max(wanted) + 1
+        # Not the least and greatest of all, which Python would look for one by one.
+        start, stop = min(wanted[0], wanted[-1]), max(wanted[0], wanted[-1]) + 1
         # Where a header was whole, a block may still be damaged.
         with damage_reported(self.path):
             block = self._block(start, stop)
