@@ -6,9 +6,11 @@ Public names are resolved on first use, so that importing the package costs noth
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as in `typing`, which takes its time: an interrupt here is ours already
 if TYPE_CHECKING:
+    from typing import Any
+
     from upto.align import Aligner
     from upto.assess import (
         apply_transform,

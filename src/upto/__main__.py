@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-# Nothing else is imported here: an interrupt while modules are loaded is an interrupt too.
+# Nothing else is imported here: a signal while modules are loaded ends a command as any other.
 
 
 def main() -> None:
@@ -14,8 +14,10 @@ def main() -> None:
 
         code = run()
     except KeyboardInterrupt:
-        sys.stderr.write("upto: interrupted; nothing was left half written.\n")
-        code = 130
+        from upto.cli.interrupts import exit_code, what_happened
+
+        sys.stderr.write(f"upto: {what_happened()}; nothing was left half written.\n")
+        code = exit_code()
     sys.exit(code)
 
 

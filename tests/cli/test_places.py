@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import zarr
 
 CASES = {
     "report over its input": (("report", "cmp.json", "-o", "cmp.json"), "cmp.json is an input"),
@@ -46,12 +47,42 @@ CASES = {
         ("unmix", "a.npy", "-o", "t.safetensors", "--save", "t.safetensors"),
         "are one file, t.safetensors",
     ),
+    "a part of its input": (
+        ("inspect", "in.zarr", "-o", "in.zarr/zarr.json"),
+        "in.zarr is an input",
+    ),
+    "an array of its input": (("unmix", "in.zarr", "-o", "in.zarr/x.zarr"), "in.zarr is an input"),
+    "one output in another": (
+        ("unmix", "a.npy", "-o", "z2.zarr", "--save", "z2.zarr/t.safetensors"),
+        "does not exist",
+    ),
+    "a checkpoint of nobody": (("unmix", "a.npy", "-o", "o1.npy"), "is not a checkpoint"),
+    "a checkpoint that is a link": (("unmix", "a.npy", "-o", "o2.npy"), "a.npy is an input"),
+    "a checkpoint that is a pipe": (("unmix", "a.npy", "-o", "o3.npy"), "is a pipe"),
+    "a checkpoint that is a folder": (("unmix", "a.npy", "-o", "o4.npy"), "is a folder"),
+    "code": (
+        ("lipschitz", "a.npy", "--decoder", "mycode:make", "--format", "json", "-o", "mycode.py"),
+        "mycode.py is an input",
+    ),
+    "a study over other files": (
+        ("study", "run", "bounds-hold", "--size", "tiny", "--folder", "mine"),
+        "report.html is not of a study",
+    ),
+    "a study over other checkpoints": (
+        ("study", "run", "bounds-hold", "--size", "tiny", "--folder", "kept", "--restart"),
+        "checkpoints is not of a study",
+    ),
+    "a study into a pipe": (
+        ("study", "run", "bounds-hold", "--size", "tiny", "--folder", "piped"),
+        "figure.svg is a pipe",
+    ),
     "a zarr around its input": (("unmix", "z.zarr/a.npy", "-o", "z.zarr"), "is an input"),
 }
 
 
 @pytest.fixture
-def files(upto, tmp_path, rng):
+def files(upto, tmp_path, rng, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
     rows = rng.laplace(size=(120, 3))
     for name in ("a.npy", "b.npy", "z.zarr/a.npy"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -64,6 +95,17 @@ def files(upto, tmp_path, rng):
     (tmp_path / "circle.json").symlink_to("circle.json")
     (tmp_path / "folder.npy").mkdir()
     (tmp_path / "s").mkdir()
+    zarr.create_array(tmp_path / "in.zarr", data=rows)
+    (tmp_path / "o1.npy.checkpoint").write_text("a user's own")
+    (tmp_path / "o2.npy.checkpoint").symlink_to("a.npy")
+    os.mkfifo(tmp_path / "o3.npy.checkpoint")
+    (tmp_path / "o4.npy.checkpoint").mkdir()
+    (tmp_path / "mycode.py").write_text("def make(): return lambda z: z\n")
+    for name in ("mine/report.html", "kept/checkpoints/precious"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("mine")
+    (tmp_path / "piped").mkdir()
+    os.mkfifo(tmp_path / "piped" / "figure.svg")
     for name in ("fifo.json", "fifo.html"):
         os.mkfifo(tmp_path / name)
     assert upto("inspect", "a.npy", "--no-ica", "-o", "cmp.json").exit_code == 0

@@ -221,10 +221,10 @@ def test_what_nobody_foresaw_ends_with_70_and_a_file(folder):
 def test_a_crash_where_nothing_can_be_written_is_still_told(folder, monkeypatch, capsys):
     from upto.cli import crash
 
-    def refuse(*_args, **_kwargs):
-        raise PermissionError
-
-    monkeypatch.setattr(crash.Path, "write_text", refuse)
+    (folder / "gone").mkdir()
+    monkeypatch.chdir(folder / "gone")
+    (folder / "gone").rmdir()
+    monkeypatch.setattr(crash.tempfile, "gettempdir", lambda: str(folder / "gone"))
     assert crash.write_crash_file(ValueError("lost")) == "what is printed above"
     assert "ValueError: lost" in capsys.readouterr().err
 
@@ -233,3 +233,93 @@ def test_help_lists_the_codes(folder):
     text = " ".join(upto(folder, "compare", "--help").stdout.decode().split())
     for code in Exit:
         assert f" {int(code)} " in text
+
+
+STARTING = (
+    "import os, signal, sys; sys.argv[0] = 'upto'; import upto.cli.interrupts as interrupts\n"
+    "import builtins; load = builtins.__import__\n"
+    "def hit(name, *args, **kwargs):\n"
+    "    if name == 'click' and not interrupts.received: os.kill(os.getpid(), {number})\n"
+    "    return load(name, *args, **kwargs)\n"
+    "builtins.__import__ = hit; from upto.__main__ import main; main()"
+)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_modules_are_loaded_has_its_own_code(folder, number):
+    done = subprocess.run(
+        [sys.executable, "-c", STARTING.format(number=int(number)), "inspect", "run.npy"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+    )
+    assert done.returncode == 128 + number
+    name = signal.Signals(number).name
+    assert done.stderr == f"upto: ended by {name}; nothing was left half written.\n"
+
+
+@pytest.mark.parametrize("suffix", [pytest.param("h5", marks=pytest.mark.slow), "zarr"])
+def test_two_signals_at_once_are_one(folder, suffix):
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUCK, "unmix", "run.npy", "-o", f"out.{suffix}"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    assert process.stderr.readline() == "writing\n"
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+    _, stderr = process.communicate(timeout=60)
+    # Of two that wait, the system hands over the one of the lower number first, or the other.
+    assert process.returncode in (129, 143)
+    assert stderr.count("\n") == 1
+    assert {path.name for path in folder.iterdir()} == {f"out.{suffix}.checkpoint", "run.npy"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["zarr", "h5", "h5ad", "parquet", "npz"])
+def test_a_signal_at_any_moment_of_writing_leaves_nothing(folder, rng, suffix):
+    fit = upto(folder, "unmix", "run.npy", "--save", "t.safetensors", "-q")
+    assert fit.returncode == 0, fit.stderr
+    np.save(folder / "wide.npy", rng.normal(size=(400_000, 3)))
+    for delay in (0.0, 0.01, 0.03, 0.06):
+        process = subprocess.Popen(
+            [*UPTO, "unmix", "wide.npy", "-o", f"q.{suffix}", "--apply", "t.safetensors"],
+            cwd=folder,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=ENVIRONMENT,
+        )
+        while process.poll() is None and not any(folder.glob(".q*")):
+            time.sleep(0.001)
+        time.sleep(delay)
+        process.send_signal(signal.SIGTERM)
+        _, stderr = process.communicate(timeout=60)
+        # When all is written the process may be ended as any other.
+        assert process.returncode in (0, 143, -signal.SIGTERM), stderr
+        assert stderr.count("\n") == 1, stderr
+        assert not any(folder.glob(".q*"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize(
+    ("arguments", "code"), [("inspect missing.npy", 3), ("frobnicate", 2), ("explain UP999", 3)]
+)
+def test_a_stderr_that_takes_nothing_changes_no_exit_code(folder, arguments, code):
+    expected = upto(folder, *arguments.split()).returncode
+    assert expected == code
+    with Path("/dev/full").open("w") as full:
+        done = upto(folder, *arguments.split(), stdout=subprocess.DEVNULL, stderr=full)
+    assert done.returncode == code
+
+
+def test_wrong_usage_shows_no_control_characters_and_what_was_meant(folder):
+    done = upto(folder, "inspect", "run.npy", "x\x1b]0;owned\x07")
+    assert done.returncode == 2
+    assert b"\\u001b]0;owned\\u0007" in done.stderr
+    assert b"\x1b" not in done.stderr
+    assert b"did you mean demo?" in upto(folder, "demoo").stderr

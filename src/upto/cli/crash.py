@@ -28,7 +28,9 @@ def write_crash_file(error: BaseException) -> str:
     text = _report(error)
     for folder in (Path(), Path(tempfile.gettempdir())):
         try:
-            (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace")
+            # A new file: what bears this name already may be a link that somebody laid.
+            with (folder / name).open("x", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
         except OSError:
             continue
         return str(folder / name)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from upto.cli import interrupts
-from upto.cli.streams import discard_stdout
+from upto.cli.streams import discard
+from upto.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -73,20 +74,21 @@ def stop(code: Exit, message: str) -> NoReturn:
     raise SystemExit(int(code))
 
 
-def say(message: str) -> None:
-    """Write one line to stderr."""
-    from upto.core.printable import printable
-
-    # Not click's echo, which takes streams of ASCII for mistakes and writes UTF-8 to them.
-    sys.stderr.write(f"{printable(message)}\n")
-    sys.stderr.flush()
+def say(message: str, *, lines: bool = False) -> None:
+    """Write one line, or several, to stderr; one that takes nothing is no other error."""
+    try:
+        # Not click's echo, which takes streams of ASCII for mistakes and writes UTF-8 to them.
+        sys.stderr.write(f"{printable(message, lines=lines)}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        discard(sys.stderr)
 
 
 def stop_interrupted(error: BaseException) -> NoReturn:
     """Leave with the code of the signal that came, and say what is kept."""
-    number = interrupts.received[0] if interrupts.received else signal.SIGINT
+    interrupts.uninstall(signal.SIG_IGN)
     kept = _notes(error) or "nothing was left half written."
-    stop(Exit(128 + number), f"{MEANINGS[Exit(128 + number)]}; {kept}")
+    stop(Exit(interrupts.exit_code()), f"{interrupts.what_happened()}; {kept}")
 
 
 def check_strictly(findings: Iterable[Finding], *, converged: bool) -> None:
@@ -107,7 +109,7 @@ def _stop(error: Exception) -> NoReturn:
         stop(Exit.INPUT, f"{one_sentence(error)}{notes}")
     if isinstance(error, BrokenPipeError):
         # The reader of our output has gone, as `head` does; that is not an error of ours.
-        discard_stdout()
+        discard(sys.stdout)
         raise SystemExit(Exit.DONE) from None
     if isinstance(error, MemoryError):
         remedy = "give a block-readable file."
@@ -115,8 +117,8 @@ def _stop(error: Exception) -> NoReturn:
     if isinstance(error, OSError) and error.strerror:
         if error.filename is None and error.errno in _NOT_WRITTEN:
             # Files are named by whoever writes them, so this is the one stream we print to.
-            discard_stdout()
-            stop(Exit.INPUT, f"stdout could not be written ({error.strerror}): give -o.{notes}")
+            discard(sys.stdout)
+            stop(Exit.INPUT, f"stdout could not be written ({error.strerror}).{notes}")
         where = f"{error.filename}: " if error.filename else ""
         untouched = "what was there before is untouched."
         stop(Exit.INPUT, f"{where}{error.strerror}; {untouched}{notes}")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import signal
-from typing import NoReturn
+import time
+
+from upto.signals import ENDING_SIGNALS
 
 received: list[int] = []
 """Signals that came. A library may take the exception for one of its own errors, or drop it."""
-
-
-_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-"""Those of `upto.core.signals`, here again because importing that takes NumPy."""
+_SECONDS = 1.0
+"""How long a signal is deaf to others: they come in flocks, and the first is being handled."""
+_latest = float("-inf")
 
 
 def install() -> None:
@@ -18,21 +19,33 @@ def install() -> None:
 
     A signal that is ignored stays ignored, as those under ``nohup`` or in the background are.
     """
-    for name in _SIGNALS:
-        number = getattr(signal, name, None)
-        usual = (signal.SIG_DFL, signal.default_int_handler)
-        if number is not None and signal.getsignal(number) in usual:
+    for number in ENDING_SIGNALS:
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _interrupt)
 
 
-def uninstall() -> None:
-    """Let a signal end the process at once, when nothing is left to clean up."""
-    for name in _SIGNALS:
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is _interrupt:
-            signal.signal(number, signal.SIG_DFL)
+def uninstall(instead: signal.Handlers = signal.SIG_DFL) -> None:
+    """Let signals end the process at once, or ignore them, when nothing is left to clean up."""
+    for number in ENDING_SIGNALS:
+        if signal.getsignal(number) is _interrupt:
+            signal.signal(number, instead)
 
 
-def _interrupt(number: int, _frame: object) -> NoReturn:
+def exit_code() -> int:
+    """Return the exit code of the first signal that came; Ctrl-C where none is known."""
+    return 128 + (received[0] if received else signal.SIGINT)
+
+
+def what_happened() -> str:
+    """Return what ended the command, as the beginning of a sentence."""
+    number = exit_code() - 128
+    return "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+
+
+def _interrupt(number: int, _frame: object) -> None:
+    global _latest
     received.append(number)
+    if time.monotonic() - _latest < _SECONDS:
+        return
+    _latest = time.monotonic()
     raise KeyboardInterrupt

@@ -54,6 +54,20 @@ class LazyGroup(click.Group):
         command: click.Command = import_module(f"upto.cli.{cmd_name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command, or say which name is close to what was given."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            if not (close := get_close_matches(args[0], COMMANDS, n=1)):
+                raise
+            message = f"No such command {args[0]!r}: did you mean {close[0]}?"
+            raise click.UsageError(message, error.ctx) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):

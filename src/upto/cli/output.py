@@ -13,7 +13,7 @@ import click
 
 from upto.cli.exits import say
 from upto.core.errors import InputError
-from upto.core.printable import printable
+from upto.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -217,13 +217,22 @@ def files_of(given: str) -> list[Path]:
     try:
         file, _ = split_key(given)
         if not file.exists():
-            return []
+            return _source_of(given)
     except (InputError, OSError, RuntimeError, ValueError):
         # Not a path: whoever needs one will say so.
         return []
     if file.suffix.lower() == ".toml" and file.is_file():
         return [file, *(run.path for run in listed_runs(file))]
     return [file]
+
+
+def _source_of(given: str) -> list[Path]:
+    """Return the file of code that is named as MODULE:FUNCTION, without running any."""
+    module, colon, _ = given.partition(":")
+    if not colon or not all(part.isidentifier() for part in module.split(".")):
+        return []
+    name = Path(*module.split(".")).with_suffix(".py")
+    return [place / name for place in map(Path, sys.path) if (place / name).is_file()]
 
 
 def _texts(value: Any) -> list[str]:
@@ -331,7 +340,7 @@ def output_options(command: Callable[..., Any], *, result_file: bool = True) -> 
             "output_seed",
             default=0,
             show_default=True,
-            type=click.IntRange(0),
+            type=click.IntRange(0, 2**32 - 1),
             help="Seed of every random choice.",
         ),
         click.option(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+import warnings
+
 from upto.cli import interrupts
 from upto.cli.streams import mend_streams
 
@@ -9,29 +13,40 @@ from upto.cli.streams import mend_streams
 def run() -> int:
     """Run the command that the process was started with and return its exit code."""
     interrupts.install()
+    mend_streams()
+    if not sys.warnoptions:
+        # What a user needs to know is a finding; warnings of libraries are for their developers.
+        warnings.simplefilter("ignore")
     try:
-        mend_streams()
         return _run()
+    except SystemExit as stopped:
+        return stopped.code if isinstance(stopped.code, int) else 0
     finally:
-        interrupts.uninstall()
+        interrupts.uninstall(signal.SIG_IGN if interrupts.received else signal.SIG_DFL)
 
 
 def _run() -> int:
     import click
 
-    from upto.cli.exits import stop_interrupted
+    from upto.cli.exits import say, stop_interrupted
     from upto.cli.main import main
 
     try:
-        try:
-            code = main(prog_name="upto", standalone_mode=False)
-        except click.ClickException as error:
-            error.show()
-            return error.exit_code
-        except click.Abort as error:
-            stop_interrupted(error.__cause__ or error)
-    except SystemExit as stopped:
-        code = stopped.code
+        code = main(prog_name="upto", standalone_mode=False)
+    except click.ClickException as error:
+        say(usage_error(error), lines=True)
+        code = error.exit_code
+    except click.Abort as error:
+        stop_interrupted(error.__cause__ or error)
     except KeyboardInterrupt as error:
         stop_interrupted(error)
     return code if isinstance(code, int) else 0
+
+
+def usage_error(error: object) -> str:
+    """Return what click shows of a wrong usage."""
+    from io import StringIO
+
+    shown = StringIO()
+    error.show(file=shown)  # type: ignore[attr-defined]
+    return shown.getvalue().rstrip("\n")

@@ -6,6 +6,7 @@ import codecs
 import os
 import sys
 from contextlib import suppress
+from typing import IO
 
 _ERRORS = "upto.readable"
 _ASCII = str.maketrans(
@@ -28,10 +29,10 @@ def mend_streams() -> None:
             stream.reconfigure(errors=_ERRORS)  # type: ignore[union-attr]
 
 
-def discard_stdout() -> None:
-    """Throw away what is still to be written to a stdout that takes nothing."""
+def discard(stream: IO[str]) -> None:
+    """Throw away what is still to be written to a stream that takes nothing."""
     with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _readable(error: UnicodeError) -> tuple[str, int]:

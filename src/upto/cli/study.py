@@ -191,6 +191,26 @@ def _check_folder(output: Output, folder: Path) -> None:
     check_target(folder, folder=True)
     written = {f"--folder ({name})": folder / name for name in _WRITTEN}
     check_outputs({**written, "-o": output.path}, [])
+    found = [path for path in written.values() if path.exists()]
+    for path in found:
+        check_target(path)
+    if found:
+        _refuse_other_files(folder, found)
+
+
+def _refuse_other_files(folder: Path, found: list[Path]) -> None:
+    """Refuse to write over files that no study wrote."""
+    from upto.core import InputError, StudyResult
+    from upto.core.reading import read_whole
+
+    try:
+        StudyResult.from_json(read_whole(folder / _WRITTEN[0]))
+    except InputError:
+        message = (
+            f"{found[0]} is not of a study, and would be lost: move it away or name another "
+            "--folder."
+        )
+        raise InputError(message) from None
 
 
 def _refuse_other_result(folder: Path, plan: Plan, seed: int) -> None:

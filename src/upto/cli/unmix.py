@@ -226,7 +226,7 @@ def _fit(
             **options,
         )
     except BaseException as error:
-        if checkpoint.exists():
+        if checkpoint.is_file():
             error.add_note(f"{checkpoint} keeps the search: --resume continues it.")
         raise
     for written in (file, save):
@@ -246,7 +246,8 @@ def _check_places(
     from upto.load import check_output
     from upto.unmix.saving import check_transform_path
 
-    output.check(page=report, rows=("-o", file), save=save)
+    checkpoint = Path(f"{file or save}.checkpoint")
+    output.check(page=report, rows=("-o", file), save=save, checkpoint=checkpoint)
     if file is not None:
         check_output(file, inputs=files_of(run))
     if save is not None:

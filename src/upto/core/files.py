@@ -6,18 +6,23 @@ import errno
 import os
 import secrets
 import shutil
+import time
 from contextlib import contextmanager
+from itertools import combinations
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from upto.core.errors import InputError, reason
 from upto.core.reading import special_kind
-from upto.core.signals import hold_signals
+from upto.signals import hold_signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _LONGEST_STEM = 100
+_REMOVALS, _WAIT = 10, 0.05
+_ARRAYS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
+"""Files that make a folder a zarr one."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -128,7 +133,8 @@ def check_target(path: str | Path, *, folder: bool = False) -> Path:
 def check_outputs(outputs: Mapping[str, str | Path | None], inputs: Iterable[str | Path]) -> None:
     """Refuse outputs that are inputs, or each other, before any work is done.
 
-    Links and hard links are seen through. A folder is an output that contains what is in it.
+    Links and hard links are seen through. A folder that is written replaces what is in it, and what
+    is written into a zarr folder changes it.
 
     Parameters
     ----------
@@ -146,18 +152,15 @@ def check_outputs(outputs: Mapping[str, str | Path | None], inputs: Iterable[str
     for read in inputs:
         source = real_path(read)
         for target in named.values():
-            if is_same(source, target) or target in source.parents:
+            if is_same(source, target) or _is_within(source, target) or _is_part(target, source):
                 message = f"{read} is an input: writing the result there would destroy it."
                 raise InputError(message)
-    options = list(named)
-    for place, option in enumerate(options):
-        for other in options[:place]:
-            if is_same(named[other], named[option]):
-                message = (
-                    f"{other} and {option} are one file, {_shown(named[option])}: give each a "
-                    "name of its own."
-                )
-                raise InputError(message)
+    for (option, path), (other, place) in combinations(named.items(), 2):
+        if is_same(path, place) or _is_within(path, place) or _is_within(place, path):
+            message = (
+                f"{option} and {other} are one file, {_shown(path)}: give each a name of its own."
+            )
+            raise InputError(message)
 
 
 def real_path(path: str | Path) -> Path:
@@ -182,6 +185,16 @@ def is_same(first: Path, second: Path) -> bool:
     if first == second:
         return True
     return first.exists() and second.exists() and first.samefile(second)
+
+
+def _is_within(path: Path, folder: Path) -> bool:
+    return folder in path.parents
+
+
+def _is_part(path: Path, source: Path) -> bool:
+    """Tell whether a path is a part of an array that is a folder; other folders just contain it."""
+    is_array = any((source / name).exists() for name in _ARRAYS) or source.suffix == ".zarr"
+    return _is_within(path, source) and is_array
 
 
 def _shown(path: Path) -> str:
@@ -230,6 +243,11 @@ def _synchronise(path: Path) -> None:
 
 def _remove(path: Path) -> None:
     if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
+        # A library's own threads may still write to it.
+        for _ in range(_REMOVALS):
+            shutil.rmtree(path, ignore_errors=True)
+            if not path.exists():
+                return
+            time.sleep(_WAIT)
     else:
         path.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import msgspec
 
 from upto.core.errors import InputError, one_sentence, reason, shortened
-from upto.core.printable import printable
+from upto.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

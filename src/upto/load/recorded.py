@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MANIFEST = "runs.toml"
+_MARK = "# Recorded by upto; another recording into this folder replaces what is listed here.\n"
 _LONGEST_NAME = 120
 _COPIED_ROWS = 4096
 
@@ -150,10 +151,10 @@ def check_folder(folder: Path) -> None:
     check_target(folder, folder=True)
     if not folder.is_dir():
         return
-    manifest = folder / MANIFEST
-    ours = {real_path(manifest)}
-    if manifest.is_file():
-        ours |= {real_path(run.path) for run in listed_runs(manifest)}
+    manifest, ours = folder / MANIFEST, set()
+    # What somebody else listed is not ours to replace.
+    if manifest.is_file() and manifest.read_bytes().startswith(_MARK.encode()):
+        ours = {real_path(manifest), *(real_path(run.path) for run in listed_runs(manifest))}
     others = [each.name for each in sorted(folder.iterdir()) if real_path(each) not in ours]
     if others:
         message = (
@@ -220,7 +221,7 @@ def write_listing(
         lines += [f"path = {_quoted(file)}"]
         lines += [] if seed is None else [f"seed = {int(seed)}"]
         parts.append("\n".join(lines) + "\n")
-    write_text_atomically(path, "\n".join(parts))
+    write_text_atomically(path, "\n".join([_MARK, *parts]))
 
 
 def file_names(layers: Sequence[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ import os
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from upto.core.signals import hold_signals
+from upto.signals import hold_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,14 +31,15 @@ def open_hdf5(path: Path, *, new: bool) -> Iterator[tuple[Any, Careful]]:
     import h5py
 
     with path.open("x+b" if new else "r+b", buffering=0) as opened:
-        shelter = _Sheltered(opened)
-        with shelter.careful():
-            file = h5py.File(shelter, "w" if new else "r+")
+        shelter, file = _Sheltered(opened), None
         try:
+            with shelter.careful():
+                file = h5py.File(shelter, "w" if new else "r+")
             yield file, shelter.careful
         finally:
-            with hold_signals():
-                file.close()
+            if file is not None:
+                with hold_signals():
+                    file.close()
         shelter.check()
 
 

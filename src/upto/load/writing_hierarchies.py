@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from upto.load.plan import Grouped
 from upto.load.sheltered import open_hdf5
+from upto.signals import hold_signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,16 +34,18 @@ def write_zarr(plan: Plan) -> Iterator[Put]:
     """Write a zarr group of one array for the rows and one for each vector."""
     import zarr
 
-    group = zarr.open_group(plan.path, mode="w-")
-    for name, values in plan.labels(taken=(plan.prefix,)).items():
-        if values.dtype.kind == "U":
-            group.create_array(name, shape=values.shape, dtype=str)[:] = values.astype(object)
-        else:
-            group.create_array(name, data=values)
-    chunks = (plan.group_rows, plan.n_columns)
-    array = group.create_array(plan.prefix, shape=plan.shape, dtype=plan.dtype, chunks=chunks)
+    with hold_signals():
+        group = zarr.open_group(plan.path, mode="w-")
+        for name, values in plan.labels(taken=(plan.prefix,)).items():
+            if values.dtype.kind == "U":
+                group.create_array(name, shape=values.shape, dtype=str)[:] = values.astype(object)
+            else:
+                group.create_array(name, data=values)
+        chunks = (plan.group_rows, plan.n_columns)
+        array = group.create_array(plan.prefix, shape=plan.shape, dtype=plan.dtype, chunks=chunks)
     # A chunk is written at once: filling it in parts would read and pack it again each time.
-    grouped = Grouped(filler(array), plan)
+    # Its own threads would go on writing to a file that an interrupt has given up.
+    grouped = Grouped(filler(array, hold_signals), plan)
     yield grouped
     grouped.finish()
 

@@ -263,6 +263,9 @@ def _checkpoints(
     place = Path(folder) / "checkpoints"
     record = place / "plan.json"
     now = {"study": plan.name, "seed": seed, "settings": plan.settings}
+    if place.exists() and not record.is_file() and (not place.is_dir() or any(place.iterdir())):
+        message = f"{place} is not of a study, and would be lost: choose another folder."
+        raise InputError(message)
     if resume:
         _refuse_other_run(record, now)
     elif restart and record.is_file():

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError, read_tensors, write_tensors
-from upto.core.errors import shortened
+from upto.core.errors import reason, shortened
+from upto.core.files import check_target
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +34,11 @@ class Checkpoint:
         The file; None keeps nothing.
     search
         What is searched for, in words: another search does not continue this one.
+
+    Raises
+    ------
+    InputError
+        If the file is there and is not a checkpoint, or cannot be written.
     """
 
     def __init__(self, path: str | Path | None, search: str = "") -> None:
@@ -40,17 +46,18 @@ class Checkpoint:
         self.search = search
         self.latest: Float | None = None
         self.written = time.monotonic()
+        if self.path is not None:
+            check_target(self.path)
+            if self.path.exists():
+                # It is removed in the end, so it must not be anything else.
+                self._read(self.path)
 
     def read(self) -> Float:
         """Return the components an interrupted search had reached."""
         if self.path is None or not self.path.exists():
             message = f"there is no {self.path} to continue from: start without resume."
             raise InputError(message)
-        arrays, words = read_tensors(self.path)
-        components = arrays.get("components")
-        if components is None or components.ndim != 2 or not np.isfinite(components).all():
-            message = f"{self.path} is not a checkpoint of a search: start without resume."
-            raise InputError(message)
+        components, words = self._read(self.path)
         if words.get(_SEARCH) != self.search:
             found = shortened(words.get(_SEARCH, "unknown"))
             message = (
@@ -59,6 +66,19 @@ class Checkpoint:
             )
             raise InputError(message)
         return components.astype(np.float64)
+
+    @staticmethod
+    def _read(path: Path) -> tuple[Float, dict[str, str]]:
+        found, why = None, ""
+        try:
+            arrays, words = read_tensors(path)
+            found = arrays.get("components")
+        except InputError as error:
+            why = f" ({reason(error)})"
+        if found is None or found.ndim != 2 or _SEARCH not in words or not np.isfinite(found).all():
+            message = f"{path} is not a checkpoint of a search{why}, and would be lost: move it."
+            raise InputError(message)
+        return found, words
 
     def see(self, _step: TraceStep, components: Float) -> None:
         """Remember the components of a step, and write them from time to time."""

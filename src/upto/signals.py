@@ -39,5 +39,6 @@ def hold_signals() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    if came:
-        handlers[signal.Signals(came[0])](came[0], None)
+        # Even if the block failed: whoever sent it expects an end, and not another error.
+        if came:
+            handlers[signal.Signals(came[0])](came[0], None)
