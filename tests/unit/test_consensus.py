@@ -192,9 +192,20 @@ def test_an_unrelated_run_is_flagged_and_no_other(rng, up_to):
     assert [run.belongs for run in result.runs] == [True] * 4 + [False]
     (message,) = (f.message for f in result.findings if f.code == "UP030")
     assert message.startswith("the share of fifth that the others explain is ")
-    assert result.runs[4].n_appearing == 0
-    assert result.in_every_run == ()
-    assert [component.n_runs for component in result.components][:4] == [4] * 4
+    appearing = [component.n_runs - 4 for component in result.components[:4]]
+    assert set(appearing) <= {0, 1}
+    assert result.runs[4].n_appearing == sum(appearing) <= 1
+
+
+@pytest.mark.slow
+def test_components_of_an_unrelated_run_appear_as_seldom_as_the_limit_says(rng):
+    # Which rows are held out follows their last bits, so one draw is right or wrong by chance.
+    found = []
+    for _ in range(20):
+        _, runs = turned(rng, n_rows=1500)
+        result = consensus(*runs, rng.laplace(size=(1500, 5)), up_to="ica")
+        found.append(result.runs[4].n_appearing)
+    assert sum(number > 0 for number in found) <= 4
 
 
 def test_far_rows_that_runs_share_do_not_make_them_belong_together(rng):

@@ -183,6 +183,7 @@ def test_a_condition_of_one_column_has_no_concentration():
     assert found.condition("pca").n_components == 1
 
 
+@pytest.mark.slow
 def test_a_condition_that_would_keep_nothing_is_left_out_and_said():
     random = np.random.default_rng(0)
     plate = np.repeat(np.arange(8), 30)
