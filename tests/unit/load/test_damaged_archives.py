@@ -91,7 +91,7 @@ def test_fewer_rows_in_the_header_than_were_written_are_a_damage(tmp_path, value
     with zipfile.ZipFile(tmp_path / "new.npz") as archive:
         wrong = struct.pack("<I", archive.infolist()[0].CRC)
     (tmp_path / "new.npz").write_bytes(changed.replace(wrong, struct.pack("<I", member.CRC)))
-    with pytest.raises(InputError, match=r"new\.npz is damaged"):
+    with pytest.raises(InputError, match=r"new\.npz.* is damaged"):
         read_run(tmp_path / "new.npz").rows[:]
 
 
