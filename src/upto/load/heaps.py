@@ -7,9 +7,7 @@ is there: one fills gigabytes with nothing, the other reads what lies behind in 
 
 from __future__ import annotations
 
-import os
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +16,9 @@ from upto.core import InputError
 from upto.load.damage import damaged
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
 _DESCRIPTOR = np.dtype([("length", "<u4"), ("address", "<u8"), ("index", "<u4")])
@@ -55,32 +56,26 @@ def check_heaps(path: Path, where: str, dataset: Any) -> None:
                 raise InputError(damaged(where, f"no text is at byte {address}"))
 
 
-def check_blosc(folder: Path, where: str, chunk_bytes: int) -> None:
-    """Refuse a folder of chunks whose heads promise other lengths than they have.
+def check_blosc(files: Iterable[Path], where: str, chunk_bytes: int) -> None:
+    """Refuse chunks whose heads promise other lengths than they have.
 
     Parameters
     ----------
-    folder
-        Where the chunks are, each compressed by blosc.
+    files
+        The chunks, each compressed by blosc.
     where
         The zarr folder, and the array in it.
     chunk_bytes
         Bytes of a chunk when it is decompressed.
     """
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            if name.startswith(".z") or name == "zarr.json":
-                continue
-            path = Path(parent, name)
-            with path.open("rb") as file:
-                head = file.read(_BLOSC_HEAD)
-            unpacked, packed = (
-                int.from_bytes(head[start : start + 4], "little") for start in (4, 12)
-            )
-            held = path.stat().st_size
-            if len(head) < _BLOSC_HEAD or packed != held or unpacked > chunk_bytes:
-                why = f"chunk {name} has {held} bytes that say they are {packed} of {unpacked}"
-                raise InputError(damaged(where, why))
+    for path in files:
+        with path.open("rb") as file:
+            head = file.read(_BLOSC_HEAD)
+        unpacked, packed = (int.from_bytes(head[start : start + 4], "little") for start in (4, 12))
+        held = path.stat().st_size
+        if len(head) < _BLOSC_HEAD or packed != held or unpacked > chunk_bytes:
+            why = f"chunk {path.name} has {held} bytes that say they are {packed} of {unpacked}"
+            raise InputError(damaged(where, why))
 
 
 def _descriptors(path: Path, dataset: Any) -> NDArray[Any]:
