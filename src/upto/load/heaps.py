@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _DESCRIPTOR = np.dtype([("length", "<u4"), ("address", "<u8"), ("index", "<u4")])
 _HEAP = b"GCOL"
 _BLOSC_HEAD = 16
+_DEFLATE, _SHUFFLE, _FLETCHER = 1, 2, 3
+_UNWRITTEN = "no write intent"
 
 
 def check_heaps(path: Path, where: str, dataset: Any) -> None:
@@ -90,25 +92,58 @@ def _descriptors(path: Path, dataset: Any) -> NDArray[Any]:
             file.seek(start)
             content = file.read(dataset.size * _DESCRIPTOR.itemsize)
         return _parsed(content)
-    chunks = [dataset.id.get_chunk_info(number) for number in range(dataset.id.get_num_chunks())]
-    return np.concatenate(
-        [np.empty(0, dtype=_DESCRIPTOR), *(_chunk(dataset, chunk) for chunk in chunks)]
-    )
-
-
-def _chunk(dataset: Any, chunk: Any) -> NDArray[Any]:
-    if dataset.compression not in (None, "gzip") or chunk.filter_mask:
+    plist = dataset.id.get_create_plist()
+    filters = [plist.get_filter(number)[0] for number in range(plist.get_nfilters())]
+    if not set(filters) <= {_DEFLATE, _SHUFFLE, _FLETCHER}:
         # Other filters are decoded by the library only.
         return np.empty(0, dtype=_DESCRIPTOR)
+    found = [_chunk(dataset, chunk, filters) for chunk in stored_chunks(dataset)]
+    return np.concatenate([np.empty(0, dtype=_DESCRIPTOR), *found])
+
+
+def stored_chunks(dataset: Any) -> list[Any]:
+    """Return where the chunks of a dataset of HDF5 are that were written."""
+    found: list[Any] = []
+    if hasattr(dataset.id, "chunk_iter"):
+        dataset.id.chunk_iter(found.append)
+        return found
+    return [dataset.id.get_chunk_info(number) for number in range(dataset.id.get_num_chunks())]
+
+
+def read_vector(dataset: Any) -> NDArray[Any]:
+    """Read a vector of HDF5, also text of which not all was written.
+
+    The library cannot read a chunk of text that is not there: it would write the text that stands
+    for it first.
+    """
+    try:
+        return np.asarray(dataset[:])
+    except OSError as error:
+        if _UNWRITTEN not in str(error) or len(dataset.shape) != 1:
+            raise
+    values = np.full(dataset.shape, dataset.fillvalue, dtype=object)
+    if dataset.chunks is not None:
+        for chunk in stored_chunks(dataset):
+            part = slice(chunk.chunk_offset[0], chunk.chunk_offset[0] + dataset.chunks[0])
+            values[part] = dataset[part]
+    return values
+
+
+def _chunk(dataset: Any, chunk: Any, filters: list[int]) -> NDArray[Any]:
+    if chunk.filter_mask:
+        return np.empty(0, dtype=_DESCRIPTOR)
     _, content = dataset.id.read_direct_chunk(chunk.chunk_offset)
-    if dataset.fletcher32:
-        content = content[:-4]
     longest = int(np.prod(dataset.chunks)) * _DESCRIPTOR.itemsize
-    if dataset.compression == "gzip":
-        content = zlib.decompressobj().decompress(content, longest)
-    if dataset.shuffle:
-        shuffled = np.frombuffer(content, dtype=np.uint8)
-        content = shuffled.reshape(_DESCRIPTOR.itemsize, -1).T.tobytes()
+    for number in reversed(filters):
+        if number == _FLETCHER:
+            content = content[:-4]
+        elif number == _DEFLATE:
+            # A checksum may be behind it.
+            content = zlib.decompressobj().decompress(content, longest + 4)
+        else:
+            whole = len(content) // _DESCRIPTOR.itemsize * _DESCRIPTOR.itemsize
+            shuffled = np.frombuffer(content[:whole], dtype=np.uint8)
+            content = shuffled.reshape(_DESCRIPTOR.itemsize, -1).T.tobytes() + content[whole:]
     return _parsed(content[:longest])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.load import read_run
+from upto.load import read_labels, read_run
 
 h5py = pytest.importorskip("h5py")
 zarr = pytest.importorskip("zarr")
@@ -81,3 +81,54 @@ def test_few_written_chunks_of_a_large_array_are_refused(tmp_path):
         file["emb"][:5000] = 1
     with pytest.raises(InputError, match=r"bytes of values but stores 131072: the others were nev"):
         read_run(tmp_path / "run.h5")
+
+
+@pytest.mark.parametrize("chunks", [(4,), (20,), None])
+def test_text_that_was_written_in_part_has_its_fill_value(tmp_path, rng, chunks):
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        file["emb"] = rng.normal(size=(22, 3))
+        options = {"dtype": h5py.string_dtype(), "fillvalue": "unknown", "chunks": chunks}
+        label = file.create_dataset("label", (22,), **options)
+        if chunks is not None:
+            label[:5] = [*"abcde"]
+            label[21] = "z"
+    expected = [*"abcde", *["unknown"] * 16, "z"] if chunks is not None else ["unknown"] * 22
+    assert read_run(tmp_path / "run.h5").columns["label"].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"shuffle": True},
+        {"shuffle": True, "compression": "lzf"},
+    ],
+)
+def test_text_behind_filters_is_read(tmp_path, options):
+    texts = [f"label {number}" for number in range(100)]
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        file.create_dataset("label", data=texts, chunks=(30,), **options)
+    assert read_labels(tmp_path / "run.h5")[1].tolist() == texts
+
+
+def test_text_that_was_compressed_twice_is_read(tmp_path):
+    texts = [f"label {number}" for number in range(100)]
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        plist.set_chunk((100,))
+        plist.set_deflate(4)
+        plist.set_shuffle()
+        plist.set_deflate(4)
+        space = h5py.h5s.create_simple((100,))
+        kind = h5py.h5t.py_create(h5py.string_dtype(), logical=True)
+        h5py.h5d.create(file.id, b"label", kind, space, plist)
+        file["label"][:] = texts
+    assert read_labels(tmp_path / "run.h5")[1].tolist() == texts
+
+
+def test_text_behind_an_unknown_filter_is_left_to_the_library(tmp_path, monkeypatch):
+    texts = [f"label {number}" for number in range(100)]
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        file.create_dataset("label", data=texts, chunks=(30,), compression="lzf")
+    # As h5py says of filters for which it has no name.
+    monkeypatch.setattr(h5py.Dataset, "compression", None)
+    assert read_labels(tmp_path / "run.h5")[1].tolist() == texts
