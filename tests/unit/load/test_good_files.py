@@ -7,6 +7,7 @@ import pytest
 
 from upto.core import InputError
 from upto.load import read_labels, read_run
+from upto.load.texts import text_array
 
 h5py = pytest.importorskip("h5py")
 zarr = pytest.importorskip("zarr")
@@ -132,3 +133,12 @@ def test_text_behind_an_unknown_filter_is_left_to_the_library(tmp_path, monkeypa
     # As h5py says of filters for which it has no name.
     monkeypatch.setattr(h5py.Dataset, "compression", None)
     assert read_labels(tmp_path / "run.h5")[1].tolist() == texts
+
+
+@pytest.mark.parametrize(("short", "length"), [("", 140), ("a", 140)])
+def test_one_longer_label_among_many_is_read(short, length):
+    cells = [short] * 500_000
+    cells[7] = "b" * length
+    values = text_array("run.parquet::label", cells)
+    assert values.shape == (500_000,)
+    assert values[[6, 7]].tolist() == [short, "b" * length]
