@@ -43,7 +43,9 @@ def check_heaps(path: Path, where: str, dataset: Any) -> None:
     if dataset.file.id.get_create_plist().get_sizes() != (8, 8):
         # Addresses are written in another width, which is rare: the library is trusted.
         return
-    size = path.stat().st_size
+    # Addresses are counted from behind what others may have written before the file.
+    base = int(dataset.file.userblock_size)
+    size = path.stat().st_size - base
     descriptors = _descriptors(path, dataset)
     longest = int(descriptors["length"].max(initial=0))
     used = descriptors[descriptors["length"] > 0]
@@ -53,7 +55,7 @@ def check_heaps(path: Path, where: str, dataset: Any) -> None:
         raise InputError(damaged(where, why))
     with path.open("rb") as file:
         for address in np.unique(used["address"]):
-            file.seek(int(address))
+            file.seek(base + int(address))
             if file.read(4) != _HEAP:
                 raise InputError(damaged(where, f"no text is at byte {address}"))
 

@@ -142,3 +142,23 @@ def test_one_longer_label_among_many_is_read(short, length):
     values = text_array("run.parquet::label", cells)
     assert values.shape == (500_000,)
     assert values[[6, 7]].tolist() == [short, "b" * length]
+
+
+@pytest.mark.parametrize("libver", ["earliest", "latest"])
+def test_hdf5_behind_a_block_of_the_users_is_read_and_checked(tmp_path, values, libver):
+    path = tmp_path / "run.h5ad"
+    with h5py.File(path, "w", userblock_size=1024, libver=libver) as file:
+        file["X"] = values
+        file["obs/names"] = [f"cell {number}" for number in range(37)]
+        file["obs"].attrs["_index"] = "names"
+        start = file["obs/names"].id.get_offset()
+    content = bytearray(path.read_bytes())
+    content[:5] = b"words"
+    path.write_bytes(content)
+    run = read_run(path)
+    np.testing.assert_array_equal(run.rows[:], values)
+    assert run.ids[3] == "cell 3"
+    content[start + 16 : start + 20] = (2_769_289_217).to_bytes(4, "little")
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"names is damaged.*text of 2769289217"):
+        read_run(path)
