@@ -11,6 +11,7 @@ from upto.core import InputError, Rows
 from upto.load.attributes import text_attribute
 from upto.load.containers import Container, Entry
 from upto.load.damage import PICKLED, damaged
+from upto.load.heaps import read_vector
 from upto.load.stored import check_stored
 from upto.load.texts import column_of, text_array
 
@@ -98,7 +99,7 @@ def decoded(item: Any, path: Path, name: str) -> NDArray[Any]:
     if hasattr(item, "shape"):
         refuse_pickle(item)
         check_stored(path, name, item)
-        values = np.asarray(item[:])
+        values = read_vector(item)
         return _text(values, path, name) if values.dtype.kind in "OST" else values
     if "codes" in item:
         labels = decoded(item["categories"], path, f"{name}/categories")

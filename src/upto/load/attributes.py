@@ -45,7 +45,8 @@ def text_attribute(path: Path, group: Any, name: str, otherwise: str) -> str:
 
         size = path.stat().st_size
         with path.open("rb") as file:
-            for kind, message in _messages(file, h5py.h5o.get_info(group.id).addr):
+            base = int(group.file.userblock_size)
+            for kind, message in _messages(file, h5py.h5o.get_info(group.id).addr, base):
                 length = _text_length(message, name) if kind == _ATTRIBUTE else 0
                 if length > size:
                     why = f"{name} is text of {length} bytes in a file of {size}"
@@ -67,9 +68,12 @@ def _text_length(message: bytes, name: str) -> int:
     return int.from_bytes(value[:4], "little") if is_vlen and len(value) >= 16 else 0
 
 
-def _messages(file: IO[bytes], address: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the kind and content of the messages in the head of an object, of either version."""
-    file.seek(address)
+def _messages(file: IO[bytes], address: int, base: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the kind and content of the messages in the head of an object, of either version.
+
+    Addresses are counted from `base`, where the file begins behind a block of the user's.
+    """
+    file.seek(base + address)
     head = file.read(32).ljust(32, b"\0")
     if head[:4] == b"OHDR":
         flags = head[5]
@@ -83,7 +87,7 @@ def _messages(file: IO[bytes], address: int) -> Iterator[tuple[int, bytes]]:
         if not blocks:
             return
         place, length = blocks.pop(0)
-        file.seek(place)
+        file.seek(base + place)
         block = file.read(min(length, _LONGEST_BLOCK))
         # What continues a head of the second version has a signature and a checksum around it.
         block = block[4:-4] if block[:4] == b"OCHK" else block

@@ -32,6 +32,7 @@ class SummedPiece:
 
 
 _VERIFIED: dict[tuple[str, SummedPiece], tuple[int, ...]] = {}
+_MOST_REMEMBERED = 4096
 _LOCK = threading.Lock()
 
 
@@ -58,6 +59,8 @@ def verify(path: Path, piece: SummedPiece) -> None:
                 f"is {found:08x} and not {piece.crc:08x}. Copy or save it again."
             )
             raise InputError(message)
+        while len(_VERIFIED) >= _MOST_REMEMBERED:
+            _VERIFIED.pop(next(iter(_VERIFIED)))
         _VERIFIED[str(path), piece] = state
 
 

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 PICKLED = (
     "holds Python objects (a pickle), which upto never loads: save it as a plain numeric array."
 )
+_REFUSED_PICKLES = (
+    "Object arrays cannot be loaded when allow_pickle=False",
+    "contains pickled (object) data",
+    "'object_codec_id': 'pickle'",
+)
 
 
 def damaged(where: object, why: object, remedy: str = "copy or save it again") -> str:
@@ -42,7 +47,7 @@ def damage_reported(
     except (UptoError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001 - it depends on the byte that is wrong what is raised
-        if "pickle" in str(error):
+        if any(phrase in str(error) for phrase in _REFUSED_PICKLES):
             # NumPy and zarr refuse pickles by themselves.
             message = f"{where} {PICKLED}"
             raise InputError(message) from None

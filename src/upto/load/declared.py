@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError
-from upto.core.reading import check_readable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,11 +14,11 @@ if TYPE_CHECKING:
 FREE_BYTES = 2**26
 """Up to here nothing declared does harm."""
 
-MOST_PER_BYTE = 10_000
-"""Bytes of an array that one stored byte may stand for, ten times what deflate can do at best.
+MOST_PER_BYTE = 1_000_000
+"""Bytes of an array that one stored byte may stand for.
 
-Numbers that vary compress twice or so; a chunk of one value by 1,000 to 30,000. An array beyond it
-was never written: in HDF5 and zarr it would be made of fill values, in parquet of one repeated.
+Numbers that vary compress twice or so; a chunk of one value by 1,000 to 100,000, which is what zstd
+makes of one. An array beyond it cannot be what its header says.
 """
 
 LARGEST_CHUNK = 2**31
@@ -44,8 +42,8 @@ def check_declared(where: object, declared: int, stored: int, what: str = "value
     """
     if declared > FREE_BYTES and declared > MOST_PER_BYTE * stored:
         message = (
-            f"{where} declares {declared} bytes of {what} but stores {stored}: it was never "
-            "filled, or its header is damaged. Copy or save it again."
+            f"{where} declares {declared} bytes of {what} but stores {stored}, which "
+            "cannot be as many: its header is damaged. Copy or save it again."
         )
         raise InputError(message)
 
@@ -108,26 +106,3 @@ def check_chunks(where: object, shape: Sequence[int], chunks: Any, itemsize: int
             f"are read as a whole: save it in chunks of at most {LARGEST_CHUNK} bytes."
         )
         raise InputError(message)
-
-
-def bytes_below(folder: Path, enough: int) -> int:
-    """Add up the files below a folder until they are enough."""
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            total += Path(parent, name).stat().st_size
-            if total >= enough:
-                return total
-    return total
-
-
-def check_files_below(folder: Path) -> None:
-    """Refuse a folder with pipes, sockets or devices in it: libraries would wait for them."""
-    pending = [folder]
-    while pending:
-        with os.scandir(pending.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(Path(entry.path))
-                elif not entry.is_file(follow_symlinks=False):
-                    check_readable(Path(entry.path))

@@ -10,7 +10,7 @@ from upto.core import Embeddings, InputError
 from upto.load.damage import sentences
 from upto.load.request import Columns, Contents, Request, split_key
 from upto.load.signatures import check_exists, check_signature, check_suffix
-from upto.load.texts import check_text, column_of, printable
+from upto.load.texts import check_text, column_of, spelt_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -145,7 +145,7 @@ def read_run(
         contents: Contents = getattr(_module(entry), str(entry.read))(request)
         return Embeddings(
             rows=contents.rows,
-            name=printable(name if name is not None else short_name(file, inside)),
+            name=spelt_out(name if name is not None else short_name(file, inside)),
             ids=_checked(file, contents.ids),
             columns=_checked_columns(file, contents.columns),
         )
@@ -173,7 +173,7 @@ def read_labels(path: str | Path, column: str | None = None) -> tuple[str, NDArr
         entry = _format(request, FORMATS)
         name, labels = getattr(_module(entry), entry.labels)(request)
         check_text(column_of(file, name), labels)
-    return printable(name), labels
+    return spelt_out(name), labels
 
 
 def read_columns(path: str | Path, *, ids: str | None = None) -> Columns:
@@ -222,7 +222,7 @@ def _checked(path: Path, ids: NDArray[Any] | None) -> NDArray[Any] | None:
 def _checked_columns(path: Path, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     for name, values in columns.items():
         check_text(column_of(path, name), values)
-    return {printable(name): values for name, values in columns.items()}
+    return {spelt_out(name): values for name, values in columns.items()}
 
 
 def _format(request: Request, formats: Sequence[Format]) -> Format:

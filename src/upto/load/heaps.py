@@ -7,9 +7,7 @@ is there: one fills gigabytes with nothing, the other reads what lies behind in 
 
 from __future__ import annotations
 
-import os
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +16,16 @@ from upto.core import InputError
 from upto.load.damage import damaged
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
 _DESCRIPTOR = np.dtype([("length", "<u4"), ("address", "<u8"), ("index", "<u4")])
 _HEAP = b"GCOL"
 _BLOSC_HEAD = 16
+_DEFLATE, _SHUFFLE, _FLETCHER = 1, 2, 3
+_UNWRITTEN = "no write intent"
 
 
 def check_heaps(path: Path, where: str, dataset: Any) -> None:
@@ -40,7 +43,9 @@ def check_heaps(path: Path, where: str, dataset: Any) -> None:
     if dataset.file.id.get_create_plist().get_sizes() != (8, 8):
         # Addresses are written in another width, which is rare: the library is trusted.
         return
-    size = path.stat().st_size
+    # Addresses are counted from behind what others may have written before the file.
+    base = int(dataset.file.userblock_size)
+    size = path.stat().st_size - base
     descriptors = _descriptors(path, dataset)
     longest = int(descriptors["length"].max(initial=0))
     used = descriptors[descriptors["length"] > 0]
@@ -50,37 +55,31 @@ def check_heaps(path: Path, where: str, dataset: Any) -> None:
         raise InputError(damaged(where, why))
     with path.open("rb") as file:
         for address in np.unique(used["address"]):
-            file.seek(int(address))
+            file.seek(base + int(address))
             if file.read(4) != _HEAP:
                 raise InputError(damaged(where, f"no text is at byte {address}"))
 
 
-def check_blosc(folder: Path, where: str, chunk_bytes: int) -> None:
-    """Refuse a folder of chunks whose heads promise other lengths than they have.
+def check_blosc(files: Iterable[Path], where: str, chunk_bytes: int) -> None:
+    """Refuse chunks whose heads promise other lengths than they have.
 
     Parameters
     ----------
-    folder
-        Where the chunks are, each compressed by blosc.
+    files
+        The chunks, each compressed by blosc.
     where
         The zarr folder, and the array in it.
     chunk_bytes
         Bytes of a chunk when it is decompressed.
     """
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            if name.startswith(".z") or name == "zarr.json":
-                continue
-            path = Path(parent, name)
-            with path.open("rb") as file:
-                head = file.read(_BLOSC_HEAD)
-            unpacked, packed = (
-                int.from_bytes(head[start : start + 4], "little") for start in (4, 12)
-            )
-            held = path.stat().st_size
-            if len(head) < _BLOSC_HEAD or packed != held or unpacked > chunk_bytes:
-                why = f"chunk {name} has {held} bytes that say they are {packed} of {unpacked}"
-                raise InputError(damaged(where, why))
+    for path in files:
+        with path.open("rb") as file:
+            head = file.read(_BLOSC_HEAD)
+        unpacked, packed = (int.from_bytes(head[start : start + 4], "little") for start in (4, 12))
+        held = path.stat().st_size
+        if len(head) < _BLOSC_HEAD or packed != held or unpacked > chunk_bytes:
+            why = f"chunk {path.name} has {held} bytes that say they are {packed} of {unpacked}"
+            raise InputError(damaged(where, why))
 
 
 def _descriptors(path: Path, dataset: Any) -> NDArray[Any]:
@@ -95,25 +94,58 @@ def _descriptors(path: Path, dataset: Any) -> NDArray[Any]:
             file.seek(start)
             content = file.read(dataset.size * _DESCRIPTOR.itemsize)
         return _parsed(content)
-    chunks = [dataset.id.get_chunk_info(number) for number in range(dataset.id.get_num_chunks())]
-    return np.concatenate(
-        [np.empty(0, dtype=_DESCRIPTOR), *(_chunk(dataset, chunk) for chunk in chunks)]
-    )
-
-
-def _chunk(dataset: Any, chunk: Any) -> NDArray[Any]:
-    if dataset.compression not in (None, "gzip") or chunk.filter_mask:
+    plist = dataset.id.get_create_plist()
+    filters = [plist.get_filter(number)[0] for number in range(plist.get_nfilters())]
+    if not set(filters) <= {_DEFLATE, _SHUFFLE, _FLETCHER}:
         # Other filters are decoded by the library only.
         return np.empty(0, dtype=_DESCRIPTOR)
+    found = [_chunk(dataset, chunk, filters) for chunk in stored_chunks(dataset)]
+    return np.concatenate([np.empty(0, dtype=_DESCRIPTOR), *found])
+
+
+def stored_chunks(dataset: Any) -> list[Any]:
+    """Return where the chunks of a dataset of HDF5 are that were written."""
+    found: list[Any] = []
+    if hasattr(dataset.id, "chunk_iter"):
+        dataset.id.chunk_iter(found.append)
+        return found
+    return [dataset.id.get_chunk_info(number) for number in range(dataset.id.get_num_chunks())]
+
+
+def read_vector(dataset: Any) -> NDArray[Any]:
+    """Read a vector of HDF5, also text of which not all was written.
+
+    The library cannot read a chunk of text that is not there: it would write the text that stands
+    for it first.
+    """
+    try:
+        return np.asarray(dataset[:])
+    except OSError as error:
+        if _UNWRITTEN not in str(error) or len(dataset.shape) != 1:
+            raise
+    values = np.full(dataset.shape, dataset.fillvalue, dtype=object)
+    if dataset.chunks is not None:
+        for chunk in stored_chunks(dataset):
+            part = slice(chunk.chunk_offset[0], chunk.chunk_offset[0] + dataset.chunks[0])
+            values[part] = dataset[part]
+    return values
+
+
+def _chunk(dataset: Any, chunk: Any, filters: list[int]) -> NDArray[Any]:
+    if chunk.filter_mask:
+        return np.empty(0, dtype=_DESCRIPTOR)
     _, content = dataset.id.read_direct_chunk(chunk.chunk_offset)
-    if dataset.fletcher32:
-        content = content[:-4]
     longest = int(np.prod(dataset.chunks)) * _DESCRIPTOR.itemsize
-    if dataset.compression == "gzip":
-        content = zlib.decompressobj().decompress(content, longest)
-    if dataset.shuffle:
-        shuffled = np.frombuffer(content, dtype=np.uint8)
-        content = shuffled.reshape(_DESCRIPTOR.itemsize, -1).T.tobytes()
+    for number in reversed(filters):
+        if number == _FLETCHER:
+            content = content[:-4]
+        elif number == _DEFLATE:
+            # A checksum may be behind it.
+            content = zlib.decompressobj().decompress(content, longest + 4)
+        else:
+            whole = len(content) // _DESCRIPTOR.itemsize * _DESCRIPTOR.itemsize
+            shuffled = np.frombuffer(content[:whole], dtype=np.uint8)
+            content = shuffled.reshape(_DESCRIPTOR.itemsize, -1).T.tobytes() + content[whole:]
     return _parsed(content[:longest])
 
 

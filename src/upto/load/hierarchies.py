@@ -9,6 +9,7 @@ import numpy as np
 
 from upto.core import MissingExtraError, Rows
 from upto.load.annotated import AnnotatedContainer, decoded, is_annotated, refuse_pickle
+from upto.load.chunk_files import check_files_below
 from upto.load.containers import (
     Container,
     Entry,
@@ -17,7 +18,6 @@ from upto.load.containers import (
     read_container,
 )
 from upto.load.damage import damage_reported, quietly
-from upto.load.declared import check_files_below
 from upto.load.rows import BlockRows, ThreadHandles
 from upto.load.stored import check_stored, refuse_other_files
 

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+_HDF5 = b"\x89HDF\r\n\x1a\n"
 _SIGNATURES = (
     (b"\x93NUMPY", "a NumPy array", ".npy"),
     (b"PK\x03\x04", "a zip archive", ".npz"),
     (b"PK\x05\x06", "an empty zip archive", ".npz"),
     (b"PAR1", "a parquet table", ".parquet"),
-    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", ".h5"),
+    (_HDF5, "an HDF5 file", ".h5"),
 )
 _PACKED = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"(\xb5/\xfd", "zstd"))
 _PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".ckpt", ".joblib", ".bin")
@@ -81,6 +82,8 @@ def check_signature(path: Path, expected: str | None) -> None:
     if not start:
         message = f"{path} is empty: it has 0 bytes. Copy or save it again."
         raise InputError(message)
+    if expected == ".h5" and _has_user_block(path):
+        return
     found = next((known for known in _SIGNATURES if start.startswith(known[0])), None)
     if found is not None and found[2] == expected:
         return
@@ -104,3 +107,15 @@ def check_signature(path: Path, expected: str | None) -> None:
             "save it again."
         )
         raise InputError(message)
+
+
+def _has_user_block(path: Path) -> bool:
+    """Tell whether an HDF5 file begins behind a block of the user's, of 512, 1024, ... bytes."""
+    size, place = path.stat().st_size, 512
+    with path.open("rb") as file:
+        while place < size:
+            file.seek(place)
+            if file.read(len(_HDF5)) == _HDF5:
+                return True
+            place *= 2
+    return False

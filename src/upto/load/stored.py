@@ -8,16 +8,14 @@ from typing import Any
 
 from upto.core import InputError
 from upto.core.errors import shortened
-from upto.load.declared import (
-    FREE_BYTES,
-    LARGEST_CHUNK,
-    MOST_PER_BYTE,
-    bytes_below,
-    check_chunks,
-    check_declared,
-)
+from upto.load.chunk_files import chunk_files
+from upto.load.declared import FREE_BYTES, LARGEST_CHUNK, MOST_PER_BYTE, check_chunks
 from upto.load.heaps import check_blosc, check_heaps
 
+_FREE_ROWS = 2**30
+_FREE_VECTOR = 2**28
+_MOST_UNWRITTEN = 1000
+_MOST_CHUNKS = 1_000_000
 _REMEDY = "copy the arrays into one file, as with h5repack or h5py"
 
 
@@ -42,16 +40,16 @@ def check_stored(path: Path, key: str, array: Any) -> None:
     check_chunks(where, array.shape, array.chunks, itemsize)
     declared = math.prod(int(size) for size in array.shape) * itemsize
     if declared > FREE_BYTES:
-        stored = _stored_bytes(path, array, enough=declared // MOST_PER_BYTE + 1)
-        check_declared(where, declared, stored)
+        _check_written(path, where, array, declared)
     if hasattr(array, "id"):
         if array.dtype.kind == "O" and dict(array.dtype.metadata or {}).get("vlen") in (str, bytes):
             check_heaps(path, where, array)
     elif array.chunks is not None and _is_blosc(array):
         # Filters and text of variable length make chunks of another length.
-        is_plain = not array.filters and array.dtype.kind in "fiub"
+        is_plain = not array.filters and len(array.compressors) == 1 and array.dtype.kind in "fiub"
         largest = math.prod(array.chunks) * itemsize if is_plain else LARGEST_CHUNK
-        check_blosc(Path(path, array.path), where, largest)
+        files = chunk_files(Path(path, array.path), _counts(array.shape, array.chunks))
+        check_blosc(files, where, largest)
 
 
 def _is_blosc(array: Any) -> bool:
@@ -77,7 +75,53 @@ def refuse_other_files(path: Path, root: Any) -> None:
         raise InputError(message)
 
 
-def _stored_bytes(path: Path, array: Any, enough: int) -> int:
+def _check_written(path: Path, where: str, array: Any, declared: int) -> None:
+    """Refuse an array of which far more was never written than was.
+
+    Chunks that are there count in full, however well they compress. What is missing may be much,
+    because zarr does not write chunks of nothing but zeros.
+    """
+    unit = getattr(array, "shards", None) or array.chunks
+    n_chunks = 1 if unit is None else math.prod(_counts(array.shape, unit))
     if hasattr(array, "id"):
-        return int(array.id.get_storage_size())
-    return bytes_below(Path(path, array.path), enough)
+        n_stored, stored = _stored_in_hdf5(path, array)
+    else:
+        n_stored, stored = _stored_in_zarr(path, array, unit, n_chunks)
+    free = _FREE_ROWS if len(array.shape) > 1 else _FREE_VECTOR
+    if array.dtype.kind not in "fiub":
+        # A text takes many times the room of what is stored in its place.
+        free = FREE_BYTES
+    is_much = declared - stored > free or n_chunks - n_stored > _MOST_CHUNKS
+    if is_much and declared > _MOST_UNWRITTEN * stored:
+        message = (
+            f"{where} declares {declared} bytes of values but stores {stored}: the others were "
+            "never written, or its header is damaged. Copy or save it again."
+        )
+        raise InputError(message)
+
+
+def _stored_in_hdf5(path: Path, array: Any) -> tuple[int, int]:
+    """Return how many chunks are stored, and how many bytes of the array they are."""
+    held = min(int(array.id.get_storage_size()), path.stat().st_size)
+    if array.chunks is None:
+        return 1, held
+    n_stored = int(array.id.get_num_chunks())
+    most = held * (MOST_PER_BYTE if array.id.get_create_plist().get_nfilters() else 1)
+    return n_stored, min(n_stored * math.prod(array.chunks) * int(array.dtype.itemsize), most)
+
+
+def _stored_in_zarr(path: Path, array: Any, unit: Any, n_chunks: int) -> tuple[int, int]:
+    """Return how many chunks are stored, and how many bytes of the array they are."""
+    chunk_bytes = math.prod(unit) * max(int(array.dtype.itemsize), 1)
+    n_stored = stored = 0
+    for file in chunk_files(Path(path, array.path), _counts(array.shape, unit)):
+        n_stored += 1
+        stored += min(chunk_bytes, file.stat().st_size * MOST_PER_BYTE)
+        if stored > n_chunks * chunk_bytes // _MOST_UNWRITTEN:
+            # Enough are there, so no more files are looked at.
+            break
+    return n_stored, stored
+
+
+def _counts(shape: Any, unit: Any) -> list[int]:
+    return [-(-int(size) // int(step)) for size, step in zip(shape, unit, strict=True)]

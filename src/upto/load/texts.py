@@ -8,11 +8,12 @@ import numpy as np
 
 from upto.core import InputError
 from upto.core.errors import shortened
+from upto.load.declared import memory_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MOST_BYTES = 2**28
+_LEAST_BOUND, _MOST_BOUND = 2**28, 2**31
 _LAST_CHARACTER = 0x10FFFF
 _BYTES_PER_CHARACTER = 4
 
@@ -33,8 +34,9 @@ def text_array(where: object, cells: list[str]) -> NDArray[Any]:
         If one long cell would make the array too large.
     """
     longest = max(map(len, cells), default=0)
+    share = max(_LEAST_BOUND, min(_MOST_BOUND, memory_size() // 8))
     if longest * len(cells) * _BYTES_PER_CHARACTER > max(
-        _MOST_BYTES, 64 * sum(map(len, cells)) * _BYTES_PER_CHARACTER
+        share, 64 * sum(map(len, cells)) * _BYTES_PER_CHARACTER
     ):
         row = next(row for row, cell in enumerate(cells) if len(cell) == longest)
         message = (
@@ -59,12 +61,12 @@ def check_text(where: object, values: NDArray[Any]) -> None:
         raise InputError(message)
 
 
-def printable(name: str) -> str:
+def spelt_out(name: str) -> str:
     r"""Return a name as UTF-8 can write it: what file names hold beside it is spelt out.
 
     Examples
     --------
-    >>> printable("run-\udce9")
+    >>> spelt_out("run-\udce9")
     'run-\\udce9'
     """
     return name.encode("utf-8", "backslashreplace").decode()

@@ -150,8 +150,8 @@ def test_a_damaged_compressed_member_is_reported(tmp_path, values):
         read_run(tmp_path / "run.npz")
 
 
-@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
-def test_both_versions_of_the_header_are_read(tmp_path, values, version):
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_all_versions_of_the_header_are_read(tmp_path, values, version):
     with (tmp_path / "run.npy").open("wb") as file:
         np.lib.format.write_array(file, values, version=version)
     np.testing.assert_array_equal(read_run(tmp_path / "run.npy").rows[:], values)

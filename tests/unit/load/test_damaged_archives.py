@@ -91,7 +91,7 @@ def test_fewer_rows_in_the_header_than_were_written_are_a_damage(tmp_path, value
     with zipfile.ZipFile(tmp_path / "new.npz") as archive:
         wrong = struct.pack("<I", archive.infolist()[0].CRC)
     (tmp_path / "new.npz").write_bytes(changed.replace(wrong, struct.pack("<I", member.CRC)))
-    with pytest.raises(InputError, match=r"new\.npz is damaged"):
+    with pytest.raises(InputError, match=r"new\.npz.* is damaged"):
         read_run(tmp_path / "new.npz").rows[:]
 
 
@@ -270,3 +270,19 @@ def test_other_members_of_an_archive_are_left_alone(tmp_path, values):
     members = [("emb.npy", content), ("README.txt", b"words"), ("folder/", b"")]
     write_zip(tmp_path / "run.npz", members)
     np.testing.assert_array_equal(read_run(tmp_path / "run.npz").rows[:], values)
+
+
+def test_a_name_with_pickle_in_it_makes_no_pickle_of_a_damage(tmp_path, values):
+    np.savez(tmp_path / "run.npz", emb=values, pickled=np.arange(3700) + 7000)
+    flip(tmp_path / "run.npz", np.int64(7020).tobytes())
+    with pytest.raises(InputError, match=r"run\.npz is damaged .*CRC-32 for file 'pickled.npy'"):
+        read_run(tmp_path / "run.npz")
+
+
+def test_no_more_checksums_are_remembered_than_a_bound(tmp_path, monkeypatch, values):
+    monkeypatch.setattr(checksums, "_MOST_REMEMBERED", 3)
+    monkeypatch.setattr(checksums, "_VERIFIED", {})
+    for number in range(5):
+        np.savez(tmp_path / f"{number}.npz", emb=values)
+        np.testing.assert_array_equal(read_run(tmp_path / f"{number}.npz").rows[:], values)
+    assert [name[-5:] for name, _ in checksums._VERIFIED] == ["2.npz", "3.npz", "4.npz"]

@@ -19,6 +19,7 @@ from upto.load import damage
 from upto.load.checksums import SummedPiece, verify
 from upto.load.damage import damage_reported
 from upto.load.stored import refuse_other_files
+from upto.load.zips import check_directory
 
 if TYPE_CHECKING:
     from upto.load.image_sets.record import Int, Pixels
@@ -194,7 +195,13 @@ def open_zip(path: Path) -> zipfile.ZipFile:
     """Open a zip archive to read it."""
     check_readable(path)
     with damage_reported(path, remedy=REMEDY):
-        return zipfile.ZipFile(path)
+        archive = zipfile.ZipFile(path)
+        try:
+            check_directory(archive)
+        except zipfile.BadZipFile:
+            archive.close()
+            raise
+        return archive
 
 
 def damaged(where: object, why: object) -> str:
