@@ -17,11 +17,13 @@ from upto.cli.exits import Exit
 
 UPTO = (sys.executable, "-m", "upto")
 ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-# A suite that runs in the background ignores interrupts, and its children would too.
-HEEDING = (
+# A suite that runs in the background or under nohup ignores signals, and its children would too.
+LISTENING = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-    "sys.argv[0] = 'upto'; from upto.__main__ import main; "
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL); signal.signal(signal.SIGTERM, signal.SIG_DFL);"
+    "sys.argv[0] = 'upto'; "
 )
+HEEDING = LISTENING + "from upto.__main__ import main; "
 STUCK = HEEDING + (
     "from upto.load.writing import Writer; import time; put = Writer.__setitem__\n"
     "def stuck(self, key, block):\n"
@@ -239,7 +241,7 @@ def test_help_lists_the_codes(folder):
 
 
 STARTING = (
-    "import os, signal, sys; sys.argv[0] = 'upto'; import upto.cli.interrupts as interrupts\n"
+    LISTENING + "import os; import upto.cli.interrupts as interrupts\n"
     "import builtins; load = builtins.__import__\n"
     "def hit(name, *args, **kwargs):\n"
     "    if name == 'click' and not interrupts.received: os.kill(os.getpid(), {number})\n"
