@@ -1,6 +1,7 @@
 """What every test shares: a seeded generator, quiet BLAS, a fixed hypothesis profile."""
 
 import os
+import signal
 from importlib.util import find_spec
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -21,6 +22,19 @@ settings.register_profile(
 )
 settings.register_profile("local", deadline=None, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_configure():
+    """Listen to signals: a suite in the background or under nohup ignores them, as children would."""
+    usual = {
+        "SIGINT": signal.default_int_handler,
+        "SIGTERM": signal.SIG_DFL,
+        "SIGHUP": signal.SIG_DFL,
+    }
+    for name, handler in usual.items():
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -17,14 +17,8 @@ from upto.cli.exits import Exit
 
 UPTO = (sys.executable, "-m", "upto")
 ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-# A suite that runs in the background or under nohup ignores signals, and its children would too.
-LISTENING = (
-    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-    "signal.signal(signal.SIGHUP, signal.SIG_DFL); signal.signal(signal.SIGTERM, signal.SIG_DFL);"
-    "sys.argv[0] = 'upto'; "
-)
-HEEDING = LISTENING + "from upto.__main__ import main; "
-STUCK = HEEDING + (
+STARTED = "import signal, sys; sys.argv[0] = 'upto'; from upto.__main__ import main; "
+STUCK = STARTED + (
     "from upto.load.writing import Writer; import time; put = Writer.__setitem__\n"
     "def stuck(self, key, block):\n"
     "    put(self, key, block); print('writing', file=sys.stderr, flush=True); time.sleep(60)\n"
@@ -87,7 +81,7 @@ def test_an_interrupt_at_any_moment_exits_with_130(folder):
     codes = {}
     for delay in np.linspace(0.1, 2, 24):
         process = subprocess.Popen(
-            [sys.executable, "-c", HEEDING + "main()", "inspect", "run.npy", "-o", "out.json"],
+            [sys.executable, "-c", STARTED + "main()", "inspect", "run.npy", "-o", "out.json"],
             cwd=folder,
             stderr=subprocess.PIPE,
             text=True,
@@ -108,7 +102,7 @@ def test_an_interrupt_at_any_moment_exits_with_130(folder):
 
 @pytest.mark.parametrize("swallowed", ["raise ImportError('no module') from None", "pass"])
 def test_an_interrupt_that_an_import_takes_for_its_own_error_is_one(folder, swallowed):
-    code = HEEDING + (
+    code = STARTED + (
         "import upto.cli.main as cli, os\n"
         "def get(self, ctx, name):\n"
         "    try: os.kill(os.getpid(), signal.SIGINT)\n"
@@ -241,7 +235,7 @@ def test_help_lists_the_codes(folder):
 
 
 STARTING = (
-    LISTENING + "import os; import upto.cli.interrupts as interrupts\n"
+    "import os, signal, sys; sys.argv[0] = 'upto'; import upto.cli.interrupts as interrupts\n"
     "import builtins; load = builtins.__import__\n"
     "def hit(name, *args, **kwargs):\n"
     "    if name == 'click' and not interrupts.received: os.kill(os.getpid(), {number})\n"
