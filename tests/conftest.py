@@ -25,7 +25,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_configure():
-    """Listen to signals: a suite in the background or under nohup ignores them, as children would."""
+    """Listen to signals, which a suite in the background or under nohup ignores."""
     usual = {
         "SIGINT": signal.default_int_handler,
         "SIGTERM": signal.SIG_DFL,
