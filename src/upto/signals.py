@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ENDING_SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -42,3 +42,21 @@ def hold_signals() -> Iterator[None]:
         # Even if the block failed: whoever sent it expects an end, and not another error.
         if came:
             handlers[signal.Signals(came[0])](came[0], None)
+
+
+def clean_up(action: Callable[[], object]) -> None:
+    """Do what must be done before the end, whatever signals come; they are handled afterwards.
+
+    Parameters
+    ----------
+    action
+        What to do; it may be done twice.
+    """
+    try:
+        with hold_signals():
+            action()
+    except KeyboardInterrupt:
+        # It may have come before signals were held.
+        with hold_signals():
+            action()
+        raise

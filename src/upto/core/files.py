@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from upto.core.errors import InputError, reason
 from upto.core.reading import special_kind
-from upto.signals import hold_signals
+from upto.signals import clean_up, hold_signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -57,8 +57,7 @@ def replacing(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
                 shutil.copymode(target, temporary)
             temporary.replace(target)
     except BaseException as error:
-        with hold_signals():
-            _remove(temporary)
+        clean_up(lambda: _remove(temporary))
         if isinstance(error, OSError) and _lacks_name(error, temporary):
             error.filename = str(path)
         raise
@@ -172,9 +171,12 @@ def real_path(path: str | Path) -> Path:
         If the user after ``~`` is unknown, links lead in a circle, or the name cannot be one.
     """
     try:
-        return Path(path).expanduser().resolve()
+        found = Path(path).expanduser().resolve()
+        # Where links lead in a circle, only some versions of Python raise anything.
+        if found.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        return found
     except (OSError, RuntimeError, ValueError) as error:
-        # Python raises one or the other for links in a circle, for an unknown user and for a NUL.
         why = getattr(error, "strerror", None) or reason(error)
         message = f"{path} is not a usable path ({why}): check its name and where links lead."
         raise InputError(message) from None

@@ -12,7 +12,7 @@ import os
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from upto.signals import hold_signals
+from upto.signals import clean_up, hold_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,8 +38,7 @@ def open_hdf5(path: Path, *, new: bool) -> Iterator[tuple[Any, Careful]]:
             yield file, shelter.careful
         finally:
             if file is not None:
-                with hold_signals():
-                    file.close()
+                clean_up(file.close)
         shelter.check()
 
 
