@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
-from typing import NoReturn
+import time
 
 from upto.signals import ENDING_SIGNALS
 
 received: list[int] = []
 """Signals that came. A library may take the exception for one of its own errors, or drop it."""
+_SECONDS = 1.0
+"""How long a signal is deaf to others: they come in flocks, and the first is being handled."""
+_latest = float("-inf")
 
 
 def install() -> None:
@@ -39,7 +42,10 @@ def what_happened() -> str:
     return "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
 
 
-def _interrupt(number: int, _frame: object) -> NoReturn:
-    # Each one raises: the exception of the first may have been lost to a library.
+def _interrupt(number: int, _frame: object) -> None:
+    global _latest
     received.append(number)
+    if time.monotonic() - _latest < _SECONDS:
+        return
+    _latest = time.monotonic()
     raise KeyboardInterrupt
