@@ -14,14 +14,12 @@ from upto.load import read_run
 LONGEST = 400
 
 
-def refused(result, *words):
-    """Check that a command refused its input in one line."""
+def refusal(result):
+    """Return the one short line with which a command refused its input."""
     assert result.exit_code == 3, result.output + repr(result.exception)
-    lines = result.stderr.splitlines()
-    assert len(lines) == 1, lines
-    assert len(lines[0]) < LONGEST
-    for word in words:
-        assert word in lines[0]
+    (line,) = result.stderr.splitlines()
+    assert len(line) < LONGEST
+    return line
 
 
 @pytest.fixture
@@ -40,7 +38,7 @@ def test_a_flipped_bit_of_an_archive_is_no_other_answer(upto, tmp_path, rng):
     place = content.index(rows[1500, 3].tobytes())
     content[place + 7] ^= 0x40
     (tmp_path / "a.npz").write_bytes(content)
-    refused(upto("compare", "a.npz", "b.npy", "-q", "--no-ica"), "checksum")
+    assert "checksum" in refusal(upto("compare", "a.npz", "b.npy", "-q", "--no-ica"))
 
 
 @pytest.mark.parametrize("command", ["inspect", "compare", "unmix", "report"])
@@ -53,12 +51,14 @@ def test_pipes_and_devices_are_refused(upto, tmp_path, command):
         "unmix": ["x.npy", "-o", "out.npy"],
         "report": ["x.json", "-o", "page.html"],
     }[command]
-    refused(upto(command, *given), "is a pipe, not a file")
+    assert "is a pipe, not a file" in refusal(upto(command, *given))
 
 
 def test_devices_are_no_results(upto):
-    refused(upto("report", "/dev/zero", "-o", "page.html"), "/dev/zero is a device, not a file")
-    refused(upto("report", ".", "-o", "page.html"), "cannot be read: Is a directory")
+    assert "/dev/zero is a device, not a file" in refusal(
+        upto("report", "/dev/zero", "-o", "page.html")
+    )
+    assert "cannot be read: Is a directory" in refusal(upto("report", ".", "-o", "page.html"))
 
 
 def unequal(record):
@@ -98,15 +98,18 @@ def test_a_result_whose_parts_do_not_fit_is_refused_or_shown(upto, compared, cha
     change(record)
     path.write_text(json.dumps(record))
     shown = upto("report", path, "-o", "page.html")
+    assert (path.parent / "page.html").exists() == (shown.exit_code == 0)
     if shown.exit_code != 0:
-        refused(shown, "result.json", "damaged")
+        line = refusal(shown)
+        assert all(word in line for word in ("result.json", "damaged"))
 
 
 def test_points_without_a_partner_are_a_damage(upto, compared):
     path, record = compared
     unequal(record)
     path.write_text(json.dumps(record))
-    refused(upto("report", path, "-o", "page.html"), "result.json", "is damaged", "300", "3")
+    line = refusal(upto("report", path, "-o", "page.html"))
+    assert all(word in line for word in ("result.json", "is damaged", "300", "3"))
 
 
 def test_a_matrix_that_is_no_square_is_a_damage(upto, pair, tmp_path, rng):
@@ -116,10 +119,12 @@ def test_a_matrix_that_is_no_square_is_a_damage(upto, pair, tmp_path, rng):
     record = json.loads(path.read_text())
     for name, change in (("up_to", lambda rows: rows[:2]), ("agreement", lambda rows: rows[::2])):
         path.write_text(json.dumps({**record, name: change(record[name])}))
-        refused(upto("report", path, "-o", "page.html"), "result.json", "damaged")
+        line = refusal(upto("report", path, "-o", "page.html"))
+        assert all(word in line for word in ("result.json", "damaged"))
     record["matrices"][0]["error"][1] = [0.5]
     path.write_text(json.dumps(record))
-    refused(upto("report", path, "-o", "page.html"), "result.json", "damaged")
+    line = refusal(upto("report", path, "-o", "page.html"))
+    assert all(word in line for word in ("result.json", "damaged"))
 
 
 @pytest.mark.parametrize(
@@ -138,30 +143,32 @@ def test_a_matrix_that_is_no_square_is_a_damage(upto, pair, tmp_path, rng):
 )
 def test_what_is_no_result_is_one_short_line(upto, tmp_path, text):
     (tmp_path / "result.json").write_text(text, errors="surrogatepass")
-    refused(upto("report", "result.json", "-o", "page.html"), "result.json")
+    assert "result.json" in refusal(upto("report", "result.json", "-o", "page.html"))
     assert not (tmp_path / "page.html").exists()
 
 
 def test_a_promise_of_a_pipe_is_refused(upto, pair, tmp_path):
     os.mkfifo(tmp_path / "l.json")
     result = upto("compare", *pair, "--lipschitz", "l.json", "-q", "--no-ica")
-    refused(result, "l.json")
+    assert "l.json" in refusal(result)
 
 
 def test_somebody_unknown_has_no_home(upto):
-    refused(upto("inspect", "~nosuchuser/x.npy"), "home of a user who is not known")
+    assert "home of a user who is not known" in refusal(upto("inspect", "~nosuchuser/x.npy"))
 
 
 def test_a_loop_of_links_is_refused(upto, tmp_path):
     (tmp_path / "loop.npy").symlink_to("loop.npy")
     (tmp_path / "loop.json").symlink_to("loop.json")
-    refused(upto("report", "loop.json", "-o", "page.html"), "Too many levels of symbolic links")
+    assert "Too many levels of symbolic links" in refusal(
+        upto("report", "loop.json", "-o", "page.html")
+    )
     for arguments in (
         ("inspect", "loop.npy"),
         ("compare", "loop.npy", "loop.npy", "-o", "out.json"),
         ("unmix", "loop.npy", "-o", "out.npy"),
     ):
-        refused(upto(*arguments), "Too many levels of symbolic links")
+        assert "Too many levels of symbolic links" in refusal(upto(*arguments))
     with pytest.raises(InputError, match="Too many levels of symbolic links"):
         read_run(tmp_path / "loop.npy")
 
@@ -182,4 +189,4 @@ def test_toml_of_any_depth_is_one_line(upto, tmp_path):
         ('[[run]]\npath = "a\\u0000.npy"', "null"),
     ):
         (tmp_path / "runs.toml").write_text(text)
-        refused(upto("compare", "runs.toml", "-q"), word)
+        assert word in refusal(upto("compare", "runs.toml", "-q"))
