@@ -33,6 +33,32 @@ def folder(tmp_path, rng):
     return tmp_path
 
 
+def writing(folder, suffix):
+    """Start a command, and return it when it has written rows and goes no further."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUCK, "unmix", "run.npy", "-o", f"out.{suffix}"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    assert process.stderr.readline() == "writing\n"
+    return process
+
+
+def ran(folder, code, *args):
+    """Run code in place of the command."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *args],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+    )
+
+
 def upto(folder, *args, **options):
     command = [*UPTO, *map(str, args)]
     return subprocess.run(
@@ -59,15 +85,7 @@ def upto(folder, *args, **options):
     ],
 )
 def test_signals_leave_no_temporary_file(folder, number, suffix):
-    process = subprocess.Popen(
-        [sys.executable, "-c", STUCK, "unmix", "run.npy", "-o", f"out.{suffix}"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT,
-    )
-    assert process.stderr.readline() == "writing\n"
+    process = writing(folder, suffix)
     process.send_signal(number)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 128 + number
@@ -110,14 +128,7 @@ def test_an_interrupt_that_an_import_takes_for_its_own_error_is_one(folder, swal
         f"    except KeyboardInterrupt: {swallowed}\n"
         "cli.LazyGroup.get_command = get; main()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "inspect", "run.npy"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=ENVIRONMENT,
-    )
+    done = ran(folder, code, "inspect", "run.npy")
     expected = 130 if "ImportError" in swallowed else 2  # the command is then simply unknown
     assert done.returncode == expected, done.stderr
     assert "Traceback" not in done.stderr
@@ -199,14 +210,7 @@ def test_what_nobody_foresaw_ends_with_70_and_a_file(folder):
         "cli.LazyGroup.get_command = broken\n"
         "from upto.__main__ import main; main()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "inspect", "run.npy"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=ENVIRONMENT,
-    )
+    done = ran(folder, code, "inspect", "run.npy")
     assert done.returncode == Exit.BUG == 70
     assert done.stderr.count("\n") == 1
     assert len(done.stderr) < 400
@@ -247,14 +251,7 @@ STARTING = (
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_while_modules_are_loaded_has_its_own_code(folder, number):
-    done = subprocess.run(
-        [sys.executable, "-c", STARTING.format(number=int(number)), "inspect", "run.npy"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=ENVIRONMENT,
-    )
+    done = ran(folder, STARTING.format(number=int(number)), "inspect", "run.npy")
     assert done.returncode == 128 + number
     name = signal.Signals(number).name
     assert done.stderr == f"upto: ended by {name}; nothing was left half written.\n"
@@ -262,15 +259,7 @@ def test_a_signal_while_modules_are_loaded_has_its_own_code(folder, number):
 
 @pytest.mark.parametrize("suffix", [pytest.param("h5", marks=pytest.mark.slow), "zarr"])
 def test_two_signals_at_once_are_one(folder, suffix):
-    process = subprocess.Popen(
-        [sys.executable, "-c", STUCK, "unmix", "run.npy", "-o", f"out.{suffix}"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT,
-    )
-    assert process.stderr.readline() == "writing\n"
+    process = writing(folder, suffix)
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGTERM)
     _, stderr = process.communicate(timeout=60)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 _LONGEST_STEM = 100
 _REMOVALS, _WAIT = 10, 0.05
-_ARRAYS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
-"""Files that make a folder a zarr one."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -189,14 +187,18 @@ def is_same(first: Path, second: Path) -> bool:
     return first.exists() and second.exists() and first.samefile(second)
 
 
+def is_zarr(path: Path) -> bool:
+    """Tell whether a folder is a zarr array or group."""
+    return any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray", ".zmetadata"))
+
+
 def _is_within(path: Path, folder: Path) -> bool:
     return folder in path.parents
 
 
 def _is_part(path: Path, source: Path) -> bool:
     """Tell whether a path is a part of an array that is a folder; other folders just contain it."""
-    is_array = any((source / name).exists() for name in _ARRAYS) or source.suffix == ".zarr"
-    return _is_within(path, source) and is_array
+    return _is_within(path, source) and is_zarr(source)
 
 
 def _shown(path: Path) -> str:

@@ -6,6 +6,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from upto.core import InputError
+from upto.core.files import is_zarr
 from upto.core.reading import check_readable
 from upto.load.request import listed
 
@@ -60,11 +61,6 @@ def check_suffix(path: Path, known: Iterable[str]) -> None:
         found = f"ends in {suffix}" if suffix else "has no suffix"
         message = f"{path} {found}, which upto does not read: it reads {listed([*known], 20)}."
         raise InputError(message)
-
-
-def is_zarr(path: Path) -> bool:
-    """Tell whether a folder is a zarr array or group."""
-    return any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray", ".zmetadata"))
 
 
 def check_signature(path: Path, expected: str | None) -> None:

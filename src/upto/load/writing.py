@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from upto.core import Embeddings, InputError, MissingExtraError
-from upto.core.files import check_outputs, check_target, replacing
+from upto.core.files import check_outputs, check_target, is_zarr, replacing
 from upto.load.hierarchies import ArrayRows
 from upto.load.plan import IDS, Plan, Put
 from upto.load.request import listed, split_key
 from upto.load.rows import BlockRows
-from upto.load.signatures import is_zarr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
