@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from upto.cli.exits import EPILOG, Exit, stop
-from upto.cli.output import complete_file, files_of, output_options, refuse_nan, report_option
+from upto.cli.output import complete_file, output_options, refuse_nan, report_option
 from upto.core.group import Group
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def _agree(
     from upto.load import check_output, read_runs
 
     output.check(page=report, rows=("--consensus", file))
-    check_output(file, inputs=[path for run in runs for path in files_of(run)])
+    check_output(file)
     result = consensus(
         *read_runs(runs, ids=ids),
         up_to=up_to,

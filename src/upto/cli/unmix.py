@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from upto.cli.exits import EPILOG, check_strictly
-from upto.cli.output import complete_file, files_of, output_options, refuse_nan, report_option
+from upto.cli.output import complete_file, output_options, refuse_nan, report_option
 
 if TYPE_CHECKING:
     from upto.cli.output import Output
@@ -179,7 +179,7 @@ def _apply(output: Output, run: str, file: Path | None, transform: Path, *, inve
     from upto.load import check_output
 
     output.check(rows=("-o", file))
-    check_output(file, inputs=(*files_of(run), transform))
+    check_output(file)
     from upto.assess import apply_transform
 
     apply_transform(
@@ -249,7 +249,7 @@ def _check_places(
     checkpoint = Path(f"{file or save}.checkpoint")
     output.check(page=report, rows=("-o", file), save=save, checkpoint=checkpoint)
     if file is not None:
-        check_output(file, inputs=files_of(run))
+        check_output(file)
     if save is not None:
         check_transform_path(save)
 
