@@ -39,3 +39,14 @@ def printable(text: str, *, lines: bool = False) -> str:
     a\u001b[31mb\u000ac
     """
     return text.translate(_ESCAPES_IN_LINES if lines else _ESCAPES)
+
+
+def spelt_out(name: str) -> str:
+    r"""Return a name as UTF-8 can write it: what file names hold beside it is spelt out.
+
+    Examples
+    --------
+    >>> spelt_out("run-\udce9")
+    'run-\\udce9'
+    """
+    return name.encode("utf-8", "backslashreplace").decode()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core.errors import InputError
+from upto.printable import spelt_out
 
 
 @runtime_checkable
@@ -65,7 +66,7 @@ class Embeddings:
 
     def __post_init__(self) -> None:
         # A file's name may have bytes that are no text, which no result could be written with.
-        object.__setattr__(self, "name", self.name.encode(errors="backslashreplace").decode())
+        object.__setattr__(self, "name", spelt_out(self.name))
         if len(self.rows.shape) != 2:
             message = (
                 f"{self.name} has {len(self.rows.shape)} dimensions: embeddings have two, one row "

@@ -200,15 +200,15 @@ def member_header(archive: zipfile.ZipFile, path: Path, member: zipfile.ZipInfo)
     where = f"{path}::{shortened(name)}"
     with damage_reported(path, shortened(name)), archive.open(member) as file:
         header = read_npy_header(file)
-    held = member.file_size - header.length
-    promised = math.prod(header.shape) * header.dtype.itemsize
-    if header.dtype.kind != "O":
-        check_promised(where, header.shape, header.dtype, held)
     if member.compress_type == zipfile.ZIP_DEFLATED:
         check_inflated(where, member.compress_size, member.file_size)
-    if header.dtype.kind != "O" and held != promised:
-        why = f"{held} bytes follow its header, which promises {promised}"
-        raise InputError(damaged(where, why))
+    if header.dtype.kind != "O":
+        held = member.file_size - header.length
+        check_promised(where, header.shape, header.dtype, held)
+        promised = math.prod(header.shape) * header.dtype.itemsize
+        if held > promised:
+            why = f"{held} bytes follow its header, which promises {promised}"
+            raise InputError(damaged(where, why))
     return header
 
 

@@ -10,7 +10,8 @@ from upto.core import Embeddings, InputError
 from upto.load.damage import sentences
 from upto.load.request import Columns, Contents, Request, split_key
 from upto.load.signatures import check_exists, check_signature, check_suffix
-from upto.load.texts import check_text, column_of, spelt_out
+from upto.load.texts import check_text, column_of
+from upto.printable import spelt_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -145,7 +146,7 @@ def read_run(
         contents: Contents = getattr(_module(entry), str(entry.read))(request)
         return Embeddings(
             rows=contents.rows,
-            name=spelt_out(name if name is not None else short_name(file, inside)),
+            name=name if name is not None else short_name(file, inside),
             ids=_checked(file, contents.ids),
             columns=_checked_columns(file, contents.columns),
         )

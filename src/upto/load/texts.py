@@ -1,4 +1,4 @@
-"""Text from files, as ids, labels and names: none too long for memory, all of it printable."""
+"""Text from files, as ids, labels and names: none too long for memory, all of it text."""
 
 from __future__ import annotations
 
@@ -59,17 +59,6 @@ def check_text(where: object, values: NDArray[Any]) -> None:
             "Copy or save it again."
         )
         raise InputError(message)
-
-
-def spelt_out(name: str) -> str:
-    r"""Return a name as UTF-8 can write it: what file names hold beside it is spelt out.
-
-    Examples
-    --------
-    >>> spelt_out("run-\udce9")
-    'run-\\udce9'
-    """
-    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def column_of(path: object, name: str) -> str:
