@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+# Two frames: in the first the page tells of the scroll, in the second what it did shows.
+SCROLL = """() => { scrollBy(0, -40);
+    return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))); }"""
+
 BARE = sample.batches(
     ((BASE, "as given", "nothing", None, None),),
     maps=(), n_components=0, labels=("DMSO", "taxol"), mixing=False, findings=(),
@@ -72,6 +76,7 @@ def test_components_answer_the_pointer_and_the_keyboard(show: Callable[..., Tab]
     drawing, tip = page.locator("svg.carried"), page.locator("#tip")
     drawing.focus()
     page.keyboard.press("ArrowRight")
+    page.evaluate(SCROLL)
     assert tip.inner_text().split("\n") == [
         "component 1",
         "carries label",

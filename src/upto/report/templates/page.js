@@ -4,7 +4,16 @@
   const tip = document.getElementById("tip");
 
   // Tooltips: text only, never markup; each line is isolated so that no script direction leaks.
+  let anchor = null;
+  const placeTip = ({ x, y }) => {
+    const { width, height } = tip.getBoundingClientRect();
+    const left = Math.max(8, Math.min(x + 14, innerWidth - width - 8));
+    const above = y - height - 14;
+    tip.style.left = `${left}px`;
+    tip.style.top = `${above < 8 ? Math.min(y + 18, innerHeight - height - 8) : above}px`;
+  };
   const showTip = (text, x, y) => {
+    anchor = null;
     tip.replaceChildren(
       ...text.split("\n").map((line) => {
         const row = document.createElement("div");
@@ -14,17 +23,19 @@
       }),
     );
     tip.hidden = false;
-    const { width, height } = tip.getBoundingClientRect();
-    const left = Math.max(8, Math.min(x + 14, innerWidth - width - 8));
-    const above = y - height - 14;
-    tip.style.left = `${left}px`;
-    tip.style.top = `${above < 8 ? Math.min(y + 18, innerHeight - height - 8) : above}px`;
+    placeTip({ x, y });
   };
   const hideTip = () => { tip.hidden = true; };
   const tipOf = (node) => node instanceof Element && node.closest("[data-tip]");
-  const showAt = (node, text) => {
-    const box = node.getBoundingClientRect();
-    showTip(text, box.left + box.width / 2, box.top);
+  // What the keyboard reached keeps its tip while the page scrolls to it.
+  const showAt = (node, text, share = 0.5) => {
+    const top = () => {
+      const box = node.getBoundingClientRect();
+      return { x: box.left + share * box.width, y: box.top };
+    };
+    const { x, y } = top();
+    showTip(text, x, y);
+    anchor = top;
   };
   document.addEventListener("pointermove", (event) => {
     const node = tipOf(event.target);
@@ -36,7 +47,9 @@
     if (node?.matches(":focus-visible")) showAt(node, node.dataset.tip);
   });
   document.addEventListener("focusout", hideTip);
-  document.addEventListener("scroll", hideTip, { capture: true, passive: true });
+  document.addEventListener(
+    "scroll", () => (anchor ? placeTip(anchor()) : hideTip()), { capture: true, passive: true },
+  );
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 
   // Tables: a heading sorts its column; missing numbers stay last in both directions.
@@ -164,8 +177,7 @@
     const [stop] = planes;
     const walk = (index) => {
       mark(index);
-      const box = stop.getBoundingClientRect();
-      showTip(tips[index], box.left + (at[index] * box.width) / 100, box.top);
+      showAt(stop, tips[index], at[index] / 100);
     };
     stop.addEventListener("focus", () => { if (stop.matches(":focus-visible")) walk(current); });
     stop.addEventListener("blur", clear);
