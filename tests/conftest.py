@@ -1,10 +1,12 @@
-"""What every test shares: a seeded generator, quiet BLAS, a fixed hypothesis profile."""
+"""What every test shares: a seeded generator, one thread each, a fixed hypothesis profile."""
 
 import os
 import signal
 from importlib.util import find_spec
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# There is a worker for each core: threads of torch that wait for each other would take turns on it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
