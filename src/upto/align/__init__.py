@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from upto.align.maps import AffineMap, fit_map, fit_maps, row_errors
+from upto.align.monotone import MonotoneFit, MonotoneMap, monotone_errors
 from upto.align.supremum import Refinement, smallest_worst_error
 
 if TYPE_CHECKING:
@@ -13,9 +14,12 @@ if TYPE_CHECKING:
 __all__ = [
     "AffineMap",
     "Aligner",
+    "MonotoneFit",
+    "MonotoneMap",
     "Refinement",
     "fit_map",
     "fit_maps",
+    "monotone_errors",
     "row_errors",
     "smallest_worst_error",
 ]

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.align import row_errors
+from upto.align import AffineMap, MonotoneFit, row_errors
 from upto.assess.intervals import average, summarise
 from upto.assess.nulls import shuffles
-from upto.assess.pair import candidate_maps
-from upto.core import Errors
+from upto.assess.pair import CONSTANT, MONOTONE_ROWS, candidate_maps
+from upto.core import Errors, Group
 from upto.engines import CrossMoments, Moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from upto.assess.options import Options
-    from upto.assess.pair import Pair
+    from upto.assess.pair import Map, Pair
 
 Float = NDArray[np.float64]
 
@@ -58,27 +58,42 @@ def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -
     if held_out.any():
         marginals = _marginals(x[~held_out], y[~held_out])
         fits.append((held_out, marginals, (source.unmixing, target.unmixing), outside))
+    monotone = Group.MONOTONE_PERMUTATION in options.groups
     for order in shuffles(pair.split, index, options.refits, options.seed):
         shuffled = y[order]
         for judged, (own, other), unmixings, kept in fits:
             fitted = everyone if judged is everyone else ~judged
             # Shuffling leaves the moments of each run as they are: only the products change.
             cross = (x[fitted] - own.mean).T @ (shuffled[fitted] - other.mean)
-            maps = candidate_maps(options.groups, CrossMoments(own, other, cross), unmixings)
-            found = row_errors(pair.engine, x[judged], shuffled[judged], list(maps.values()))
-            found /= pair.extent
+            moved = None
+            if monotone:
+                some = np.flatnonzero(fitted)[:MONOTONE_ROWS]
+                moved = MonotoneFit(x[some], shuffled[some]).fit()
+            maps = candidate_maps(options.groups, CrossMoments(own, other, cross), unmixings, moved)
+            maps.pop(CONSTANT)
+            found = _errors(pair, maps, x[judged], shuffled[judged])
             centred = y[judged] - y[judged].mean(axis=0)
             total = float(np.vdot(centred, centred)) / pair.extent**2
-            for column, name in enumerate(maps):
-                kept.setdefault(name, []).append(summarise(found[:, column], total))
+            for name, errors in found.items():
+                kept.setdefault(name, []).append(summarise(errors, total))
                 if kept is outside:
-                    pooled.setdefault(name, []).append(found[:, column])
+                    pooled.setdefault(name, []).append(errors)
         advance(1)
     return Chance(
         in_sample={name: average(each) for name, each in inside.items()},
         held_out={name: average(each) for name, each in outside.items()},
         errors={name: np.concatenate(each) for name, each in pooled.items()},
     )
+
+
+def _errors(pair: Pair, maps: dict[str, Map], x: Float, y: Float) -> dict[str, Float]:
+    affine = {name: each for name, each in maps.items() if isinstance(each, AffineMap)}
+    found = row_errors(pair.engine, x, y, list(affine.values())) / pair.extent
+    errors = dict(zip(affine, found.T, strict=True))
+    for name, each in maps.items():
+        if name not in affine:
+            errors[name] = np.linalg.norm(y - each.predict(x), axis=1) / pair.extent
+    return errors
 
 
 def _marginals(x: Float, y: Float) -> tuple[Moments, Moments]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.assess.chance import chance_rows
+from upto.assess.dependence import find_memory, find_near_copies
 from upto.assess.details import compare_in_detail
 from upto.assess.geometry.distortions import find_distortions
 from upto.assess.matrix import compare_all
@@ -18,7 +19,7 @@ from upto.assess.options import Options
 from upto.assess.pair import Pair
 from upto.assess.prepare import QUANTILE_ROWS, place_runs, prepare_run, survey_runs
 from upto.assess.promising import promises
-from upto.assess.split import split_rows
+from upto.assess.split import find_keys, hold_out, name_keys
 from upto.core import (
     Comparison,
     ComparisonMatrix,
@@ -38,9 +39,10 @@ from upto.load import match_rows, read_runs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from upto.assess.geometry.distortions import Distortion, Stretch
+    from upto.assess.split import Split
     from upto.core import Progress
     from upto.engines.base import Engine
 
@@ -49,8 +51,9 @@ if TYPE_CHECKING:
 
 def compare(
     *runs: Run,
-    up_to: Group | str = Group.AFFINE,
+    up_to: Group | str | None = None,
     held_out: float = 0.3,
+    groups: str | ArrayLike | None = None,
     labels: str | ArrayLike | None = None,
     tolerance: float = 0.05,
     permutations: int = 199,
@@ -73,10 +76,14 @@ def compare(
         Arrays, paths (also ``"file.npz::key"`` and TOML manifests) or `Embeddings`. Rows are
         matched by ids where all runs have them, else by position.
     up_to
-        The freest group to consider; its subgroups are compared too.
+        The freest group to consider; its subgroups are compared too. All groups by default.
     held_out
         Fraction of the rows the maps are judged on and not fitted to. Which rows depends on their
         content and the seed only. With 0, errors are in sample and nothing is decided.
+    groups
+        What rows belong together (views, replicates, patients): a value for each row, or the name
+        of a column of the first run. Whole groups are held out, and count once in p-values. Without
+        it, near copies are found, and rows that depend on the ones before them.
     labels
         Labels of the rows, or the name of a column of the first run, to colour the pictures by.
     tolerance
@@ -138,18 +145,24 @@ def compare(
     distortions = find_distortions(
         given, lipschitz=lipschitz, decoders=decoders, seed=seed, progress=progress
     )
-    label = None
+    label = grouping = None
     if labels is not None:
         label, given = _with_labels(labels, given)
+    if groups is not None:
+        grouping, given = _with_column(groups, given, "groups", "group")
     embeddings, findings = match_rows(given)
     values = None if label is None else np.asarray(embeddings[0].columns[label])
     _refuse_no_group(options, embeddings)
     found = list(findings)
     width = max(run.n_features for run in embeddings)
     with blas_threads_for(width):
-        result = _compare(engine, embeddings, options, progress, label, values, found, distortions)
+        result = _compare(
+            engine, embeddings, options, progress, grouping, label, values, found, distortions
+        )
     names = ", ".join(run.name for run in embeddings)
     settings = ", ".join(f"{name}={value!s}" for name, value in asdict(options).items())
+    if grouping is not None:
+        settings += f", groups={grouping}"
     if distortions is not None:
         settings += f", lipschitz={[float(f'{each.lipschitz:.6g}') for each in distortions]}"
     return replace(
@@ -170,6 +183,7 @@ def _compare(
     embeddings: tuple[Embeddings, ...],
     options: Options,
     progress: Progress,
+    grouping: str | None,
     label: str | None,
     values: Any,
     found: list[Finding],
@@ -180,7 +194,8 @@ def _compare(
     embeddings = place_runs(engine, embeddings)
     with progress.task("prepare runs", len(embeddings) + 1) as advance:
         surveys = survey_runs(engine, embeddings)
-        split = split_rows(engine, [run.rows for run in embeddings], options.held_out, options.seed)
+        split, remarked = _split(engine, embeddings, grouping, values, options)
+        found += remarked
         advance(1)
         prepared = []
         for run, surveyed in zip(embeddings, surveys, strict=True):
@@ -210,6 +225,55 @@ def _compare(
         promised, remarked = promises(pair, result, distortions)
         return replace(result, promised=promised, findings=(*result.findings, *remarked))
     return compare_all(engine, prepared, split, options, progress)
+
+
+def _split(
+    engine: Engine,
+    runs: tuple[Embeddings, ...],
+    grouping: str | None,
+    labels: Any,
+    options: Options,
+) -> tuple[Split, list[Finding]]:
+    """Hold rows out: whole groups where they are named or found, a stretch where rows follow."""
+    rows = [run.rows for run in runs]
+    keys = find_keys(engine, rows, options.seed)
+    n_samples = len(keys.order)
+
+    def split(**how: Any) -> Split:
+        return hold_out(keys, options.held_out, seed=options.seed, **how)
+
+    if grouping is not None:
+        names, units = np.unique(_as_text(runs[0].columns[grouping]), return_inverse=True)
+        if len(names) < 2:
+            message = f"all {n_samples} rows are of one group: none can be held out."
+            raise InputError(message)
+        return split(units=units, unit_keys=name_keys(names, options.seed)), []
+    classes = None
+    if labels is not None:
+        classes = np.unique(_as_text(labels), return_inverse=True)[1]
+    memory = find_memory(engine, rows, classes)
+    if memory is not None:
+        message = (
+            f"rows correlate with the row before them by {memory:.2f} in every run: one stretch of "
+            f"rows is held out, and runs are moved along each other in place of random pairings."
+        )
+        return split(memory=memory), [Finding(code="UP036", message=message)]
+    copies = find_near_copies(engine, rows, keys)
+    if copies is None:
+        return split(units=keys.units), []
+    message = f"{copies.share:.0%} of the rows looked at have a near copy in every run"
+    if copies.units is None:
+        message += f"; {n_samples} rows are too many to sort into groups: pass `groups`."
+        return split(units=keys.units), [Finding(code="UP037", message=message)]
+    n_units = int(copies.units.max()) + 1
+    message += f": {n_samples} rows are {n_units} samples."
+    return split(units=copies.units), [Finding(code="UP037", message=message)]
+
+
+def _as_text(values: Any) -> NDArray[Any]:
+    """Return values that compare with each other: missing ones and text do not."""
+    found = np.asarray(values)
+    return found.astype(str) if found.dtype.kind == "O" else found
 
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -271,21 +335,28 @@ def _with_labels(
     labels: str | ArrayLike, runs: tuple[Embeddings, ...]
 ) -> tuple[str, tuple[Embeddings, ...]]:
     """Make labels a column of the first run, so that matching rows by id keeps them in step."""
-    first = runs[0]
     if len(runs) > 2:
         message = f"labels colour the picture of one pair, but there are {len(runs)} runs."
         raise InputError(message)
-    if isinstance(labels, str):
-        if labels not in first.columns:
+    return _with_column(labels, runs, "labels", "label")
+
+
+def _with_column(
+    given: str | ArrayLike, runs: tuple[Embeddings, ...], what: str, name: str
+) -> tuple[str, tuple[Embeddings, ...]]:
+    """Make what is known of each row a column of the first run, or find the column."""
+    first = runs[0]
+    if isinstance(given, str):
+        if given not in first.columns:
             known = ", ".join(first.columns) or "none"
-            message = f"{first.name} has no column {labels!r}; its columns are: {known}."
+            message = f"{first.name} has no column {given!r}; its columns are: {known}."
             raise InputError(message)
-        return labels, runs
-    values = np.asarray(labels)
+        return given, runs
+    values = np.asarray(given)
     if values.ndim != 1 or len(values) != len(first):
         message = (
-            f"labels have shape {values.shape} but {first.name} has {len(first)} rows: give one "
-            "label for each row."
+            f"{what} have shape {values.shape} but {first.name} has {len(first)} rows: give one "
+            f"{name} for each row."
         )
         raise InputError(message)
-    return "label", (replace(first, columns={**first.columns, "label": values}), *runs[1:])
+    return name, (replace(first, columns={**first.columns, name: values}), *runs[1:])

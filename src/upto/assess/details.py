@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.align import smallest_worst_error
+from upto.align import AffineMap, smallest_worst_error
 from upto.assess.chance import Chance, chance_level
 from upto.assess.intervals import histogram, mean_intervals, summarise
 from upto.assess.judging import Outcome, judge
-from upto.assess.pair import CONSTANT, ICA_ROW, Pair, candidate_maps, iterate_errors, pair_moments
+from upto.assess.onto import Onto, fitted_maps, map_back, map_onto
+from upto.assess.pair import CONSTANT, ICA_ROW, UNMIXED, Pair, iterate_errors, pair_moments
 from upto.assess.remarks import remarks
-from upto.assess.verdict import sentence
+from upto.assess.verdict import sentence, undecided
 from upto.core import (
+    Along,
+    Baseline,
     Comparison,
     Defect,
     Errors,
+    Estimate,
     Fit,
     Group,
     Provenance,
@@ -30,8 +34,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.align import AffineMap
     from upto.assess.options import Options
+    from upto.assess.pair import Map
     from upto.core import Histogram, Progress
 
     Float = NDArray[np.float64]
@@ -42,6 +46,10 @@ SUPREMUM_ROWS, SUPREMUM_WORST = 4096, 300
 SUPREMUM_ITERATIONS = 40
 SUPREMUM_WORK = 2e10
 """Floating-point operations spent per group on the smallest worst error."""
+KEPT_ERRORS = 4096
+"""Rows whose errors in sample are kept, to learn from how they are spread."""
+LEAST_GAIN = 0.01
+"""Error a rotation must remove, over that of predicting the mean, to have an efficiency."""
 
 
 def compare_in_detail(
@@ -51,71 +59,107 @@ def compare_in_detail(
     source, target, split = pair.source, pair.target, pair.split
     with progress.task("compare", 4 + options.refits) as advance:
         moments = pair_moments(pair)
-        in_sample_maps = candidate_maps(
-            options.groups,
-            moments.everything,
-            (source.unmixing_in_sample, target.unmixing_in_sample),
-        )
-        within, worst_rows = _in_sample_errors(pair, in_sample_maps)
+        in_sample_maps = fitted_maps(pair, moments, options, fitted=False)
+        within, worst_rows, in_sample_errors = _in_sample_errors(pair, in_sample_maps)
         advance(1)
         defect = _defect(pair)
         suprema = _suprema(pair, in_sample_maps, within, worst_rows, defect)
         advance(1)
-        judgement = judge(pair, moments, options)
-        outcome, maps = judgement.outcome, judgement.maps
-        errors = judgement.errors if split.n_held_out else {}
+        forward = map_onto(pair, moments, options)
+        backward = map_back(pair, moments, options, forward)
+        outcome, maps = judge(pair, moments, forward, backward, options), forward.maps
+        errors = forward.errors if split.n_held_out else {}
         outside = _held_out_errors(pair, errors, options.seed)
         advance(1)
         chance = chance_level(pair, options, advance)
         advance(1)
     fits = tuple(
-        _fit(name, within, outside, errors, chance, outcome.candidates[name].p_value, suprema)
+        _fit(name, within, outside, forward, backward, chance, suprema)
         for name in maps
         if name != CONSTANT
     )
     up_to = outcome.up_to
     chosen = next((fit for fit in fits if fit.up_to is up_to and not fit.unmixed), None)
-    pictured = up_to or min(
-        (Group(name) for name in maps if name not in (CONSTANT, ICA_ROW)),
-        key=lambda group: within[group].rms,
-    )
+    pictured = up_to or min(forward.groups, key=lambda group: within[group].rms)
+    mean = Baseline(in_sample=within[CONSTANT], held_out=outside.get(CONSTANT))
     return Comparison(
         first=source.summary,
         second=target.summary,
         n_samples=len(split.parts),
         n_held_out=split.n_held_out,
         fits=fits,
+        mean=mean,
         defect=defect,
         r2_per_direction=outcome.even,
-        efficiency=_efficiency(outside) if _is_known(pair, outcome) else None,
-        efficiency_in_sample=_efficiency(within),
+        efficiency=_efficiency(outside, errors) if _is_known(pair, outcome) else None,
+        efficiency_in_sample=_efficiency(within, in_sample_errors)
+        if _is_known(pair, outcome)
+        else None,
         up_to=up_to,
         agreement=outcome.agreement,
-        verdict=sentence(
-            outcome.agreement,
-            up_to,
-            chosen,
-            n_samples=len(split.parts),
-            asked=options.held_out,
-            even=outcome.even,
-        ),
+        onto=outcome.onto,
+        exact=outcome.exact,
+        shared=outcome.shared,
+        along=_along(pair, forward, backward, up_to),
+        classes=None,
+        verdict=_verdict(pair, outcome, chosen, mean, options),
         findings=remarks(pair, fits, moments.fitted, chosen, outcome, options),
         scatter=_scatter(pair, maps[pictured], pictured, label, labels),
         provenance=Provenance(call="", seed=options.seed, engine="", seconds=0.0, versions={}),
     )
 
 
+def _verdict(
+    pair: Pair, outcome: Outcome, chosen: Fit | None, mean: Baseline, options: Options
+) -> str:
+    if outcome.agreement == "undecided":
+        return undecided(len(pair.split.parts), asked=options.held_out)
+    return sentence(
+        outcome.agreement,
+        outcome.up_to,
+        chosen,
+        names=(pair.source.name, pair.target.name),
+        shared=outcome.shared,
+        exact=outcome.exact,
+        mean=None if mean.held_out is None else Estimate(value=mean.held_out.mean.value),
+        even=outcome.even,
+    )
+
+
+def _along(pair: Pair, forward: Onto, backward: Onto, up_to: Group | None) -> tuple[Along, ...]:
+    """Return R² along the principal directions of both runs, each given the other."""
+    if up_to is None:
+        return ()
+    found = []
+    for run, onto in ((pair.source, backward), (pair.target, forward)):
+        variances = np.einsum("ij,ij->j", run.axes, run.everything.scatter @ run.axes)
+        shares = variances / float(np.trace(run.everything.scatter))
+        r2 = onto.groups[up_to].directions
+        if len(r2):
+            found.append(
+                Along(
+                    name=run.name,
+                    variance=tuple(float(f"{share:.6g}") for share in shares),
+                    r2=tuple(float(f"{value:.6g}") for value in r2),
+                )
+            )
+    return tuple(found)
+
+
 def _in_sample_errors(
-    pair: Pair, maps: Mapping[str, AffineMap]
-) -> tuple[dict[str, Errors], dict[str, NDArray[np.intp]]]:
-    """Summarise errors in sample and find the rows with the largest, keeping no error vector."""
+    pair: Pair, maps: Mapping[str, Map]
+) -> tuple[dict[str, Errors], dict[str, NDArray[np.intp]], dict[str, Float]]:
+    """Summarise errors in sample, find the rows with the largest, and keep those of some rows."""
     total = float(np.trace(pair.target.everything.scatter)) / pair.extent**2
     summaries: dict[str, Errors] = {}
     worst_rows: dict[str, NDArray[np.intp]] = {}
+    kept: dict[str, Float] = {}
+    index = pair.split.first_rows(KEPT_ERRORS)
     for name, errors in iterate_errors(pair, maps, held_out=False):
         summaries[name] = summarise(errors, total)
         worst_rows[name] = _largest(errors, SUPREMUM_WORST)
-    return summaries, worst_rows
+        kept[name] = errors[index]
+    return summaries, worst_rows, kept
 
 
 def _held_out_errors(pair: Pair, errors: Mapping[str, Float], seed: int) -> dict[str, Errors]:
@@ -130,7 +174,7 @@ def _held_out_errors(pair: Pair, errors: Mapping[str, Float], seed: int) -> dict
 
 def _suprema(
     pair: Pair,
-    maps: Mapping[str, AffineMap],
+    maps: Mapping[str, Map],
     within: Mapping[str, Errors],
     worst_rows: Mapping[str, NDArray[np.intp]],
     defect: Defect,
@@ -139,7 +183,8 @@ def _suprema(
 
     A bound proved on some rows holds for all of them; the other end is reached on all rows.
     """
-    groups = [group for group in Group if str(group) in maps]
+    found = {name: each for name, each in maps.items() if isinstance(each, AffineMap)}
+    groups = [group for group in Group if str(group) in found]
     n_samples = len(pair.split.parts)
     limit = max(SUPREMUM_ROWS, 4 * pair.width)
     x, y = pair.source.sample[:limit], pair.target.sample[:limit]
@@ -152,7 +197,7 @@ def _suprema(
     iterations = min(SUPREMUM_ITERATIONS, int(SUPREMUM_WORK / work))
     refined = {
         str(group): smallest_worst_error(
-            group, x, y, maps[group], max_iterations=iterations, engine=pair.engine
+            group, x, y, found[group], max_iterations=iterations, engine=pair.engine
         )
         for group in groups
     }
@@ -160,11 +205,14 @@ def _suprema(
         group: min(refined[group].worst / pair.extent, within[group].worst) for group in groups
     }
     if n_samples > limit:
-        changed = {name: each.map for name, each in refined.items() if each.map is not maps[name]}
+        changed = {name: each.map for name, each in refined.items() if each.map is not found[name]}
         reached = {group: within[group].worst for group in groups}
-        for name, found in iterate_errors(pair, changed, held_out=False):
-            reached[Group(name)] = min(float(found.max()), within[name].worst)
+        for name, errors in iterate_errors(pair, changed, held_out=False):
+            reached[Group(name)] = min(float(errors.max()), within[name].worst)
     proved = {group: refined[group].bound / pair.extent for group in groups}
+    if pair.source.is_thin:
+        # Weighted fits leave narrow directions out, and bound nothing.
+        proved[Group.AFFINE] = 0.0
     for group in groups:
         if group.is_isometric:
             proved[group] = max(proved[group], defect.lower_bound)
@@ -197,12 +245,13 @@ def _fit(
     name: str,
     within: Mapping[str, Errors],
     outside: Mapping[str, Errors],
-    errors: Mapping[str, Float],
+    forward: Onto,
+    backward: Onto,
     chance: Chance,
-    p_value: float | None,
     suprema: Mapping[str, Supremum],
 ) -> Fit:
-    own, shuffled = errors.get(name), chance.errors.get(name)
+    candidate, back = forward.candidates[name], backward.candidates.get(name)
+    own, shuffled = forward.errors[name] if outside else None, chance.errors.get(name)
     shown = [each for each in (own, shuffled) if each is not None]
     high = max((float(np.quantile(each, 0.995)) for each in shown), default=0.0)
 
@@ -210,13 +259,15 @@ def _fit(
         return None if values is None else histogram(values, high)
 
     return Fit(
-        up_to=Group.SIGNED_PERMUTATION if name == ICA_ROW else Group(name),
-        unmixed=name == ICA_ROW,
+        up_to=UNMIXED.get(name) or Group(name),
+        unmixed=name in UNMIXED,
         in_sample=within[name],
         held_out=outside.get(name),
         chance_in_sample=chance.in_sample.get(name),
         chance=chance.held_out.get(name),
-        p_value=p_value,
+        p_value=candidate.p_value,
+        r2_per_direction=candidate.even if outside else None,
+        r2_back=back.r2 if outside and back is not None else None,
         supremum=suprema.get(name),
         histogram=picture(own),
         chance_histogram=picture(shuffled),
@@ -229,16 +280,20 @@ def _is_known(pair: Pair, outcome: Outcome) -> bool:
     return 0 not in counts and outcome.agreement not in ("chance", "undecided")
 
 
-def _efficiency(errors: Mapping[str, Errors]) -> float | None:
+def _efficiency(summaries: Mapping[str, Errors], errors: Mapping[str, Float]) -> float | None:
+    """Return the efficiency of ICA; None where what it divides by is noise."""
     rows = (Group.SIGNED_PERMUTATION, Group.SIMILARITY, ICA_ROW)
-    if not all(row in errors for row in rows):
+    if not all(row in summaries for row in rows):
         return None
-    return ica_efficiency(*(errors[row].mean.value for row in rows))
+    gained = errors[Group.SIGNED_PERMUTATION] - errors[Group.SIMILARITY]
+    noise = float(gained.std()) / np.sqrt(len(gained))
+    least = LEAST_GAIN * summaries[CONSTANT].mean.value
+    if float(gained.mean()) <= max(3 * noise, least):
+        return None
+    return ica_efficiency(*(summaries[row].mean.value for row in rows))
 
 
-def _scatter(
-    pair: Pair, affine_map: AffineMap, up_to: Group, label: str | None, labels: Any
-) -> Scatter:
+def _scatter(pair: Pair, affine_map: Map, up_to: Group, label: str | None, labels: Any) -> Scatter:
     target = pair.target
     axes = target.axes[:, :2]
     leading = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]

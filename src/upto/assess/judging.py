@@ -1,4 +1,4 @@
-"""The judgement of one ordered pair on held-out rows, for a pair in detail and for many alike."""
+"""The verdict of one pair on held-out rows, for a pair in detail and for many alike."""
 
 from __future__ import annotations
 
@@ -6,105 +6,127 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from upto.align import AffineMap
-from upto.assess.intervals import r_squared
 from upto.assess.nulls import smallest_p_value
-from upto.assess.pair import (
-    CONSTANT,
-    Pair,
-    PairMoments,
-    bulk_r2,
-    candidate_maps,
-    held_out_p_values,
-    iterate_errors,
-    r2_per_direction,
-)
-from upto.assess.verdict import LEVEL, Candidate, agreement_of, strictest_group, tempered
-from upto.core import Agreement, Group
+from upto.assess.onto import Candidate
+from upto.assess.sharing import AGREEING, UNRELATED, find_shared
+from upto.assess.verdict import LEVEL, strictest_group, word_for
+from upto.core import Agreement, Group, Shared
 
 if TYPE_CHECKING:
+    from upto.assess.onto import Onto
     from upto.assess.options import Options
+    from upto.assess.pair import Pair, PairMoments
     from upto.engines.base import Arrays
 
-Float = NDArray[np.float64]
+_EXACT = 1e-9
+"""Error over that of predicting the mean below which a map is exact, in double precision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a pair was judged: every row of the table, the verdict, and its R² per direction."""
+    """How a pair was judged.
+
+    `onto` says in a word how well the first run gives the second, whatever else the first holds;
+    `even` is R² of an average direction, in the direction where it is less; `exact` is the
+    strictest group with an element that maps one run onto the other without an error.
+    """
 
     candidates: dict[str, Candidate]
     up_to: Group | None
     agreement: Agreement
-    even: float | None
+    onto: Agreement
+    even: float | None = None
+    exact: Group | None = None
+    shared: Shared | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Judgement:
-    """An outcome with what it rests on: the fitted maps and the error of every judged row."""
-
-    maps: dict[str, AffineMap]
-    errors: dict[str, Float]
-    outcome: Outcome
-
-
-def judge(pair: Pair, moments: PairMoments, options: Options) -> Judgement:
-    """Fit every map on the fitted rows and judge it on the held-out ones.
-
-    Where nothing was held out, all rows are fitted and judged and nothing is decided, but for
-    runs that are equal.
-    """
-    holding = pair.split.n_held_out > 0
-    maps = candidate_maps(
-        options.groups,
-        moments.fitted if holding else moments.everything,
-        (pair.source.unmixing, pair.target.unmixing),
-    )
-    errors = dict(iterate_errors(pair, maps, held_out=holding))
-    part = pair.target.held_out if holding else pair.target.everything
-    total = float(np.trace(part.scatter)) / pair.extent**2
-    p_values: dict[str, float] = {}
-    if holding:
-        p_values = held_out_p_values(
-            pair, maps, permutations=options.permutations, seed=options.seed
-        )
-    without_outermost = bulk_r2(pair, maps)
-    candidates = {}
-    for name, found in errors.items():
-        r2 = r_squared(found, total)
-        candidates[name] = Candidate(
-            error=float(found.mean()),
-            r2=r2,
-            p_value=p_values.get(name),
-            robust_r2=min(r2, without_outermost.get(name, r2)),
-        )
-    outcome = _outcome(pair, maps, candidates, options)
-    return Judgement(maps=maps, errors=errors, outcome=outcome)
-
-
-def _outcome(
-    pair: Pair,
-    maps: dict[str, AffineMap],
-    candidates: dict[str, Candidate],
-    options: Options,
+def judge(
+    pair: Pair, moments: PairMoments, forward: Onto, backward: Onto, options: Options
 ) -> Outcome:
-    def outcome(up_to: Group | None, agreement: Agreement, even: float | None = None) -> Outcome:
-        return Outcome(candidates=candidates, up_to=up_to, agreement=agreement, even=even)
+    """Decide from the maps of both directions; where nothing was held out, nothing is decided."""
+
+    def outcome(agreement: Agreement, up_to: Group | None = None) -> Outcome:
+        return Outcome(
+            candidates=forward.candidates, up_to=up_to, agreement=agreement, onto=agreement
+        )
 
     if _are_equal(pair):
-        return outcome(Group.IDENTITY, "identical")
+        return outcome("identical", Group.IDENTITY)
     n_paired = len(pair.source.paired)
-    if n_paired == 0 or smallest_p_value(n_paired, options.permutations) > LEVEL:
-        return outcome(None, "undecided")
-    groups = {group: candidates[group] for group in Group if str(group) in candidates}
-    up_to = strictest_group(groups, candidates[CONSTANT].error, options.tolerance)
-    agreement = agreement_of(groups, up_to)
+    moved = pair.split.memory is not None
+    if smallest_p_value(n_paired, options.permutations, moved=moved) > LEVEL:
+        return outcome("undecided")
+    groups = forward.groups
+    if not any(each.p_value is not None and each.p_value <= LEVEL for each in groups.values()):
+        return outcome("chance")
+    found = find_shared(pair, moments.fitted)
+    directions = [forward, backward]
+    if found.second_is_image:
+        directions = [forward]
+    elif found.first_is_image:
+        directions = [backward]
+    up_to = strictest_group(directions, options.tolerance)
+    along = strictest_group([forward], options.tolerance)
+    onto: Agreement = "weak"
+    if along is not None:
+        onto = word_for([groups[along]], is_bijective=True)
     if up_to is None:
-        return outcome(None, agreement)
-    even = r2_per_direction(pair, maps[up_to])
-    return outcome(up_to, tempered(agreement, candidates[up_to].r2, even), even)
+        return Outcome(candidates=forward.candidates, up_to=None, agreement="weak", onto=onto)
+    chosen = [each.groups[up_to] for each in directions]
+    n_shared = max(found.n_shared, _agreeing(forward, backward, up_to, found.n_first))
+    shared = Shared(
+        n_shared=n_shared,
+        n_first=found.n_first,
+        n_second=found.n_second,
+        variance_first=found.variance_first,
+        variance_second=found.variance_second,
+        rest_is_unrelated=found.rest < UNRELATED,
+    )
+    agreement = word_for(chosen, is_bijective=shared.is_bijective or len(directions) == 1)
+    if len(directions) == 1 and agreement in ("same", "close"):
+        agreement = "image"
+    evens = [each.even for each in chosen if each.even is not None]
+    return Outcome(
+        candidates=forward.candidates,
+        up_to=up_to,
+        agreement=agreement,
+        onto=onto,
+        even=min(evens, default=None),
+        exact=_exact(directions, pair),
+        shared=shared,
+    )
+
+
+def _agreeing(forward: Onto, backward: Onto, up_to: Group, n_first: int) -> int:
+    """Count directions by the verdict's own maps: all of both runs, or none.
+
+    Few rows can settle a map of a strict group before they settle canonical directions.
+    """
+    for onto in (forward, backward):
+        directions = onto.groups[up_to].directions
+        if len(directions) < n_first or np.any(directions < AGREEING):
+            return 0
+    return n_first
+
+
+def _exact(directions: list[Onto], pair: Pair) -> Group | None:
+    """Return the strictest group that maps one run onto the other up to rounding."""
+    rounding = max(_EXACT, *(16 * _precision(run.rows) for run in (pair.source, pair.target)))
+    for group in Group:
+        found = [each.groups.get(group) for each in directions]
+        if all(
+            each is not None and each.error <= rounding * onto.baseline
+            for each, onto in zip(found, directions, strict=True)
+        ):
+            return group
+    return None
+
+
+def _precision(rows: Any) -> float:
+    """Return the relative rounding of stored numbers."""
+    dtype = np.dtype(getattr(rows, "dtype", np.float64))
+    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
 
 
 def _are_equal(pair: Pair) -> bool:

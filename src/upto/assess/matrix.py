@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from upto.assess.intervals import MIN_ROWS
 from upto.assess.judging import Outcome, judge
-from upto.assess.pair import ICA_ROW, Pair, pair_moments
+from upto.assess.onto import map_onto
+from upto.assess.pair import UNMIXED, Pair, pair_moments
 from upto.assess.verdict import is_carried_by_few, undecided
 from upto.core import ComparisonMatrix, Finding, Group, Matrix, Provenance
 
@@ -37,12 +38,14 @@ def compare_all(
         for i in range(count):
             for j in range(i + 1, count):
                 pair = Pair(engine=engine, source=runs[i], target=runs[j], split=split)
-                moments = pair_moments(pair)
-                judged[i, j] = judge(pair, moments, options).outcome
-                judged[j, i] = judge(pair.flipped(), moments.flipped(), options).outcome
+                back, moments = pair.flipped(), pair_moments(pair)
+                there = map_onto(pair, moments, options)
+                here = map_onto(back, moments.flipped(), options)
+                judged[i, j] = judge(pair, moments, there, here, options)
+                judged[j, i] = judge(back, moments.flipped(), here, there, options)
                 advance(1)
     found = {name for each in judged.values() for name in each.candidates}
-    names = [name for name in (*map(str, Group), ICA_ROW) if name in found]
+    names = [name for name in (*map(str, Group), *UNMIXED) if name in found]
     keys = [[(i, j) for j in range(count)] for i in range(count)]
     return ComparisonMatrix(
         runs=tuple(run.summary for run in runs),
@@ -50,8 +53,8 @@ def compare_all(
         n_held_out=split.n_held_out,
         matrices=tuple(
             Matrix(
-                up_to=Group.SIGNED_PERMUTATION if name == ICA_ROW else Group(name),
-                unmixed=name == ICA_ROW,
+                up_to=UNMIXED.get(name) or Group(name),
+                unmixed=name in UNMIXED,
                 error=_matrix(keys, judged, name, "error"),
                 r2=_matrix(keys, judged, name, "r2"),
                 p_value=_matrix(keys, judged, name, "p_value"),

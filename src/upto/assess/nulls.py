@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.align import AffineMap
     from upto.assess.split import Split
 
     Float = NDArray[np.float64]
@@ -26,7 +25,13 @@ PAIRED_ROWS, PAIRED_ROWS_OF_MANY = 1000, 300
 
 
 def pairing_p_values(
-    maps: Sequence[AffineMap], source: Float, target: Float, *, permutations: int, seed: int
+    predictions: Sequence[Float],
+    target: Float,
+    *,
+    permutations: int,
+    seed: int,
+    near: NDArray[np.bool_] | None = None,
+    memory: float | None = None,
 ) -> list[float]:
     """Return, for each fitted map, whether true pairs lie closer than pairs drawn at random.
 
@@ -34,12 +39,35 @@ def pairing_p_values(
     equally likely and the test is exact. All distances are computed once and permuted. The
     p-values are adjusted for looking at several maps (Westfall and Young's step, on standardised
     mean errors); with few rows all pairings are enumerated.
+
+    Rows that depend on their neighbours are compared by what is new in each, and one run is moved
+    along the other in place of pairing rows at random.
+
+    Parameters
+    ----------
+    predictions
+        What each map makes of the source's rows.
+    target
+        The rows they should come close to.
+    permutations, seed
+        Random pairings, and their seed.
+    near
+        Rows that are far in neither run; the others are left out. All by default.
+    memory
+        The correlation of neighbouring rows, where they depend on each other.
     """
-    orders = _pairings(len(source), permutations, seed)
-    rows = np.arange(len(source))
+    if memory is not None:
+        predictions = [what_is_new(each, memory) for each in predictions]
+        target = what_is_new(target, memory)
+        if near is not None:
+            near = near[1:] & near[:-1]
+    if near is not None:
+        predictions, target = [each[near] for each in predictions], target[near]
+    orders = _pairings(len(target), permutations, seed, moved=memory is not None)
+    rows = np.arange(len(target))
     scores = []
-    for affine_map in maps:
-        distances = np.sqrt(squared_distances(affine_map.predict(source), target))
+    for predicted in predictions:
+        distances = np.sqrt(squared_distances(predicted, target))
         means = distances[rows, orders].mean(axis=1)
         spread = means.std()
         scores.append((means - means.mean()) / spread if spread > 0 else np.zeros_like(means))
@@ -50,8 +78,18 @@ def pairing_p_values(
     return [float(np.mean(smallest <= own[0] + slack)) for own in standardised]
 
 
-def smallest_p_value(n_rows: int, permutations: int) -> float:
+def what_is_new(rows: Float, memory: float) -> Float:
+    """Return what a row has that the one before it does not explain."""
+    found: Float = rows[1:] - memory * rows[:-1]
+    return found
+
+
+def smallest_p_value(n_rows: int, permutations: int, *, moved: bool = False) -> float:
     """Return the smallest p-value that `pairing_p_values` can give."""
+    if n_rows < 2:
+        return 1.0
+    if moved:
+        return 1.0 / (min(permutations, n_rows - 1) + 1)
     if n_rows <= _ENUMERATED:
         return 1.0 / math.factorial(n_rows)
     return 1.0 / (permutations + 1)
@@ -75,9 +113,16 @@ def shuffles(split: Split, index: NDArray[np.intp], count: int, seed: int) -> It
 _ENUMERATED = 6
 
 
-def _pairings(n_rows: int, permutations: int, seed: int) -> NDArray[np.intp]:
+def _pairings(n_rows: int, permutations: int, seed: int, *, moved: bool) -> NDArray[np.intp]:
+    rng = random_stream(seed, "pairings")
+    if moved:
+        steps = np.arange(1, n_rows)
+        if len(steps) > permutations:
+            steps = np.sort(rng.choice(steps, size=permutations, replace=False))
+        shifts = np.concatenate([[0], steps])[:, None]
+        found: NDArray[np.intp] = (np.arange(n_rows)[None, :] + shifts) % max(n_rows, 1)
+        return found
     if n_rows <= _ENUMERATED:
         return np.array(list(itertools.permutations(range(n_rows))), dtype=np.intp)
-    rng = random_stream(seed, "pairings")
     drawn = [rng.permutation(n_rows) for _ in range(permutations)]
     return np.stack([np.arange(n_rows), *drawn])

@@ -13,7 +13,7 @@ from upto.core import Group, InputError
 class Options:
     """The options of `compare`, as its docstring describes them."""
 
-    up_to: Group | str
+    up_to: Group | str | None
     held_out: float
     tolerance: float
     permutations: int
@@ -22,7 +22,7 @@ class Options:
     seed: int
 
     def __post_init__(self) -> None:
-        if self.up_to not in tuple(Group):
+        if self.up_to is not None and self.up_to not in tuple(Group):
             message = f"there is no group {self.up_to!r}: choose one of {', '.join(Group)}."
             raise InputError(message)
         for name in ("permutations", "refits", "seed"):
@@ -48,5 +48,7 @@ class Options:
     @property
     def groups(self) -> tuple[Group, ...]:
         """The groups to fit, the strictest first."""
+        if self.up_to is None:
+            return tuple(Group)
         freest = Group(self.up_to)
         return tuple(group for group in Group if freest.contains(group))

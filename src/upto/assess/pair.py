@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
 
-from upto.align import AffineMap, fit_maps, row_errors
-from upto.assess.intervals import r_squared
-from upto.assess.nulls import pairing_p_values
+from upto.align import AffineMap, MonotoneFit, MonotoneMap, fit_maps, monotone_errors, row_errors
 from upto.assess.prepare import PreparedRun
 from upto.assess.split import Split, take_rows
 from upto.core import Group
@@ -23,9 +22,14 @@ if TYPE_CHECKING:
     from upto.unmix import Unmixing
 
 Float = NDArray[np.float64]
+Map = AffineMap | MonotoneMap
 
-ICA_ROW = "ica"
+ICA_ROW, SCALED_ICA_ROW = "ica", "ica-scaled"
+UNMIXED = {ICA_ROW: Group.SIGNED_PERMUTATION, SCALED_ICA_ROW: Group.SCALED_PERMUTATION}
+"""Group by which components are matched in the rows of ICA."""
 CONSTANT = "constant"
+MONOTONE_ROWS = 4000
+"""Rows that monotone functions are fitted to, at most."""
 _ERROR_BYTES = 2**25
 
 
@@ -58,6 +62,19 @@ class Pair:
     def flipped(self) -> Pair:
         """Exchange source and target."""
         return replace(self, source=self.target, target=self.source)
+
+    def sample_rows(self, *, fitted: bool) -> tuple[Float, Float]:
+        """Return the rows of both runs that are in memory: the fitted ones, or all."""
+        x, y = self.source.sample, self.target.sample
+        if not fitted:
+            return x, y
+        mine = self.split.parts[self.split.first_rows(len(x))] == 0
+        return x[mine], y[mine]
+
+    def monotone_fit(self, *, fitted: bool) -> MonotoneFit:
+        """Return monotone maps to choose from, on some of the fitted or of all rows."""
+        x, y = self.sample_rows(fitted=fitted)
+        return MonotoneFit(x[:MONOTONE_ROWS], y[:MONOTONE_ROWS])
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -94,29 +111,59 @@ def candidate_maps(
     groups: Sequence[Group],
     moments: CrossMoments,
     unmixings: tuple[Unmixing | None, Unmixing | None],
-) -> dict[str, AffineMap]:
-    """Fit every group, the ICA row where both runs were unmixed, and the constant map."""
+    monotone: MonotoneMap | None = None,
+) -> dict[str, Map]:
+    """Fit every group, the rows of ICA where both runs were unmixed, and the constant map."""
     same_width = len(moments.source.mean) == len(moments.target.mean)
     defined = [group for group in groups if same_width or group is not Group.IDENTITY]
-    maps = {str(group): fitted for group, fitted in fit_maps(defined, moments).items()}
-    matching = Group.SIGNED_PERMUTATION in groups
-    if matching and unmixings[0] is not None and unmixings[1] is not None:
-        maps[ICA_ROW] = ica_map(unmixings[0], unmixings[1], moments)
+    by_moments = [group for group in defined if group is not Group.MONOTONE_PERMUTATION]
+    fitted = fit_maps(by_moments, moments)
+    maps: dict[str, Map] = {str(group): each for group, each in fitted.items()}
+    if monotone is not None and Group.MONOTONE_PERMUTATION in groups:
+        maps[Group.MONOTONE_PERMUTATION] = monotone
+    if unmixings[0] is not None and unmixings[1] is not None:
+        if Group.SIGNED_PERMUTATION in groups:
+            maps[ICA_ROW] = ica_map(unmixings[0], unmixings[1], moments, scaled=False)
+        if Group.SCALED_PERMUTATION in groups:
+            maps[SCALED_ICA_ROW] = ica_map(unmixings[0], unmixings[1], moments, scaled=True)
     maps[CONSTANT] = _constant(moments)
     return maps
 
 
-def ica_map(source: Unmixing, target: Unmixing, moments: CrossMoments) -> AffineMap:
-    """Unmix the source, match its components to the target's, and mix them as the target does."""
-    correlation = source_correlations(source, target, moments)
-    rows, columns = scipy.optimize.linear_sum_assignment(np.abs(correlation), maximize=True)
-    signs = np.where(correlation[rows, columns] < 0, -1.0, 1.0)
-    matrix = (source.components[rows] * signs[:, None]).T @ target.mixing[:, columns].T
+def ica_map(
+    source: Unmixing, target: Unmixing, moments: CrossMoments, *, scaled: bool
+) -> AffineMap:
+    """Unmix the source, match its components to the target's, and mix them as the target does.
+
+    Components are uncorrelated and of one variance, so the squared error is a sum over the matched
+    pairs and an assignment makes it least; `scaled` gives every pair the best scale of its own.
+    """
+    mixing = target.mixing
+    gain = source.components @ (moments.cross / moments.weight) @ mixing
+    lengths = np.sum(mixing**2, axis=0)
+    slopes = gain / np.where(lengths > 0, lengths, 1.0)
+    saved = gain * slopes if scaled else 2 * np.abs(gain) - lengths
+    rows, columns = scipy.optimize.linear_sum_assignment(saved, maximize=True)
+    own = slopes[rows, columns]
+    factors = own if scaled else np.where(own < 0, -1.0, 1.0)
+    matrix = (source.components[rows] * factors[:, None]).T @ mixing[:, columns].T
     return AffineMap(
         source_mean=moments.source.mean,
         target_mean=moments.target.mean,
         scale=np.ones(len(moments.target.mean)),
         matrix=matrix,
+    )
+
+
+def affine_from_rows(source: Float, target: Float) -> AffineMap:
+    """Fit an affine map without squaring: for directions too narrow for a covariance matrix."""
+    source_mean, target_mean = source.mean(axis=0), target.mean(axis=0)
+    matrix = scipy.linalg.lstsq(source - source_mean, target - target_mean, cond=1e-14)[0]
+    return AffineMap(
+        source_mean=source_mean,
+        target_mean=target_mean,
+        scale=np.ones(len(target_mean)),
+        matrix=np.asarray(matrix),
     )
 
 
@@ -140,7 +187,7 @@ def ambiguous_matches(correlation: Float) -> int:
 
 
 def iterate_errors(
-    pair: Pair, maps: Mapping[str, AffineMap], *, held_out: bool
+    pair: Pair, maps: Mapping[str, Map], *, held_out: bool
 ) -> Iterator[tuple[str, Float]]:
     """Yield the error of every row, or of every held-out row, over the diameter, map by map.
 
@@ -153,55 +200,16 @@ def iterate_errors(
     elif held_out:
         keep = pair.split.parts == 1
     batch = max(1, _ERROR_BYTES // (8 * n_rows))
-    names = list(maps)
+    affine = {name: each for name, each in maps.items() if isinstance(each, AffineMap)}
+    names = list(affine)
     for start in range(0, len(names), batch):
         chosen = names[start : start + batch]
-        found = row_errors(pair.engine, source, target, [maps[name] for name in chosen], keep)
+        found = row_errors(pair.engine, source, target, [affine[name] for name in chosen], keep)
         found /= pair.extent
         yield from zip(chosen, found.T, strict=True)
-
-
-def held_out_p_values(
-    pair: Pair, maps: dict[str, AffineMap], *, permutations: int, seed: int
-) -> dict[str, float]:
-    """Test every map but the constant one on held-out rows."""
-    source, target = pair.source.paired, pair.target.paired
-    names = [name for name in maps if name != CONSTANT]
-    values = pairing_p_values(
-        [maps[name] for name in names], source, target, permutations=permutations, seed=seed
-    )
-    return dict(zip(names, values, strict=True))
-
-
-def bulk_r2(pair: Pair, maps: Mapping[str, AffineMap]) -> dict[str, float]:
-    """Return every map's R² on held-out rows without the outermost; none where too few are left.
-
-    One far row that the runs share would otherwise make unrelated runs agree.
-    """
-    x, y = pair.source.paired, pair.target.paired
-    if len(y) < 3:
-        return {}
-    away = np.linalg.norm(y - np.median(y, axis=0), axis=1)
-    kept = np.argsort(away, kind="stable")[: len(y) - -(-len(y) // 100)]
-    x, y = x[kept], y[kept]
-    total = float(np.vdot(centred := y - y.mean(axis=0), centred))
-    return {
-        name: r_squared(np.linalg.norm(y - affine_map.predict(x), axis=1), total)
-        for name, affine_map in maps.items()
-    }
-
-
-def r2_per_direction(pair: Pair, affine_map: AffineMap) -> float | None:
-    """Average R² over the target's principal directions, none counted below zero."""
-    x, y, axes = pair.source.paired, pair.target.paired, pair.target.axes
-    if len(y) == 0:
-        return None
-    residual = (y - affine_map.predict(x)) @ axes
-    spread = (y - y.mean(axis=0)) @ axes
-    total = np.einsum("ij,ij->j", spread, spread)
-    left = np.einsum("ij,ij->j", residual, residual)
-    share = np.divide(left, total, out=np.ones_like(left), where=total > 0)
-    return float(np.mean(np.clip(1.0 - share, 0.0, 1.0)))
+    for name, each in maps.items():
+        if isinstance(each, MonotoneMap):
+            yield name, monotone_errors(pair.engine, source, target, each, keep) / pair.extent
 
 
 def _constant(moments: CrossMoments) -> AffineMap:

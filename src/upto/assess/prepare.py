@@ -12,6 +12,7 @@ from upto.core import Embeddings, Finding, InputError, RunSummary
 from upto.engines import Moments, moments, survey
 from upto.measure import diameter, distance_quantile
 from upto.unmix import Unmixing, find_components, nongaussianity, pair_curvature
+from upto.unmix.components import spans
 from upto.unmix.gaussianity import CLEAR
 
 if TYPE_CHECKING:
@@ -29,9 +30,13 @@ QUANTILE_ROWS = 2048
 LARGEST, SMALLEST = 1e140, 1e-140
 """Sums of squares of larger values overflow, and of smaller ranges vanish."""
 _JUDGED_BYTES = 2**26
-GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 400
+GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 100
 """Held-out rows Gaussianity is judged on: at most, and at least."""
+ROWS_FOR_EACH = 5
+"""Fitted rows that each component needs at least: with fewer rows, fewer are looked for."""
 ITERATIONS, ICA_TOLERANCE = 100, 1e-4
+FEW_FOR_EACH = 50
+"""Fitted rows for each component below which the rows of ICA say little about ICA."""
 ICA_WORK = 5e11
 """Floating-point operations one ICA may spend; the rows it sees are limited accordingly."""
 
@@ -43,7 +48,8 @@ class PreparedRun:
     `sample` are the first rows in key order, in memory; `judged` are the held-out rows, in memory
     where they fit, in their order in the run; `paired` are the held-out rows whose pairing is
     permuted; `axes` are the principal directions, the widest first. `unmixing` holds the components
-    that are identifiable, as far as that could be judged; `unmixing_in_sample` all of them.
+    of the fitted rows, `unmixing_in_sample` those of all. `is_thin` says that some directions are
+    too narrow beside the widest for a covariance matrix to show them.
     """
 
     rows: Any
@@ -60,6 +66,7 @@ class PreparedRun:
     unmixing_in_sample: Unmixing | None
     nongaussianity: Float | None
     findings: tuple[Finding, ...]
+    is_thin: bool = False
 
     @property
     def name(self) -> str:
@@ -133,23 +140,27 @@ def prepare_run(
     everything = fitted + held_out
     sample = take_rows(engine, rows, split.first_rows(sample_rows))
     n_dead = int((found.low == found.high).sum())
-    rank = _rank(everything)
+    rounding = _rounding(rows, everything)
+    rank = _rank(everything, rounding)
+    thin = rank if rank == run.n_features - n_dead else _rank_of_rows(sample, rounding)
+    is_thin, rank = thin > rank, max(rank, thin)
     extent = diameter(engine, rows, everything.mean, sample[:QUANTILE_ROWS])
     findings = run_findings(run, rank=rank, n_dead=n_dead)
     findings += _extent_findings(run, extent.value, _bulk_extent(sample[:QUANTILE_ROWS]))
     unmixing = unmixing_in_sample = scores = None
     n_components = n_identifiable = None
     if ica:
-        unmixing = _unmix(engine, rows, fitted, split.first_rows(run.n_samples, 0), seed)
+        fitting = split.first_rows(run.n_samples, 0)
+        wanted = max(1, min(rank, len(fitting) // ROWS_FOR_EACH))
+        unmixing = _unmix(engine, rows, fitted, fitting, wanted, seed)
         if in_sample:
             everyone = split.first_rows(run.n_samples)
-            unmixing_in_sample = _unmix(engine, rows, everything, everyone, seed, unmixing)
+            unmixing_in_sample = _unmix(engine, rows, everything, everyone, wanted, seed, unmixing)
         n_components = len(unmixing.components)
         scores, identifiable = _judge_components(engine, rows, unmixing, split)
-        findings += _ica_findings(run, unmixing, scores)
+        findings += _ica_findings(run, unmixing, scores, rank=rank, split=split)
         if identifiable is not None:
             n_identifiable = int(identifiable.sum())
-            unmixing = unmixing.restricted(identifiable)
     return PreparedRun(
         rows=rows,
         sample=sample,
@@ -177,6 +188,7 @@ def prepare_run(
         unmixing_in_sample=unmixing_in_sample,
         nongaussianity=scores,
         findings=tuple(findings),
+        is_thin=is_thin,
     )
 
 
@@ -192,6 +204,7 @@ def _unmix(
     rows: Any,
     part: Moments,
     positions: NDArray[np.intp],
+    n_components: int,
     seed: int,
     start: Unmixing | None = None,
 ) -> Unmixing:
@@ -199,10 +212,13 @@ def _unmix(
     affordable = int(ICA_WORK / (4.0 * width**2 * ITERATIONS))
     limit = max(affordable, 20 * width, 2048)
     held = take_rows(engine, rows, positions[:limit])
+    if start is not None and not spans(start.components, part, n_components):
+        start = None
     return find_components(
         engine,
         held,
         part=part,
+        n_components=n_components,
         start=None if start is None else start.components,
         seed=seed,
         tolerance=ICA_TOLERANCE,
@@ -217,11 +233,30 @@ def _principal_axes(part: Moments) -> Float:
     return axes
 
 
-def _rank(part: Moments) -> int:
+def _rank(part: Moments, rounding: float) -> int:
     deviation = np.sqrt(np.diag(part.scatter))
     inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
     values = np.linalg.eigvalsh(part.scatter * np.outer(inverse, inverse))
-    return int((values > 1e-10 * values[-1]).sum())
+    return int((values > max(1e-10, rounding) * values[-1]).sum())
+
+
+def _rank_of_rows(sample: Float, rounding: float) -> int:
+    """Return the rank by singular values, which squares do not limit."""
+    centred = sample - sample.mean(axis=0)
+    deviation = np.linalg.norm(centred, axis=0)
+    alive = deviation > 0
+    values = np.linalg.svd(centred[:, alive] / deviation[alive], compute_uv=False)
+    return int((values > max(1e-13, 4 * np.sqrt(rounding)) * values[0]).sum())
+
+
+def _rounding(rows: Any, part: Moments) -> float:
+    """Return the largest share of a coordinate's variance that stored digits alone make."""
+    dtype = np.dtype(rows.dtype)
+    if dtype.kind != "f" or dtype.itemsize >= 8:
+        return 0.0
+    variance = np.diag(part.scatter) / part.weight
+    square = np.divide(part.mean**2, variance, out=np.zeros_like(variance), where=variance > 0)
+    return float(np.finfo(dtype).eps) ** 2 * float(square.max(initial=0.0) + 1.0)
 
 
 def run_findings(run: Embeddings, *, rank: int, n_dead: int) -> list[Finding]:
@@ -280,8 +315,24 @@ def _judge_components(
     return z, identifiable
 
 
-def _ica_findings(run: Embeddings, unmixing: Unmixing, scores: Float | None) -> list[Finding]:
+def _ica_findings(
+    run: Embeddings, unmixing: Unmixing, scores: Float | None, *, rank: int, split: Split
+) -> list[Finding]:
     findings = []
+    n_fitted, n_found = run.n_samples - split.n_held_out, len(unmixing.components)
+    if n_fitted < FEW_FOR_EACH * n_found or n_found < rank:
+        widest = f", so only the {n_found} widest directions are unmixed" if n_found < rank else ""
+        message = (
+            f"{run.name} has {n_fitted} fitted rows for {rank} directions, "
+            f"{n_fitted / rank:.1f} for each{widest}."
+        )
+        findings.append(Finding(code="UP035", message=message))
+    if scores is None:
+        message = (
+            f"{split.n_held_out} held-out rows of {run.name} are too few to tell components from "
+            f"Gaussian ones, which takes {MIN_GAUSSIANITY_ROWS}."
+        )
+        findings.append(Finding(code="UP015", message=message))
     near = 0 if scores is None else int((scores < CLEAR).sum())
     if near >= 2:
         total = len(unmixing.components)

@@ -34,7 +34,7 @@ def remarks(
     """Return the findings of a pair; `chosen` is the verdict's fit."""
     messages = [
         *_of_rows(pair, fits, outcome.agreement),
-        *_of_directions(chosen, outcome.even),
+        *_of_directions(pair, chosen, outcome),
         *_of_groups(pair, fits, options),
         *_of_components(pair, fits, moments),
     ]
@@ -58,7 +58,16 @@ def _of_rows(pair: Pair, fits: tuple[Fit, ...], agreement: Agreement) -> Iterato
         yield "UP018", f"{first.name} and {second.name} have {widths} coordinates."
 
 
-def _of_directions(chosen: Fit | None, even: float | None) -> Iterator[tuple[str, str]]:
+def _of_directions(pair: Pair, chosen: Fit | None, outcome: Outcome) -> Iterator[tuple[str, str]]:
+    shared, even = outcome.shared, outcome.even
+    if shared is not None and not shared.is_bijective:
+        first, second = pair.source.name, pair.target.name
+        yield (
+            "UP034",
+            f"{shared.n_shared} directions agree, of {shared.n_first} of {first} and "
+            f"{shared.n_second} of {second}; they hold {shared.variance_first:.1%} and "
+            f"{shared.variance_second:.1%} of the variance.",
+        )
     if chosen is not None and chosen.held_out is not None and even is not None:
         r2 = chosen.held_out.r2
         if is_carried_by_few(r2, even):

@@ -2,93 +2,79 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from upto.core import Group
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
-    from upto.core import Agreement, Estimate, Fit
+    from upto.assess.onto import Candidate, Onto
+    from upto.core import Agreement, Estimate, Fit, Shared
 
 LEVEL = 0.05
 """A group's error must beat chance at this level to count."""
 SAME, CLOSE, PARTIAL = 0.99, 0.9, 0.5
 """Held-out R² from which runs are called the same, close, or partly the same."""
+EVENLY = 0.9
+"""R² of an average direction from which on runs can be called the same."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """What the verdict needs to know of one group: `robust_r2` leaves the outermost rows out."""
-
-    error: float
-    r2: float
-    p_value: float | None
-    robust_r2: float
-
-    @property
-    def counts(self) -> bool:
-        """Whether the error beats both chance and the constant map."""
-        return self.p_value is not None and self.p_value <= LEVEL and self.robust_r2 > 0
+def counts(candidate: Candidate, baseline: float) -> bool:
+    """Whether the error beats both chance and the mean."""
+    return (
+        candidate.p_value is not None
+        and candidate.p_value <= LEVEL
+        and candidate.typical_r2 > 0
+        and candidate.error < baseline
+    )
 
 
-def strictest_group(
-    candidates: Mapping[Group, Candidate], baseline: float, tolerance: float
-) -> Group | None:
-    """Return the strictest group that loses little against the best one.
+def strictest_group(directions: Sequence[Onto], tolerance: float) -> Group | None:
+    """Return the strictest group that loses little against the best one, in every direction.
 
     Parameters
     ----------
-    candidates
-        Held-out errors per group.
-    baseline
-        Held-out error of the map that sends every row to the mean.
+    directions
+        One run mapped onto the other, or both ways.
     tolerance
-        Loss allowed, as a fraction of the baseline.
+        Loss allowed: of the error, as a fraction of that of predicting the mean, and of R² of an
+        average direction.
     """
-    counting = {group: each for group, each in candidates.items() if each.counts}
-    if not counting:
-        return None
-    best = min(each.error for each in counting.values())
-    for group in Group:
-        if group in counting and counting[group].error <= best + tolerance * baseline:
-            return group
-    return None
+    allowed = set(Group)
+    for onto in directions:
+        counting = {
+            group: each for group, each in onto.groups.items() if counts(each, onto.baseline)
+        }
+        if not counting:
+            return None
+        error = min(each.error for each in counting.values()) + tolerance * onto.baseline
+        even = max(each.even or 0.0 for each in counting.values()) - tolerance
+        allowed &= {
+            group
+            for group, each in counting.items()
+            if each.error <= error and (each.even or 0.0) >= even
+        }
+    return next((group for group in Group if group in allowed), None)
 
 
-def agreement_of(candidates: Mapping[Group, Candidate], up_to: Group | None) -> Agreement:
-    """Say in a word how far the runs agree."""
-    if up_to is None:
-        related = any(
-            each.p_value is not None and each.p_value <= LEVEL for each in candidates.values()
-        )
-        return "weak" if related else "chance"
-    r2 = candidates[up_to].robust_r2
-    if r2 >= SAME:
+def word_for(candidates: Sequence[Candidate], *, is_bijective: bool) -> Agreement:
+    """Say in a word how far the runs agree, by the direction in which they agree less.
+
+    Runs are the same, or close, only where they agree on every direction of both.
+    """
+    r2 = min(each.robust_r2 for each in candidates)
+    even = min(1.0 if each.even is None else each.even for each in candidates)
+    if is_bijective and r2 >= SAME and even >= EVENLY:
         return "same"
-    if r2 >= CLOSE:
+    if is_bijective and r2 >= CLOSE:
         return "close"
     return "partial" if r2 >= PARTIAL else "weak"
 
 
-_OPENINGS = {
-    "same": "The same representation up to {group}",
-    "close": "Close to the same representation up to {group}",
-    "partial": "Partly the same representation up to {group}",
-    "weak": "Weakly related up to {group}",
-}
-
-
 def is_carried_by_few(r2: float, even: float) -> bool:
     """Say whether few directions carry the agreement: R² far above R² per direction."""
-    return r2 >= PARTIAL and even < r2 / 2
-
-
-def tempered(agreement: Agreement, r2: float, even: float | None) -> Agreement:
-    """Call agreement that few directions carry partial at most."""
-    strong = agreement in ("same", "close")
-    return "partial" if strong and even is not None and is_carried_by_few(r2, even) else agreement
+    return r2 >= PARTIAL and even <= r2 / 2
 
 
 def undecided(n_samples: int, *, asked: float) -> str:
@@ -103,20 +89,28 @@ def undecided(n_samples: int, *, asked: float) -> str:
     )
 
 
+_OPENINGS = {
+    "same": "The same representation up to {group}",
+    "close": "Close to the same representation up to {group}",
+    "partial": "Partly the same representation: {map} is the strictest map that loses little",
+    "weak": "Weakly related: {map} is the strictest map that loses little",
+}
+
+
 def sentence(
     agreement: Agreement,
     up_to: Group | None,
     chosen: Fit | None,
     *,
-    n_samples: int,
-    asked: float,
+    names: tuple[str, str],
+    shared: Shared | None,
+    exact: Group | None,
+    mean: Estimate | None,
     even: float | None,
 ) -> str:
-    """Put the verdict into words; `even` is R² per direction."""
+    """Put the verdict of a decided comparison into words; `even` is R² per direction."""
     if agreement == "identical":
         return "Identical: the two runs hold the same numbers."
-    if agreement == "undecided":
-        return undecided(n_samples, asked=asked)
     if agreement == "chance":
         return "No better than chance: no group maps held-out rows closer than a random pairing."
     if up_to is None or chosen is None or chosen.held_out is None:
@@ -124,14 +118,51 @@ def sentence(
             "Related, but not the same up to any group: on held-out rows every map does worse "
             "than predicting the mean."
         )
-    beside = f", where chance gives {_short(chosen.chance.mean)}" if chosen.chance else ""
-    narrow = ""
-    if even is not None and is_carried_by_few(chosen.held_out.r2, even):
-        narrow = f", but only {even:.0%} of an average direction"
-    opening = _OPENINGS[agreement].format(group=up_to.phrase)
+    if agreement == "image" and shared is not None:
+        return _image(up_to, names, shared, chosen)
+    opening = _OPENINGS[agreement].format(group=up_to.phrase, map=up_to.name_of_map)
+    opening += _directions(shared)
+    beside = f", where predicting the mean gives {_short(mean)}" if mean else ""
+    if chosen.chance:
+        beside += f" and chance {_short(chosen.chance.mean)}"
+    evenly = "" if even is None else f", {even:.0%} of an average direction"
+    exactly = ""
+    if exact is not None and exact is not up_to:
+        exactly = f" The runs agree exactly up to {exact.phrase}."
     return (
         f"{opening}: held-out error {_short(chosen.error)} of the diameter{beside}; "
-        f"{chosen.held_out.r2:.0%} of the variance explained{narrow}."
+        f"{chosen.held_out.r2:.0%} of the variance explained{evenly}.{exactly}"
+    )
+
+
+def _image(up_to: Group, names: tuple[str, str], shared: Shared, chosen: Fit) -> str:
+    few, many = sorted((shared.n_first, shared.n_second))
+    there, back = chosen.held_out.r2 if chosen.held_out else 0.0, chosen.r2_back or 0.0
+    part, whole = names[::-1]
+    if shared.n_first < shared.n_second:
+        part, whole, there, back = whole, part, back, there
+    kind = "a linear image of" if up_to is Group.AFFINE else f"up to {up_to.phrase} a part of"
+    return (
+        f"{part} is {kind} {whole}: it holds {few} of {many} directions. On held-out rows {whole} "
+        f"explains {there:.0%} of the variance of {part}, which explains {back:.0%} of that of "
+        f"{whole}."
+    )
+
+
+def _directions(shared: Shared | None) -> str:
+    """Say on how many directions runs agree, where it is not on all."""
+    if shared is None or shared.is_bijective:
+        return ""
+    d = max(shared.n_first, shared.n_second)
+    others = d - shared.n_shared
+    if shared.rest_is_unrelated:
+        what = "is unrelated" if others == 1 else f"{others} are unrelated"
+    else:
+        what = "agrees less" if others == 1 else f"{others} agree less"
+    left = 1.0 - min(shared.variance_first, shared.variance_second)
+    return (
+        f"; the runs agree on {shared.n_shared} of {d} directions, the other {what} "
+        f"({left:.2g} of the variance)"
     )
 
 

@@ -16,9 +16,13 @@ from upto.core.batch_scores import (
     TopScore,
 )
 from upto.core.batches import Batches
-from upto.core.comparison import (
+from upto.core.comparison import Comparison
+from upto.core.comparison_matrix import ComparisonMatrix, Matrix
+from upto.core.comparison_parts import (
     Agreement,
-    Comparison,
+    Along,
+    Baseline,
+    Classes,
     Defect,
     Diameter,
     Errors,
@@ -26,9 +30,9 @@ from upto.core.comparison import (
     Histogram,
     RunSummary,
     Scatter,
+    Shared,
     Supremum,
 )
-from upto.core.comparison_matrix import ComparisonMatrix, Matrix
 from upto.core.consensus import (
     Consensus,
     ConsensusComponent,
@@ -87,6 +91,8 @@ from upto.core.unmixed import Component, TraceStep, Unmixed
 __all__ = [
     "RULES",
     "Agreement",
+    "Along",
+    "Baseline",
     "BatchFold",
     "BatchMap",
     "BatchScore",
@@ -94,6 +100,7 @@ __all__ = [
     "Batches",
     "Cell",
     "Claim",
+    "Classes",
     "Column",
     "Comparison",
     "ComparisonMatrix",
@@ -156,6 +163,7 @@ __all__ = [
     "Secants",
     "SelectedRows",
     "SettingValue",
+    "Shared",
     "SilentProgress",
     "Similarities",
     "Similarity",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from upto.core.comparison import Agreement, RunSummary
+from upto.core.comparison_parts import Agreement, RunSummary
 from upto.core.finding import Finding
 from upto.core.group import Group
 from upto.core.result import Provenance, Result
@@ -24,8 +24,10 @@ class Matrix:
 
     @property
     def name(self) -> str:
-        """The group, or ``"ica"``."""
-        return "ica" if self.unmixed else str(self.up_to)
+        """The group, ``"ica"`` or ``"ica-scaled"``."""
+        if self.unmixed:
+            return "ica" if self.up_to is Group.SIGNED_PERMUTATION else "ica-scaled"
+        return str(self.up_to)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from upto.core.batch_rules import BATCH_RULES
+from upto.core.comparison_rules import COMPARISON_RULES
 from upto.core.factor_rules import FACTOR_RULES
 from upto.core.geometry_rules import GEOMETRY_RULES
 from upto.core.rule import Rule
@@ -327,6 +328,7 @@ RULES: dict[str, Rule] = {
             remedy="Check that all layers were recorded of the same samples in the same order, or "
             "record ids to match them; use more rows.",
         ),
+        *COMPARISON_RULES,
         *GEOMETRY_RULES,
         *FACTOR_RULES,
         *BATCH_RULES,

@@ -8,7 +8,8 @@ from enum import StrEnum
 class Group(StrEnum):
     """A group of maps, from the strictest to the freest.
 
-    Every group but the identity is taken with translation, and reflections are allowed.
+    Every group but the identity is taken with translation, and reflections are allowed. The last
+    two are as free as each other in different ways: neither contains the other.
     """
 
     IDENTITY = "identity"
@@ -18,11 +19,17 @@ class Group(StrEnum):
     RIGID = "rigid"
     SIMILARITY = "similarity"
     AFFINE = "affine"
+    MONOTONE_PERMUTATION = "monotone-permutation"
 
     @property
     def phrase(self) -> str:
         """The group as it reads after "up to"."""
         return _PHRASES[self]
+
+    @property
+    def name_of_map(self) -> str:
+        """An element of the group, as the subject of a sentence."""
+        return "the identity" if self is Group.IDENTITY else _PHRASES[self]
 
     @property
     def is_isometric(self) -> bool:
@@ -34,8 +41,17 @@ class Group(StrEnum):
         return other is self or other in _SUBGROUPS[self]
 
     def free_parameters(self, n_features: int) -> int:
-        """Count the continuous parameters of an element in `n_features` dimensions."""
+        """Count the continuous parameters of an element in `n_features` dimensions.
+
+        Raises
+        ------
+        ValueError
+            For monotone functions, which no number of parameters describes.
+        """
         d = n_features
+        if self is Group.MONOTONE_PERMUTATION:
+            message = "monotone functions have no finite number of parameters."
+            raise ValueError(message)
         return {
             Group.IDENTITY: 0,
             Group.SIGNED_PERMUTATION: d,
@@ -55,9 +71,11 @@ _PHRASES = {
     Group.RIGID: "a rigid motion",
     Group.SIMILARITY: "a rigid motion and one scale",
     Group.AFFINE: "an affine map",
+    Group.MONOTONE_PERMUTATION: "a permutation and a monotone function of each coordinate",
 }
 
 _SIGNED = frozenset({Group.IDENTITY, Group.SIGNED_PERMUTATION})
+_SCALED = _SIGNED | {Group.SIGNED_SIMILARITY, Group.SCALED_PERMUTATION}
 
 _SUBGROUPS: dict[Group, frozenset[Group]] = {
     Group.IDENTITY: frozenset(),
@@ -66,5 +84,6 @@ _SUBGROUPS: dict[Group, frozenset[Group]] = {
     Group.SCALED_PERMUTATION: _SIGNED | {Group.SIGNED_SIMILARITY},
     Group.RIGID: _SIGNED,
     Group.SIMILARITY: _SIGNED | {Group.SIGNED_SIMILARITY, Group.RIGID},
-    Group.AFFINE: frozenset(Group) - {Group.AFFINE},
+    Group.AFFINE: _SCALED | {Group.RIGID, Group.SIMILARITY},
+    Group.MONOTONE_PERMUTATION: _SCALED,
 }

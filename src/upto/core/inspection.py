@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from upto.core.comparison import RunSummary
+from upto.core.comparison_parts import RunSummary
 from upto.core.finding import Finding
 from upto.core.result import Provenance, Result
 from upto.core.table import Cell, Column, Table

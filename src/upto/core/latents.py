@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from upto.core.comparison import Agreement, Supremum
+from upto.core.comparison_parts import Agreement, Supremum
 from upto.core.estimate import Estimate
 from upto.core.group import Group
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from upto.core.comparison import Diameter
+from upto.core.comparison_parts import Diameter
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.panel import Marks, Panel

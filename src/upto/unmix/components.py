@@ -241,8 +241,7 @@ def starting_rotation(whitening: Whitening, start: Float | None, seed: int) -> F
         )
         raise InputError(message)
     given = start @ whitening.inverse
-    lengths = np.linalg.svd(given, compute_uv=False)
-    if len(start) == 0 or lengths[-1] <= _FLAT * lengths[0]:
+    if len(start) == 0 or _is_flat(given):
         message = (
             f"the {len(start)} components to start from do not span {len(start)} directions of "
             "these rows: start without them."
@@ -253,6 +252,19 @@ def starting_rotation(whitening: Whitening, start: Float | None, seed: int) -> F
     if len(missing):
         given = np.vstack([given, orthogonalised(missing - (missing @ given.T) @ given)])
     return given
+
+
+def spans(components: Float, part: Moments, n_components: int) -> bool:
+    """Say whether components can be started from on rows of these moments."""
+    whitening = find_whitening(part, n_components=n_components)
+    if len(components) > len(whitening.matrix):
+        return False
+    return len(components) > 0 and not _is_flat(components @ whitening.inverse)
+
+
+def _is_flat(given: Float) -> bool:
+    lengths = np.linalg.svd(given, compute_uv=False)
+    return bool(lengths[-1] <= _FLAT * lengths[0])
 
 
 def settle(found: Search, whitening: Whitening, *, tolerance: float) -> Unmixing:

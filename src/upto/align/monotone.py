@@ -1,0 +1,176 @@
+"""A permutation and a monotone function of each coordinate: what nonlinear ICA leaves open.
+
+Coordinates are matched by rank correlation, which no monotone function changes. Each function is
+the increasing or decreasing one with the least squared error, taken between means of neighbouring
+rows: of single rows at both ends, where heavy tails are decided, and of more of them in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.optimize
+from numpy.typing import NDArray
+
+from upto.engines import host_array
+
+if TYPE_CHECKING:
+    from upto.engines.base import Arrays, Engine
+
+Float = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+MIDDLE_BINS, GROWTH = 64, 1.25
+"""No mean is of more rows than their number over this; towards the ends means are of fewer."""
+_END = 4
+"""Means from an end over which a function is continued beyond it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MonotoneMap:
+    """Target coordinate j is a monotone function of source coordinate ``index[j]``.
+
+    The function runs straight through ``(knots[:, j], values[:, j])``. A coordinate without a
+    partner (−1) stays at its mean.
+    """
+
+    index: Index
+    knots: Float
+    values: Float
+    target_mean: Float
+
+    def predict(self, rows: Any) -> Float:
+        """Map rows that fit in memory."""
+        source = np.asarray(rows, dtype=np.float64)
+        predicted = np.tile(self.target_mean, (len(source), 1))
+        for j in np.flatnonzero(self.index >= 0):
+            predicted[:, j] = _follow(source[:, self.index[j]], self.knots[:, j], self.values[:, j])
+        return predicted
+
+
+def _follow(x: Float, knots: Float, values: Float) -> Float:
+    """Interpolate, and go on straight beyond the ends."""
+    found: Float = np.interp(x, knots, values)
+    for end, inner, beyond in (
+        (0, _END, x < knots[0]),
+        (-1, -1 - _END, x > knots[-1]),
+    ):
+        run = knots[end] - knots[inner]
+        if run != 0 and beyond.any():
+            slope = (values[end] - values[inner]) / run
+            found[beyond] += slope * (x[beyond] - knots[end])
+    return found
+
+
+class MonotoneFit:
+    """Fits of monotone maps between rows that are sorted once.
+
+    Parameters
+    ----------
+    source, target
+        Rows in memory, pair by pair.
+    """
+
+    def __init__(self, source: Float, target: Float) -> None:
+        self._target = target
+        self._order, self._sorted, own = _sort(source)
+        self._ranks = own, _sort(target)[2]
+        self._starts = _starts(len(source))
+        self._counts = np.diff(np.append(self._starts, len(source))).astype(float)
+        self._mean, self._variance = target.mean(axis=0), target.var(axis=0)
+
+    def fit(self, order: Index | None = None) -> MonotoneMap:
+        """Match and fit; with `order`, to target rows in another order."""
+        ranks, target = self._ranks[1], self._target
+        if order is not None:
+            ranks, target = ranks[:, order], target[order]
+        correlation = np.asarray(self._ranks[0] @ ranks.T, dtype=np.float64)
+        gain = correlation**2 * self._variance
+        sources, targets = scipy.optimize.linear_sum_assignment(gain, maximize=True)
+        index = np.full(target.shape[1], -1, dtype=np.intp)
+        index[targets] = sources
+        knots = np.zeros((len(self._starts), target.shape[1]))
+        values = knots.copy()
+        partners = np.take_along_axis(target.T[targets], self._order[sources], axis=1)
+        heights = (np.add.reduceat(partners, self._starts, axis=1) / self._counts).T
+        widths = np.add.reduceat(self._sorted[sources], self._starts, axis=1) / self._counts
+        knots[:, targets] = widths.T
+        rising = correlation[sources, targets] >= 0
+        for column, j in enumerate(targets):
+            fitted = scipy.optimize.isotonic_regression(
+                heights[:, column], weights=self._counts, increasing=bool(rising[column])
+            ).x
+            values[:, j] = _levelled(knots[:, j], fitted, self._counts)
+        return MonotoneMap(index=index, knots=knots, values=values, target_mean=self._mean)
+
+
+def monotone_errors(
+    engine: Engine,
+    source: Any,
+    target: Any,
+    monotone: MonotoneMap,
+    keep: NDArray[np.bool_] | None = None,
+) -> Float:
+    """Return the L2 error of every row (or every kept row), in one pass."""
+    vectors = () if keep is None else (keep,)
+    function = partial(_errors_of_block, monotone=monotone)
+    errors: Float = engine.map_blocks(function, source, target, *vectors)
+    return errors
+
+
+def _errors_of_block(xp: Any, x: Any, y: Any, *keep: Any, monotone: MonotoneMap) -> Arrays:
+    # Interpolation has no array API, so this function works on the host.
+    x, y = host_array(x), host_array(y)
+    if keep:
+        chosen = host_array(keep[0])
+        x, y = x[chosen], y[chosen]
+    return (np.linalg.norm(y - monotone.predict(x), axis=1),)
+
+
+def _sort(rows: Float) -> tuple[Index, Float, NDArray[np.float32]]:
+    """Return, by coordinate, the order of the rows, their sorted values and their ranks.
+
+    Ranks are centred and of unit length; equal values share one.
+    """
+    columns = np.ascontiguousarray(rows.T)
+    order = np.argsort(columns, axis=1, kind="stable")
+    ordered = np.take_along_axis(columns, order, axis=1)
+    ranks = np.empty(columns.shape)
+    np.put_along_axis(ranks, order, np.arange(columns.shape[1], dtype=float)[None], axis=1)
+    tied = (np.diff(ordered, axis=1) == 0).any(axis=1)
+    if tied.any():
+        from scipy.stats import rankdata
+
+        ranks[tied] = rankdata(columns[tied], axis=1)
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(ranks, axis=1, keepdims=True)
+    ranks /= np.where(lengths > 0, lengths, 1.0)
+    return order, ordered, ranks.astype(np.float32)
+
+
+def _starts(n_rows: int) -> Index:
+    """Return where means of neighbouring rows begin: at both ends they are of single rows."""
+    largest = max(1, n_rows // MIDDLE_BINS)
+    sizes, size = [], 1.0
+    while sum(sizes) + int(size) <= n_rows // 2 and int(size) < largest:
+        sizes.append(int(size))
+        size *= GROWTH
+    head = np.cumsum([0, *sizes])
+    middle = np.arange(head[-1] + largest, n_rows - head[-1], largest)
+    starts = np.concatenate([head, middle, n_rows - head[::-1]])
+    found: Index = np.unique(starts[starts < n_rows]).astype(np.intp)
+    return found
+
+
+def _levelled(knots: Float, values: Float, weights: Float) -> Float:
+    """Give means at one and the same place one and the same value."""
+    is_new = np.append(True, np.diff(knots) > 0)
+    if is_new.all():
+        return values
+    place = np.cumsum(is_new) - 1
+    sums = np.bincount(place, weights=values * weights)
+    levelled: Float = (sums / np.bincount(place, weights=weights))[place]
+    return levelled

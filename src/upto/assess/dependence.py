@@ -1,0 +1,197 @@
+"""Rows that say less than they are many: near copies, and rows that follow each other in time.
+
+Only what all runs share breaks a test of their relation: rows that are close, or follow each other,
+in one run alone are left as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.assess.split import RowKeys, take_rows
+from upto.measure import squared_distances
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.engines.base import Engine
+
+Float = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+LOOKED_AT, ANCHORS = 4096, 512
+"""Rows among which near copies are looked for, and of how many of them."""
+GROUPED = 20_000
+"""Most rows that are sorted into groups of near copies."""
+FOLLOWING = 4096
+"""Rows whose neighbours are looked at, from the first on."""
+_NEIGHBOURS = 32
+_CLOSE = 1e-3
+"""Chance of a neighbour so close, by the density around it, below which it is a near copy."""
+_FEWEST = 5
+_BLOCK_BYTES = 2**26
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class NearCopies:
+    """Near copies among the rows: `units` numbers what is a copy of what, where it was sorted.
+
+    `share` is the share of the rows looked at that have a near copy among these.
+    """
+
+    share: float
+    units: Index | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Closeness:
+    """How close is too close: closer than `factor` times the distance to the k-th neighbour."""
+
+    n_neighbours: int
+    factor: float
+
+    def pairs(self, distances: Float, own: Index) -> tuple[Index, Index]:
+        """Return the rows of a block and the columns that are too close; `own` are its columns."""
+        distances[np.arange(len(own)), own] = np.inf
+        far = np.partition(distances, self.n_neighbours - 1, axis=1)[:, self.n_neighbours - 1]
+        return np.nonzero(distances < self.factor * far[:, None])
+
+
+def find_near_copies(engine: Engine, runs: Sequence[Any], keys: RowKeys) -> NearCopies | None:
+    """Find rows whose nearest neighbour is far closer than the density around them explains.
+
+    Near copies are rows that are close in every run. Where some of the first rows are, all rows are
+    sorted into groups, unless there are too many.
+    """
+    n_samples = len(keys.order)
+    if not keys.copied and int(keys.equal.max()) + 1 < n_samples:
+        # Rows of few values lie on a lattice: their distances say nothing about copies.
+        return None
+    first = np.unique(keys.equal[keys.order], return_index=True)[1]
+    distinct = keys.order[np.sort(first)]
+    if len(distinct) < 4 * _FEWEST:
+        return None
+    looked_at = distinct[:LOOKED_AT]
+    samples = [take_rows(engine, rows, looked_at) for rows in runs]
+    scales = [_scale(sample) for sample in samples]
+    anchors = np.arange(min(ANCHORS, len(looked_at)))
+    distances = _distances(samples, scales, anchors)
+    closeness = _closeness(distances.copy(), anchors)
+    if closeness is None:
+        return None
+    rows, _ = closeness.pairs(distances, anchors)
+    n_close = len(np.unique(rows))
+    if n_close < max(_FEWEST, 5 * _CLOSE * len(anchors)):
+        return None
+    share = n_close / len(anchors)
+    if len(distinct) > GROUPED:
+        return NearCopies(share=share, units=None)
+    if len(distinct) > len(looked_at):
+        samples = [take_rows(engine, rows, distinct) for rows in runs]
+    units = np.empty(n_samples, dtype=np.intp)
+    # Equal rows are copies as well: they follow the one that was looked at.
+    of_distinct = np.empty(len(distinct), dtype=np.intp)
+    of_distinct[keys.equal[distinct]] = _grouped(samples, scales, closeness)
+    units[:] = of_distinct[keys.equal]
+    return NearCopies(share=share, units=units)
+
+
+def _scale(sample: Float) -> float:
+    spread = float(np.sqrt(np.mean((sample - sample.mean(axis=0)) ** 2) * sample.shape[1]))
+    return spread if spread > 0 else 1.0
+
+
+def _distances(samples: Sequence[Float], scales: Sequence[float], rows: Index) -> Float:
+    """Return the largest distance over the runs, each over its spread, of some rows to all."""
+    found = None
+    for sample, scale in zip(samples, scales, strict=True):
+        centred = (sample - sample.mean(axis=0)) / scale
+        own = np.sqrt(np.maximum(squared_distances(centred[rows], centred), 0.0))
+        found = own if found is None else np.maximum(found, own)
+    return np.asarray(found)
+
+
+def _closeness(distances: Float, own: Index) -> _Closeness | None:
+    """Learn from distances how many there are within a radius: a power of it, locally.
+
+    The power is the dimension in which rows lie. It is taken between neighbours beyond the copies
+    that are looked for, and not from the nearest ones.
+    """
+    n_rows = distances.shape[1]
+    k = min(_NEIGHBOURS, n_rows // 4)
+    distances[np.arange(len(own)), own] = np.inf
+    near = np.partition(distances, [k // 2 - 1, k - 1], axis=1)
+    inner, outer = near[:, k // 2 - 1], near[:, k - 1]
+    usable = (inner > 0) & (outer > inner)
+    if usable.sum() < _FEWEST:
+        return None
+    ratio = float(np.median(np.log(outer[usable] / inner[usable])))
+    dimension = np.log(k / (k // 2)) / max(ratio, 1e-9)
+    return _Closeness(k, float((_CLOSE / k) ** (1.0 / max(dimension, 0.5))))
+
+
+def _grouped(samples: Sequence[Float], scales: Sequence[float], closeness: _Closeness) -> Index:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n_rows = len(samples[0])
+    block = max(1, _BLOCK_BYTES // (8 * n_rows))
+    left, right = [], []
+    for start in range(0, n_rows, block):
+        own = np.arange(start, min(start + block, n_rows))
+        rows, columns = closeness.pairs(_distances(samples, scales, own), own)
+        left.append(own[rows])
+        right.append(columns)
+    i, j = np.concatenate(left), np.concatenate(right)
+    links = coo_array((np.ones(len(i), dtype=bool), (i, j)), shape=(n_rows, n_rows))
+    labels: Index = connected_components(links, directed=False)[1].astype(np.intp)
+    return labels
+
+
+def find_memory(engine: Engine, runs: Sequence[Any], classes: Index | None = None) -> float | None:
+    """Return the correlation of neighbouring rows, where rows of every run depend on the last one.
+
+    Parameters
+    ----------
+    engine, runs
+        The runs and where they live.
+    classes
+        Class of each row, if known: rows of a class that stand together do not depend on each
+        other for it.
+
+    Returns
+    -------
+    The largest correlation of a run, or None where some run shows none beyond chance.
+    """
+    n_rows = min(FOLLOWING, int(runs[0].shape[0]))
+    index = np.arange(n_rows)
+    found = []
+    for rows in runs:
+        sample = take_rows(engine, rows, index)
+        sample = sample - sample.mean(axis=0)
+        if classes is not None:
+            sample = sample - _class_means(sample, classes[:n_rows])
+        own = np.einsum("ij,ij->j", sample, sample)
+        next_to = np.einsum("ij,ij->j", sample[1:], sample[:-1])
+        alive = own > 1e-20 * own.max(initial=0.0)
+        if n_rows < 20 or not alive.any():
+            return None
+        correlations = next_to[alive] / own[alive]
+        # The mean has at most the standard error of one, and of all the largest is looked at too.
+        noise = 1.0 / np.sqrt(n_rows)
+        if correlations.mean() < max(0.05, 4 * noise) and correlations.max() < max(0.2, 6 * noise):
+            return None
+        found.append(max(float(next_to.sum() / own.sum()), float(correlations.mean())))
+    return float(np.clip(max(found), 0.05, 1.0))
+
+
+def _class_means(sample: Float, classes: Index) -> Float:
+    counts = np.maximum(np.bincount(classes), 1)
+    sums = np.zeros((len(counts), sample.shape[1]))
+    np.add.at(sums, classes, sample)
+    means: Float = (sums / counts[:, None])[classes]
+    return means

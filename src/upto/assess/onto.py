@@ -1,0 +1,231 @@
+"""One run mapped onto another by every group, judged on held-out rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.align import MonotoneMap
+from upto.assess.intervals import r_squared
+from upto.assess.nulls import pairing_p_values
+from upto.assess.pair import (
+    CONSTANT,
+    Map,
+    Pair,
+    PairMoments,
+    affine_from_rows,
+    candidate_maps,
+    iterate_errors,
+)
+from upto.core import Group
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from upto.assess.options import Options
+
+Float = NDArray[np.float64]
+
+FAR = 4.0
+"""Times the spread of the inner rows from which on a row counts as far."""
+_INNER = 0.9
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Candidate:
+    """What the verdict needs to know of one group.
+
+    `robust_r2` is R² with or without far rows, whichever is less, and `typical_r2` what decides
+    whether the map is better than the mean. `directions` is R² along the principal directions of
+    the target, the widest first.
+    """
+
+    error: float
+    r2: float
+    p_value: float | None
+    robust_r2: float
+    typical_r2: float
+    directions: Float
+
+    @property
+    def even(self) -> float | None:
+        """R² of an average direction, none counted below zero."""
+        if len(self.directions) == 0:
+            return None
+        return float(np.mean(np.clip(self.directions, 0.0, 1.0)))
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Onto:
+    """The first run of a pair mapped onto the second: maps, errors of rows, what they come to."""
+
+    maps: dict[str, Map]
+    errors: dict[str, Float]
+    candidates: dict[str, Candidate]
+
+    @property
+    def baseline(self) -> float:
+        """Error of predicting the mean."""
+        return self.candidates[CONSTANT].error
+
+    @property
+    def groups(self) -> dict[Group, Candidate]:
+        """What is known of every group, without ICA and the mean."""
+        return {group: self.candidates[group] for group in Group if str(group) in self.candidates}
+
+
+def map_onto(pair: Pair, moments: PairMoments, options: Options) -> Onto:
+    """Fit every map on the fitted rows and judge it on the held-out ones.
+
+    Where nothing was held out, all rows are fitted and judged.
+    """
+    holding = pair.split.n_held_out > 0
+    maps = fitted_maps(pair, moments, options, fitted=holding)
+    errors = dict(iterate_errors(pair, maps, held_out=holding))
+    part = pair.target.held_out if holding else pair.target.everything
+    total = float(np.trace(part.scatter)) / pair.extent**2
+    predictions = _predictions(pair, maps)
+    p_values = held_out_p_values(pair, predictions, options) if holding else {}
+    candidates = _candidates(pair, maps, predictions, errors, total, p_values)
+    return Onto(maps=maps, errors=errors, candidates=candidates)
+
+
+def map_back(pair: Pair, moments: PairMoments, options: Options, forward: Onto) -> Onto:
+    """Map the second run onto the first, judged on the rows whose pairing is permuted only.
+
+    Whether a pairing is chance is one question in both directions: the p-values are the same.
+    """
+    pair, moments = pair.flipped(), moments.flipped()
+    maps = fitted_maps(pair, moments, options, fitted=pair.split.n_held_out > 0)
+    predictions, target = _predictions(pair, maps), pair.target.paired
+    errors = {
+        name: np.linalg.norm(target - predicted, axis=1) / pair.extent
+        for name, predicted in predictions.items()
+    }
+    total = float(np.sum(np.var(target, axis=0))) * len(target) if len(target) else 0.0
+    p_values = {
+        name: each.p_value for name, each in forward.candidates.items() if each.p_value is not None
+    }
+    total /= pair.extent**2
+    candidates = _candidates(pair, maps, predictions, errors, total, p_values)
+    return Onto(maps=maps, errors=errors, candidates=candidates)
+
+
+def _predictions(pair: Pair, maps: Mapping[str, Map]) -> dict[str, Float]:
+    return {name: each.predict(pair.source.paired) for name, each in maps.items()}
+
+
+def _candidates(
+    pair: Pair,
+    maps: Mapping[str, Map],
+    predictions: Mapping[str, Float],
+    errors: Mapping[str, Float],
+    total: float,
+    p_values: Mapping[str, float],
+) -> dict[str, Candidate]:
+    bulk = _bulk_r2(pair, predictions)
+    candidates = {}
+    for name, found in errors.items():
+        r2 = r_squared(found, total) if len(found) else 0.0
+        robust = min(r2, bulk.get(name, r2))
+        # Beyond the rows it was fitted to, a monotone function is not known.
+        typical = bulk.get(name, r2) if isinstance(maps[name], MonotoneMap) else robust
+        candidates[name] = Candidate(
+            error=float(found.mean()) if len(found) else 0.0,
+            r2=r2,
+            p_value=p_values.get(name),
+            robust_r2=robust,
+            typical_r2=typical,
+            directions=_directions(pair, predictions[name]),
+        )
+    return candidates
+
+
+def fitted_maps(
+    pair: Pair, moments: PairMoments, options: Options, *, fitted: bool
+) -> dict[str, Map]:
+    """Return every map between two runs, fitted to the fitted or to all rows."""
+    monotone = None
+    if Group.MONOTONE_PERMUTATION in options.groups:
+        monotone = pair.monotone_fit(fitted=fitted).fit()
+    unmixings = (pair.source.unmixing_in_sample, pair.target.unmixing_in_sample)
+    chosen = moments.everything
+    if fitted:
+        unmixings = (pair.source.unmixing, pair.target.unmixing)
+        chosen = moments.fitted
+    maps = candidate_maps(options.groups, chosen, unmixings, monotone)
+    if pair.source.is_thin and Group.AFFINE in maps:
+        maps[Group.AFFINE] = affine_from_rows(*pair.sample_rows(fitted=fitted))
+    return maps
+
+
+def held_out_p_values(
+    pair: Pair, predictions: Mapping[str, Float], options: Options
+) -> dict[str, float]:
+    """Test every map but the constant one on held-out rows that are far in neither run.
+
+    A far row that both runs have would otherwise be enough to tell unrelated runs from chance.
+    """
+    near = are_near(pair.source.paired) & are_near(pair.target.paired)
+    names = [name for name in predictions if name != CONSTANT]
+    values = pairing_p_values(
+        [predictions[name] for name in names],
+        pair.target.paired,
+        near=near,
+        permutations=options.permutations,
+        seed=options.seed,
+        memory=pair.split.memory,
+    )
+    return dict(zip(names, values, strict=True))
+
+
+def are_near(rows: Float) -> NDArray[np.bool_]:
+    """Say which rows are not far from the others, by the spread of the inner nine tenths."""
+    if len(rows) < 2 * _FEW:
+        return np.ones(len(rows), dtype=bool)
+    away = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
+    inner = np.sort(away)[: int(_INNER * len(away))]
+    spread = float(np.sqrt(np.mean(inner**2)))
+    near: NDArray[np.bool_] = away <= FAR * spread if spread > 0 else np.ones(len(rows), bool)
+    return near
+
+
+_FEW = 5
+
+
+def _bulk_r2(pair: Pair, predictions: Mapping[str, Float]) -> dict[str, float]:
+    """Return every map's R² on held-out rows without the outermost; none where too few are left.
+
+    One far row that the runs share would otherwise make unrelated runs agree.
+    """
+    y = pair.target.paired
+    if len(y) < 3:
+        return {}
+    away = np.linalg.norm(y - np.median(y, axis=0), axis=1)
+    inner = np.zeros(len(y), dtype=bool)
+    inner[np.argsort(away, kind="stable")[: len(y) - -(-len(y) // 100)]] = True
+    near = inner & are_near(y) & are_near(pair.source.paired)
+    if near.sum() < 2:
+        return {}
+    total = float(np.vdot(centred := y[near] - y[near].mean(axis=0), centred))
+    return {
+        name: r_squared(np.linalg.norm(y[near] - predicted[near], axis=1), total)
+        for name, predicted in predictions.items()
+    }
+
+
+def _directions(pair: Pair, predicted: Float) -> Float:
+    """Return R² along each principal direction of the target."""
+    y, axes = pair.target.paired, pair.target.axes
+    if len(y) == 0:
+        return np.empty(0)
+    residual = (y - predicted) @ axes
+    spread = (y - y.mean(axis=0)) @ axes
+    total = np.einsum("ij,ij->j", spread, spread)
+    left = np.einsum("ij,ij->j", residual, residual)
+    share = np.divide(left, total, out=np.ones_like(left), where=total > 0)
+    found: Float = 1.0 - share
+    return found
