@@ -75,16 +75,21 @@ class MonotoneFit:
     """
 
     def __init__(self, source: Float, target: Float) -> None:
-        self._target = target
+        self.source, self.target = source, target
         self._order, self._sorted, own = _sort(source)
         self._ranks = own, _sort(target)[2]
         self._starts = _starts(len(source))
         self._counts = np.diff(np.append(self._starts, len(source))).astype(float)
         self._mean, self._variance = target.mean(axis=0), target.var(axis=0)
 
+    @property
+    def n_rows(self) -> int:
+        """Number of pairs of rows."""
+        return len(self.source)
+
     def fit(self, order: Index | None = None) -> MonotoneMap:
         """Match and fit; with `order`, to target rows in another order."""
-        ranks, target = self._ranks[1], self._target
+        ranks, target = self._ranks[1], self.target
         if order is not None:
             ranks, target = ranks[:, order], target[order]
         correlation = np.asarray(self._ranks[0] @ ranks.T, dtype=np.float64)
@@ -154,7 +159,8 @@ def _sort(rows: Float) -> tuple[Index, Float, NDArray[np.float32]]:
 def _starts(n_rows: int) -> Index:
     """Return where means of neighbouring rows begin: at both ends they are of single rows."""
     largest = max(1, n_rows // MIDDLE_BINS)
-    sizes, size = [], 1.0
+    sizes: list[int] = []
+    size = 1.0
     while sum(sizes) + int(size) <= n_rows // 2 and int(size) < largest:
         sizes.append(int(size))
         size *= GROWTH

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.align import AffineMap, MonotoneFit, row_errors
+from upto.align import AffineMap, row_errors
 from upto.assess.intervals import average, summarise
 from upto.assess.nulls import shuffles
-from upto.assess.pair import CONSTANT, MONOTONE_ROWS, candidate_maps
+from upto.assess.pair import candidate_maps
 from upto.core import Errors, Group
 from upto.engines import CrossMoments, Moments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from upto.assess.options import Options
     from upto.assess.pair import Map, Pair
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 
 CHANCE_ROWS = 5000
+MONOTONE_JUDGED = 500
+"""Rows on which monotone maps of shuffled rows are judged."""
 
 
 def chance_rows(width: int) -> int:
@@ -58,26 +60,27 @@ def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -
     if held_out.any():
         marginals = _marginals(x[~held_out], y[~held_out])
         fits.append((held_out, marginals, (source.unmixing, target.unmixing), outside))
-    monotone = Group.MONOTONE_PERMUTATION in options.groups
     for order in shuffles(pair.split, index, options.refits, options.seed):
         shuffled = y[order]
         for judged, (own, other), unmixings, kept in fits:
             fitted = everyone if judged is everyone else ~judged
             # Shuffling leaves the moments of each run as they are: only the products change.
             cross = (x[fitted] - own.mean).T @ (shuffled[fitted] - other.mean)
-            moved = None
-            if monotone:
-                some = np.flatnonzero(fitted)[:MONOTONE_ROWS]
-                moved = MonotoneFit(x[some], shuffled[some]).fit()
-            maps = candidate_maps(options.groups, CrossMoments(own, other, cross), unmixings, moved)
-            maps.pop(CONSTANT)
-            found = _errors(pair, maps, x[judged], shuffled[judged])
+            maps = candidate_maps(options.groups, CrossMoments(own, other, cross), unmixings)
+            found = row_errors(pair.engine, x[judged], shuffled[judged], _affine(maps))
+            found /= pair.extent
             centred = y[judged] - y[judged].mean(axis=0)
             total = float(np.vdot(centred, centred)) / pair.extent**2
-            for name, errors in found.items():
-                kept.setdefault(name, []).append(summarise(errors, total))
+            errors = dict(zip(maps, found.T, strict=True))
+            if Group.MONOTONE_PERMUTATION in options.groups:
+                moved = _monotone_errors(
+                    pair, x[judged], shuffled[judged], order, held_out=kept is outside
+                )
+                errors[Group.MONOTONE_PERMUTATION] = moved
+            for name, each in errors.items():
+                kept.setdefault(name, []).append(summarise(each, total * len(each) / len(found)))
                 if kept is outside:
-                    pooled.setdefault(name, []).append(errors)
+                    pooled.setdefault(name, []).append(each)
         advance(1)
     return Chance(
         in_sample={name: average(each) for name, each in inside.items()},
@@ -86,13 +89,21 @@ def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -
     )
 
 
-def _errors(pair: Pair, maps: dict[str, Map], x: Float, y: Float) -> dict[str, Float]:
-    affine = {name: each for name, each in maps.items() if isinstance(each, AffineMap)}
-    found = row_errors(pair.engine, x, y, list(affine.values())) / pair.extent
-    errors = dict(zip(affine, found.T, strict=True))
-    for name, each in maps.items():
-        if name not in affine:
-            errors[name] = np.linalg.norm(y - each.predict(x), axis=1) / pair.extent
+def _affine(maps: Mapping[str, Map]) -> list[AffineMap]:
+    return [each for each in maps.values() if isinstance(each, AffineMap)]
+
+
+def _monotone_errors(
+    pair: Pair, x: Float, y: Float, order: NDArray[np.intp], *, held_out: bool
+) -> Float:
+    """Return what a monotone map makes of shuffled rows, on some of them."""
+    fit = pair.monotone_fit(fitted=held_out)
+    own = np.argsort(order[: fit.n_rows], kind="stable")
+    if not held_out:
+        # In sample, the pairs that are judged are those that were fitted.
+        x, y = fit.source, fit.target[own]
+    x, y = x[:MONOTONE_JUDGED], y[:MONOTONE_JUDGED]
+    errors: Float = np.linalg.norm(y - fit.fit(own).predict(x), axis=1) / pair.extent
     return errors
 
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.assess.chance import chance_rows
-from upto.assess.dependence import find_memory, find_near_copies
 from upto.assess.details import compare_in_detail
 from upto.assess.geometry.distortions import find_distortions
+from upto.assess.held_out import choose_held_out, codes_of
 from upto.assess.matrix import compare_all
 from upto.assess.nulls import PAIRED_ROWS, PAIRED_ROWS_OF_MANY
 from upto.assess.options import Options
 from upto.assess.pair import Pair
 from upto.assess.prepare import QUANTILE_ROWS, place_runs, prepare_run, survey_runs
 from upto.assess.promising import promises
-from upto.assess.split import find_keys, hold_out, name_keys
+from upto.assess.similarities.strata import strata_of, with_strata
 from upto.core import (
     Comparison,
     ComparisonMatrix,
@@ -39,10 +39,9 @@ from upto.load import match_rows, read_runs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from upto.assess.geometry.distortions import Distortion, Stretch
-    from upto.assess.split import Split
     from upto.core import Progress
     from upto.engines.base import Engine
 
@@ -54,6 +53,7 @@ def compare(
     up_to: Group | str | None = None,
     held_out: float = 0.3,
     groups: str | ArrayLike | None = None,
+    within: str | ArrayLike | None = None,
     labels: str | ArrayLike | None = None,
     tolerance: float = 0.05,
     permutations: int = 199,
@@ -84,8 +84,12 @@ def compare(
         What rows belong together (views, replicates, patients): a value for each row, or the name
         of a column of the first run. Whole groups are held out, and count once in p-values. Without
         it, near copies are found, and rows that depend on the ones before them.
+    within
+        Classes of the rows, or the name of a column: rows are paired at random within classes only,
+        so that chance agrees on these too.
     labels
-        Labels of the rows, or the name of a column of the first run, to colour the pictures by.
+        Labels of the rows, or the name of a column of the first run, to colour the pictures by and
+        to tell agreement within classes from agreement between them.
     tolerance
         The verdict is the strictest group whose held-out error exceeds the best group's by at
         most this fraction of the error of predicting the mean.
@@ -150,6 +154,7 @@ def compare(
         label, given = _with_labels(labels, given)
     if groups is not None:
         grouping, given = _with_column(groups, given, "groups", "group")
+    stratum, given = with_strata(within, given)
     embeddings, findings = match_rows(given)
     values = None if label is None else np.asarray(embeddings[0].columns[label])
     _refuse_no_group(options, embeddings)
@@ -157,12 +162,22 @@ def compare(
     width = max(run.n_features for run in embeddings)
     with blas_threads_for(width):
         result = _compare(
-            engine, embeddings, options, progress, grouping, label, values, found, distortions
+            engine,
+            embeddings,
+            options,
+            progress,
+            grouping,
+            stratum,
+            label,
+            values,
+            found,
+            distortions,
         )
     names = ", ".join(run.name for run in embeddings)
     settings = ", ".join(f"{name}={value!s}" for name, value in asdict(options).items())
-    if grouping is not None:
-        settings += f", groups={grouping}"
+    for name, column in (("groups", grouping), ("within", stratum)):
+        if column is not None:
+            settings += f", {name}={column}"
     if distortions is not None:
         settings += f", lipschitz={[float(f'{each.lipschitz:.6g}') for each in distortions]}"
     return replace(
@@ -184,18 +199,23 @@ def _compare(
     options: Options,
     progress: Progress,
     grouping: str | None,
+    stratum: str | None,
     label: str | None,
     values: Any,
     found: list[Finding],
     distortions: tuple[Distortion, Distortion] | None,
 ) -> Comparison | ComparisonMatrix:
     one_pair = len(embeddings) == 2
+    classes = None if values is None else codes_of(values)
+    strata = strata_of(stratum, embeddings)
     width = max(run.n_features for run in embeddings)
     embeddings = place_runs(engine, embeddings)
     with progress.task("prepare runs", len(embeddings) + 1) as advance:
         surveys = survey_runs(engine, embeddings)
-        split, remarked = _split(engine, embeddings, grouping, values, options)
-        found += remarked
+        split, remarked = choose_held_out(
+            engine, embeddings, options, grouping=grouping, classes=classes, strata=strata
+        )
+        found.extend(remarked)
         advance(1)
         prepared = []
         for run, surveyed in zip(embeddings, surveys, strict=True):
@@ -212,68 +232,19 @@ def _compare(
                     seed=options.seed,
                 )
             )
-            found += prepared[-1].findings
+            found.extend(prepared[-1].findings)
             advance(1)
     if split.n_duplicates:
         message = f"{split.n_duplicates} of {len(embeddings[0])} rows repeat another in every run."
         found.append(Finding(code="UP007", message=message))
     if one_pair:
         pair = Pair(engine=engine, source=prepared[0], target=prepared[1], split=split)
-        result = compare_in_detail(pair, options, progress, label, values)
+        result = compare_in_detail(pair, options, progress, label, values, classes)
         if distortions is None:
             return result
-        promised, remarked = promises(pair, result, distortions)
-        return replace(result, promised=promised, findings=(*result.findings, *remarked))
+        promised, more = promises(pair, result, distortions)
+        return replace(result, promised=promised, findings=(*result.findings, *more))
     return compare_all(engine, prepared, split, options, progress)
-
-
-def _split(
-    engine: Engine,
-    runs: tuple[Embeddings, ...],
-    grouping: str | None,
-    labels: Any,
-    options: Options,
-) -> tuple[Split, list[Finding]]:
-    """Hold rows out: whole groups where they are named or found, a stretch where rows follow."""
-    rows = [run.rows for run in runs]
-    keys = find_keys(engine, rows, options.seed)
-    n_samples = len(keys.order)
-
-    def split(**how: Any) -> Split:
-        return hold_out(keys, options.held_out, seed=options.seed, **how)
-
-    if grouping is not None:
-        names, units = np.unique(_as_text(runs[0].columns[grouping]), return_inverse=True)
-        if len(names) < 2:
-            message = f"all {n_samples} rows are of one group: none can be held out."
-            raise InputError(message)
-        return split(units=units, unit_keys=name_keys(names, options.seed)), []
-    classes = None
-    if labels is not None:
-        classes = np.unique(_as_text(labels), return_inverse=True)[1]
-    memory = find_memory(engine, rows, classes)
-    if memory is not None:
-        message = (
-            f"rows correlate with the row before them by {memory:.2f} in every run: one stretch of "
-            f"rows is held out, and runs are moved along each other in place of random pairings."
-        )
-        return split(memory=memory), [Finding(code="UP036", message=message)]
-    copies = find_near_copies(engine, rows, keys)
-    if copies is None:
-        return split(units=keys.units), []
-    message = f"{copies.share:.0%} of the rows looked at have a near copy in every run"
-    if copies.units is None:
-        message += f"; {n_samples} rows are too many to sort into groups: pass `groups`."
-        return split(units=keys.units), [Finding(code="UP037", message=message)]
-    n_units = int(copies.units.max()) + 1
-    message += f": {n_samples} rows are {n_units} samples."
-    return split(units=copies.units), [Finding(code="UP037", message=message)]
-
-
-def _as_text(values: Any) -> NDArray[Any]:
-    """Return values that compare with each other: missing ones and text do not."""
-    found = np.asarray(values)
-    return found.astype(str) if found.dtype.kind == "O" else found
 
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")

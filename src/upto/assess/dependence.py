@@ -29,10 +29,12 @@ GROUPED = 20_000
 """Most rows that are sorted into groups of near copies."""
 FOLLOWING = 4096
 """Rows whose neighbours are looked at, from the first on."""
-_NEIGHBOURS = 32
-_CLOSE = 1e-3
+_NEIGHBOURS = (8, 32)
+"""Neighbours from whose distance the density is taken: at least, and at most."""
+_CLOSE = 1e-4
 """Chance of a neighbour so close, by the density around it, below which it is a near copy."""
-_FEWEST = 5
+_FEWEST, _OFTEN = 5, 0.02
+"""Rows with a near copy, and their share, from which on near copies are a matter."""
 _BLOCK_BYTES = 2**26
 
 
@@ -58,7 +60,8 @@ class _Closeness:
         """Return the rows of a block and the columns that are too close; `own` are its columns."""
         distances[np.arange(len(own)), own] = np.inf
         far = np.partition(distances, self.n_neighbours - 1, axis=1)[:, self.n_neighbours - 1]
-        return np.nonzero(distances < self.factor * far[:, None])
+        rows, columns = np.nonzero(distances < self.factor * far[:, None])
+        return rows, columns
 
 
 def find_near_copies(engine: Engine, runs: Sequence[Any], keys: RowKeys) -> NearCopies | None:
@@ -85,7 +88,7 @@ def find_near_copies(engine: Engine, runs: Sequence[Any], keys: RowKeys) -> Near
         return None
     rows, _ = closeness.pairs(distances, anchors)
     n_close = len(np.unique(rows))
-    if n_close < max(_FEWEST, 5 * _CLOSE * len(anchors)):
+    if n_close < max(_FEWEST, _OFTEN * len(anchors)):
         return None
     share = n_close / len(anchors)
     if len(distinct) > GROUPED:
@@ -122,7 +125,7 @@ def _closeness(distances: Float, own: Index) -> _Closeness | None:
     that are looked for, and not from the nearest ones.
     """
     n_rows = distances.shape[1]
-    k = min(_NEIGHBOURS, n_rows // 4)
+    k = int(np.clip(n_rows // 16, *_NEIGHBOURS))
     distances[np.arange(len(own)), own] = np.inf
     near = np.partition(distances, [k // 2 - 1, k - 1], axis=1)
     inner, outer = near[:, k // 2 - 1], near[:, k - 1]
@@ -152,13 +155,21 @@ def _grouped(samples: Sequence[Float], scales: Sequence[float], closeness: _Clos
     return labels
 
 
-def find_memory(engine: Engine, runs: Sequence[Any], classes: Index | None = None) -> float | None:
+def find_memory(
+    engine: Engine,
+    runs: Sequence[Any],
+    *,
+    units: Index | None = None,
+    classes: Index | None = None,
+) -> float | None:
     """Return the correlation of neighbouring rows, where rows of every run depend on the last one.
 
     Parameters
     ----------
     engine, runs
         The runs and where they live.
+    units
+        What each row is a copy of: the first of each is looked at. Every row by default.
     classes
         Class of each row, if known: rows of a class that stand together do not depend on each
         other for it.
@@ -167,14 +178,17 @@ def find_memory(engine: Engine, runs: Sequence[Any], classes: Index | None = Non
     -------
     The largest correlation of a run, or None where some run shows none beyond chance.
     """
-    n_rows = min(FOLLOWING, int(runs[0].shape[0]))
-    index = np.arange(n_rows)
+    index = np.arange(int(runs[0].shape[0]))
+    if units is not None:
+        index = np.sort(np.unique(units, return_index=True)[1])
+    index = index[:FOLLOWING]
+    n_rows = len(index)
     found = []
     for rows in runs:
         sample = take_rows(engine, rows, index)
         sample = sample - sample.mean(axis=0)
         if classes is not None:
-            sample = sample - _class_means(sample, classes[:n_rows])
+            sample = sample - _class_means(sample, classes[index])
         own = np.einsum("ij,ij->j", sample, sample)
         next_to = np.einsum("ij,ij->j", sample[1:], sample[:-1])
         alive = own > 1e-20 * own.max(initial=0.0)

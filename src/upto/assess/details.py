@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from upto.align import AffineMap, smallest_worst_error
 from upto.assess.chance import Chance, chance_level
+from upto.assess.classes import agree_within, only_classes_agree
 from upto.assess.intervals import histogram, mean_intervals, summarise
 from upto.assess.judging import Outcome, judge
 from upto.assess.onto import Onto, fitted_maps, map_back, map_onto
 from upto.assess.pair import CONSTANT, ICA_ROW, UNMIXED, Pair, iterate_errors, pair_moments
 from upto.assess.remarks import remarks
-from upto.assess.verdict import sentence, undecided
+from upto.assess.verdict import LEVEL, sentence, undecided
 from upto.core import (
     Along,
     Baseline,
+    Classes,
     Comparison,
     Defect,
     Errors,
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
 
 DEFECT_ROWS = 3000
 SCATTER_ROWS = 1000
-SUPREMUM_ROWS, SUPREMUM_WORST = 4096, 300
+SUPREMUM_ROWS, SUPREMUM_WORST = 2048, 200
 SUPREMUM_ITERATIONS = 40
 SUPREMUM_WORK = 2e10
 """Floating-point operations spent per group on the smallest worst error."""
@@ -53,7 +56,12 @@ LEAST_GAIN = 0.01
 
 
 def compare_in_detail(
-    pair: Pair, options: Options, progress: Progress, label: str | None, labels: Any
+    pair: Pair,
+    options: Options,
+    progress: Progress,
+    label: str | None,
+    labels: Any,
+    classes: NDArray[np.intp] | None = None,
 ) -> Comparison:
     """Compare two prepared runs."""
     source, target, split = pair.source, pair.target, pair.split
@@ -69,7 +77,7 @@ def compare_in_detail(
         backward = map_back(pair, moments, options, forward)
         outcome, maps = judge(pair, moments, forward, backward, options), forward.maps
         errors = forward.errors if split.n_held_out else {}
-        outside = _held_out_errors(pair, errors, options.seed)
+        outside = _held_out_errors(pair, errors, in_sample_errors, options.seed)
         advance(1)
         chance = chance_level(pair, options, advance)
         advance(1)
@@ -79,6 +87,11 @@ def compare_in_detail(
         if name != CONSTANT
     )
     up_to = outcome.up_to
+    inside = None
+    if classes is not None and outcome.agreement not in ("identical", "undecided", "chance"):
+        inside = agree_within(pair, forward, up_to, classes, label or "label", options)
+        if only_classes_agree(inside, LEVEL) and outcome.agreement in ("same", "close"):
+            outcome = replace(outcome, agreement="partial")
     chosen = next((fit for fit in fits if fit.up_to is up_to and not fit.unmixed), None)
     pictured = up_to or min(forward.groups, key=lambda group: within[group].rms)
     mean = Baseline(in_sample=within[CONSTANT], held_out=outside.get(CONSTANT))
@@ -101,16 +114,21 @@ def compare_in_detail(
         exact=outcome.exact,
         shared=outcome.shared,
         along=_along(pair, forward, backward, up_to),
-        classes=None,
-        verdict=_verdict(pair, outcome, chosen, mean, options),
-        findings=remarks(pair, fits, moments.fitted, chosen, outcome, options),
+        classes=inside,
+        verdict=_verdict(pair, outcome, chosen, mean, inside, options),
+        findings=remarks(pair, fits, moments.fitted, chosen, outcome, inside, options),
         scatter=_scatter(pair, maps[pictured], pictured, label, labels),
         provenance=Provenance(call="", seed=options.seed, engine="", seconds=0.0, versions={}),
     )
 
 
 def _verdict(
-    pair: Pair, outcome: Outcome, chosen: Fit | None, mean: Baseline, options: Options
+    pair: Pair,
+    outcome: Outcome,
+    chosen: Fit | None,
+    mean: Baseline,
+    classes: Classes | None,
+    options: Options,
 ) -> str:
     if outcome.agreement == "undecided":
         return undecided(len(pair.split.parts), asked=options.held_out)
@@ -122,6 +140,7 @@ def _verdict(
         shared=outcome.shared,
         exact=outcome.exact,
         mean=None if mean.held_out is None else Estimate(value=mean.held_out.mean.value),
+        classes=classes,
         even=outcome.even,
     )
 
@@ -162,11 +181,19 @@ def _in_sample_errors(
     return summaries, worst_rows, kept
 
 
-def _held_out_errors(pair: Pair, errors: Mapping[str, Float], seed: int) -> dict[str, Errors]:
+def _held_out_errors(
+    pair: Pair, errors: Mapping[str, Float], in_sample: Mapping[str, Float], seed: int
+) -> dict[str, Errors]:
     if not errors:
         return {}
     total = float(np.trace(pair.target.held_out.scatter)) / pair.extent**2
-    means = mean_intervals(np.stack(list(errors.values()), axis=1), seed)
+    fitted = pair.split.parts[pair.split.first_rows(KEPT_ERRORS)] == 0
+    means = mean_intervals(
+        np.stack(list(errors.values()), axis=1),
+        seed,
+        others=np.stack([in_sample[name][fitted] for name in errors], axis=1),
+        clusters=pair.split.clusters(np.flatnonzero(pair.split.parts == 1)),
+    )
     return {
         name: summarise(errors[name], total, mean) for name, mean in zip(errors, means, strict=True)
     }

@@ -25,28 +25,49 @@ _ROUNDING = 1e-14
 _NORMAL_QUANTILE = 1.959963984540054
 
 
-def mean_intervals(values: Float, seed: int) -> list[Estimate]:
+def mean_intervals(
+    values: Float,
+    seed: int,
+    *,
+    others: Float | None = None,
+    clusters: NDArray[np.intp] | None = None,
+) -> list[Estimate]:
     """Return the mean of each column with a studentised bootstrap interval.
 
     Columns are sorted first, so the interval does not depend on the order of the rows.
+
+    Parameters
+    ----------
+    values
+        One row for each held-out row, one column for each map.
+    seed
+        Seed of the resampling.
+    others
+        Errors of other rows under the same maps, fitted to them: they say how errors are spread,
+        and hold far ones that are missing among few held-out rows.
+    clusters
+        Number of the independent piece each row belongs to; each row is one by default.
     """
     n_rows, _ = values.shape
     means = values.mean(axis=0)
+    if clusters is not None:
+        values, n_rows = _cluster_values(values, clusters)
     if n_rows < MIN_ROWS:
         return [Estimate(value=float(mean)) for mean in means]
     errors = values.std(axis=0, ddof=1) / math.sqrt(n_rows)
     if n_rows >= LARGE:
         half = _NORMAL_QUANTILE * errors
         return [_estimate(*row) for row in zip(means, means - half, means + half, strict=True)]
-    ordered = np.sort(values, axis=0)
+    pool = values if others is None or clusters is not None else _pooled(values, others)
+    ordered = np.sort(pool, axis=0)
     counts = random_stream(seed, "bootstrap").multinomial(
-        n_rows, np.full(n_rows, 1.0 / n_rows), size=RESAMPLES
+        n_rows, np.full(len(pool), 1.0 / len(pool)), size=RESAMPLES
     )
     resampled = counts @ ordered / n_rows
     spread = np.maximum(counts @ ordered**2 / n_rows - resampled**2, 0.0)
     resampled_errors = np.sqrt(spread / (n_rows - 1))
     ratio = np.divide(
-        resampled - means,
+        resampled - pool.mean(axis=0),
         resampled_errors,
         out=np.zeros_like(resampled),
         where=resampled_errors > 1e-9 * np.maximum(errors, np.finfo(float).tiny),
@@ -56,6 +77,28 @@ def mean_intervals(values: Float, seed: int) -> list[Estimate]:
         _estimate(*row)
         for row in zip(means, means - high * errors, means - low * errors, strict=True)
     ]
+
+
+def _pooled(values: Float, others: Float) -> Float:
+    """Add other errors to these, brought to their size; none where fitting made them smaller."""
+    size = np.median(values, axis=0)
+    fitted = np.median(others, axis=0)
+    usable = fitted > 0.5 * size
+    scale = np.divide(size, fitted, out=np.zeros_like(size), where=usable & (fitted > 0))
+    # Where they cannot be used, the rows themselves are repeated, which changes nothing.
+    repeated = np.resize(values, others.shape)
+    return np.concatenate([values, np.where(scale > 0, others * scale, repeated)])
+
+
+def _cluster_values(values: Float, clusters: NDArray[np.intp]) -> tuple[Float, int]:
+    """Return one value for each independent piece, whose mean is that of all rows."""
+    pieces, place = np.unique(clusters, return_inverse=True)
+    sums = np.zeros((len(pieces), values.shape[1]))
+    np.add.at(sums, place, values)
+    counts = np.bincount(place).astype(float)[:, None]
+    mean = values.mean(axis=0)
+    # Linearised: how far a piece pulls the mean, whatever its size.
+    return mean + (sums - mean * counts) / counts.mean(), len(pieces)
 
 
 def summarise(errors: Float, total_squares: float, mean: Estimate | None = None) -> Errors:

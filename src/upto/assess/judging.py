@@ -70,7 +70,7 @@ def judge(
     along = strictest_group([forward], options.tolerance)
     onto: Agreement = "weak"
     if along is not None:
-        onto = word_for([groups[along]], is_bijective=True)
+        onto = word_for([groups[along]], share=1.0)
     if up_to is None:
         return Outcome(candidates=forward.candidates, up_to=None, agreement="weak", onto=onto)
     chosen = [each.groups[up_to] for each in directions]
@@ -83,7 +83,8 @@ def judge(
         variance_second=found.variance_second,
         rest_is_unrelated=found.rest < UNRELATED,
     )
-    agreement = word_for(chosen, is_bijective=shared.is_bijective or len(directions) == 1)
+    share = 1.0 if len(directions) == 1 else shared.share
+    agreement = word_for(chosen, share=share)
     if len(directions) == 1 and agreement in ("same", "close"):
         agreement = "image"
     evens = [each.even for each in chosen if each.even is not None]

@@ -32,6 +32,7 @@ def pairing_p_values(
     seed: int,
     near: NDArray[np.bool_] | None = None,
     memory: float | None = None,
+    strata: NDArray[np.intp] | None = None,
 ) -> list[float]:
     """Return, for each fitted map, whether true pairs lie closer than pairs drawn at random.
 
@@ -55,15 +56,19 @@ def pairing_p_values(
         Rows that are far in neither run; the others are left out. All by default.
     memory
         The correlation of neighbouring rows, where they depend on each other.
+    strata
+        Class of each row, within which alone rows are paired at random.
     """
     if memory is not None:
+        strata = None if strata is None else strata[1:]
         predictions = [what_is_new(each, memory) for each in predictions]
         target = what_is_new(target, memory)
         if near is not None:
             near = near[1:] & near[:-1]
     if near is not None:
         predictions, target = [each[near] for each in predictions], target[near]
-    orders = _pairings(len(target), permutations, seed, moved=memory is not None)
+        strata = None if strata is None else strata[near]
+    orders = _pairings(len(target), permutations, seed, strata, moved=memory is not None)
     rows = np.arange(len(target))
     scores = []
     for predicted in predictions:
@@ -95,7 +100,9 @@ def smallest_p_value(n_rows: int, permutations: int, *, moved: bool = False) -> 
     return 1.0 / (permutations + 1)
 
 
-def shuffles(split: Split, index: NDArray[np.intp], count: int, seed: int) -> Iterator[Float]:
+def shuffles(
+    split: Split, index: NDArray[np.intp], count: int, seed: int
+) -> Iterator[NDArray[np.intp]]:
     """Yield orders of chosen rows, shuffled within the fitted and within the held-out ones.
 
     Shuffling within the parts leaves the moments and the components of both runs as they are.
@@ -106,15 +113,38 @@ def shuffles(split: Split, index: NDArray[np.intp], count: int, seed: int) -> It
         order = np.arange(len(index))
         for part in (0, 1):
             members = np.flatnonzero(parts == part)
-            order[members] = rng.permutation(members)
-        yield order  # type: ignore[misc]
+            if split.strata is None:
+                order[members] = rng.permutation(members)
+            else:
+                order[members] = _within(members, split.strata[index[members]], rng)
+        yield order
 
 
 _ENUMERATED = 6
 
 
-def _pairings(n_rows: int, permutations: int, seed: int, *, moved: bool) -> NDArray[np.intp]:
+def _within(
+    members: NDArray[np.intp], strata: NDArray[np.intp], rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Shuffle members within their classes."""
+    order = np.lexsort((rng.random(len(members)), strata))
+    found = np.empty_like(members)
+    found[np.argsort(strata, kind="stable")] = members[order]
+    return found
+
+
+def _pairings(
+    n_rows: int,
+    permutations: int,
+    seed: int,
+    strata: NDArray[np.intp] | None = None,
+    *,
+    moved: bool = False,
+) -> NDArray[np.intp]:
     rng = random_stream(seed, "pairings")
+    if strata is not None:
+        shuffled = [_within(np.arange(n_rows), strata, rng) for _ in range(permutations)]
+        return np.stack([np.arange(n_rows), *shuffled])
     if moved:
         steps = np.arange(1, n_rows)
         if len(steps) > permutations:

@@ -127,6 +127,7 @@ def _candidates(
     p_values: Mapping[str, float],
 ) -> dict[str, Candidate]:
     bulk = _bulk_r2(pair, predictions)
+    directions = _Directions(pair.target.paired, pair.target.axes)
     candidates = {}
     for name, found in errors.items():
         r2 = r_squared(found, total) if len(found) else 0.0
@@ -139,7 +140,7 @@ def _candidates(
             p_value=p_values.get(name),
             robust_r2=robust,
             typical_r2=typical,
-            directions=_directions(pair, predictions[name]),
+            directions=directions.r2(predictions[name]),
         )
     return candidates
 
@@ -178,6 +179,7 @@ def held_out_p_values(
         permutations=options.permutations,
         seed=options.seed,
         memory=pair.split.memory,
+        strata=pair.paired_strata,
     )
     return dict(zip(names, values, strict=True))
 
@@ -217,15 +219,21 @@ def _bulk_r2(pair: Pair, predictions: Mapping[str, Float]) -> dict[str, float]:
     }
 
 
-def _directions(pair: Pair, predicted: Float) -> Float:
-    """Return R² along each principal direction of the target."""
-    y, axes = pair.target.paired, pair.target.axes
-    if len(y) == 0:
-        return np.empty(0)
-    residual = (y - predicted) @ axes
-    spread = (y - y.mean(axis=0)) @ axes
-    total = np.einsum("ij,ij->j", spread, spread)
-    left = np.einsum("ij,ij->j", residual, residual)
-    share = np.divide(left, total, out=np.ones_like(left), where=total > 0)
-    found: Float = 1.0 - share
-    return found
+class _Directions:
+    """Rows along principal directions, and what predictions leave of each."""
+
+    def __init__(self, rows: Float, axes: Float) -> None:
+        self._axes = axes
+        self._along = rows @ axes
+        spread = self._along - self._along.mean(axis=0) if len(rows) else self._along
+        self._total = np.einsum("ij,ij->j", spread, spread)
+
+    def r2(self, predicted: Float) -> Float:
+        """Return R² along each direction; none without rows."""
+        if len(predicted) == 0:
+            return np.empty(0)
+        residual = self._along - predicted @ self._axes
+        left = np.einsum("ij,ij->j", residual, residual)
+        share = np.divide(left, self._total, out=np.ones_like(left), where=self._total > 0)
+        found: Float = 1.0 - share
+        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +28,7 @@ ICA_ROW, SCALED_ICA_ROW = "ica", "ica-scaled"
 UNMIXED = {ICA_ROW: Group.SIGNED_PERMUTATION, SCALED_ICA_ROW: Group.SCALED_PERMUTATION}
 """Group by which components are matched in the rows of ICA."""
 CONSTANT = "constant"
-MONOTONE_ROWS = 4000
+MONOTONE_ROWS = 2000
 """Rows that monotone functions are fitted to, at most."""
 _ERROR_BYTES = 2**25
 
@@ -41,6 +41,7 @@ class Pair:
     source: PreparedRun
     target: PreparedRun
     split: Split
+    _sorted: dict[bool, MonotoneFit] = field(default_factory=dict, init=False)
 
     @property
     def extent(self) -> float:
@@ -52,6 +53,13 @@ class Pair:
         """The larger number of coordinates."""
         return max(self.source.summary.n_features, self.target.summary.n_features)
 
+    @property
+    def paired_strata(self) -> NDArray[np.intp] | None:
+        """Classes of the rows whose pairing is permuted, where they are permuted within these."""
+        if self.split.strata is None:
+            return None
+        return self.split.strata[self.split.distinct_held_out(len(self.target.paired))]
+
     def take(self, index: NDArray[np.intp]) -> tuple[Float, Float]:
         """Bring chosen rows of both runs into memory."""
         return (
@@ -61,7 +69,7 @@ class Pair:
 
     def flipped(self) -> Pair:
         """Exchange source and target."""
-        return replace(self, source=self.target, target=self.source)
+        return Pair(engine=self.engine, source=self.target, target=self.source, split=self.split)
 
     def sample_rows(self, *, fitted: bool) -> tuple[Float, Float]:
         """Return the rows of both runs that are in memory: the fitted ones, or all."""
@@ -73,8 +81,10 @@ class Pair:
 
     def monotone_fit(self, *, fitted: bool) -> MonotoneFit:
         """Return monotone maps to choose from, on some of the fitted or of all rows."""
-        x, y = self.sample_rows(fitted=fitted)
-        return MonotoneFit(x[:MONOTONE_ROWS], y[:MONOTONE_ROWS])
+        if fitted not in self._sorted:
+            x, y = self.sample_rows(fitted=fitted)
+            self._sorted[fitted] = MonotoneFit(x[:MONOTONE_ROWS], y[:MONOTONE_ROWS])
+        return self._sorted[fitted]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

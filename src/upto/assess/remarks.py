@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from upto.assess.classes import only_classes_agree
 from upto.assess.intervals import MIN_ROWS
 from upto.assess.pair import ambiguous_matches, source_correlations
-from upto.assess.verdict import is_carried_by_few
+from upto.assess.verdict import LEVEL, is_carried_by_few
 from upto.core import Finding, Group
 from upto.measure import ica_efficiency
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from upto.assess.judging import Outcome
     from upto.assess.options import Options
     from upto.assess.pair import Pair
-    from upto.core import Agreement, Fit
+    from upto.core import Agreement, Classes, Fit
     from upto.engines import CrossMoments
 
 OVERFITTED = 0.1
@@ -29,12 +30,14 @@ def remarks(
     moments: CrossMoments,
     chosen: Fit | None,
     outcome: Outcome,
+    classes: Classes | None,
     options: Options,
 ) -> tuple[Finding, ...]:
     """Return the findings of a pair; `chosen` is the verdict's fit."""
     messages = [
         *_of_rows(pair, fits, outcome.agreement),
         *_of_directions(pair, chosen, outcome),
+        *_of_classes(classes),
         *_of_groups(pair, fits, options),
         *_of_components(pair, fits, moments),
     ]
@@ -78,6 +81,16 @@ def _of_directions(pair: Pair, chosen: Fit | None, outcome: Outcome) -> Iterator
             )
 
 
+def _of_classes(classes: Classes | None) -> Iterator[tuple[str, str]]:
+    if classes is not None and only_classes_agree(classes, LEVEL):
+        yield (
+            "UP038",
+            f"R² is {classes.between_r2:.2f} between the {classes.n_classes} classes of "
+            f"{classes.label} and {classes.within_r2:.2f} within them "
+            f"(p {classes.within_p_value:.2g}).",
+        )
+
+
 def _of_groups(pair: Pair, fits: tuple[Fit, ...], options: Options) -> Iterator[tuple[str, str]]:
     rank = pair.source.summary.rank
     n_fitted = len(pair.split.parts) - pair.split.n_held_out
@@ -86,8 +99,9 @@ def _of_groups(pair: Pair, fits: tuple[Fit, ...], options: Options) -> Iterator[
     if large:
         groups = ", ".join(large)
         yield "UP010", f"{n_fitted} fitted rows cannot settle {rank} dimensions: {groups}."
+    freest = Group.AFFINE if Group.AFFINE in options.groups else options.groups[-1]
     for fit in fits:
-        if fit.up_to is options.groups[-1] and not fit.unmixed and fit.held_out is not None:
+        if fit.up_to is freest and not fit.unmixed and fit.held_out is not None:
             inside, outside = fit.in_sample.r2, fit.held_out.r2
             if inside - outside > OVERFITTED:
                 yield (

@@ -63,7 +63,7 @@ class Split:
     `units` numbers what was held out or fitted as a whole, and `repeats` marks the rows that are
     not the first of their unit in that order; `n_copies` counts those that equal it. `memory` is
     the correlation of neighbouring rows where they were found to depend on each other: the held-out
-    rows are then one stretch.
+    rows are then one stretch. `strata` are the classes within which rows are paired at random.
     """
 
     parts: NDArray[np.int8]
@@ -72,6 +72,7 @@ class Split:
     units: Index | None = None
     n_copies: int = 0
     memory: float | None = None
+    strata: Index | None = None
 
     @property
     def n_held_out(self) -> int:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.assess.onto import Candidate, Onto
-    from upto.core import Agreement, Estimate, Fit, Shared
+    from upto.core import Agreement, Classes, Estimate, Fit, Shared
 
 LEVEL = 0.05
 """A group's error must beat chance at this level to count."""
@@ -58,16 +58,17 @@ def strictest_group(directions: Sequence[Onto], tolerance: float) -> Group | Non
     return next((group for group in Group if group in allowed), None)
 
 
-def word_for(candidates: Sequence[Candidate], *, is_bijective: bool) -> Agreement:
+def word_for(candidates: Sequence[Candidate], *, share: float) -> Agreement:
     """Say in a word how far the runs agree, by the direction in which they agree less.
 
-    Runs are the same, or close, only where they agree on every direction of both.
+    Runs are the same only where they agree on every direction of both, and close only where they
+    do on nine in ten: `share` is the share of directions.
     """
     r2 = min(each.robust_r2 for each in candidates)
     even = min(1.0 if each.even is None else each.even for each in candidates)
-    if is_bijective and r2 >= SAME and even >= EVENLY:
+    if share == 1.0 and r2 >= SAME and even >= EVENLY:
         return "same"
-    if is_bijective and r2 >= CLOSE:
+    if share >= CLOSE and r2 >= CLOSE:
         return "close"
     return "partial" if r2 >= PARTIAL else "weak"
 
@@ -90,10 +91,10 @@ def undecided(n_samples: int, *, asked: float) -> str:
 
 
 _OPENINGS = {
-    "same": "The same representation up to {group}",
-    "close": "Close to the same representation up to {group}",
-    "partial": "Partly the same representation: {map} is the strictest map that loses little",
-    "weak": "Weakly related: {map} is the strictest map that loses little",
+    "same": "The same representation",
+    "close": "Close to the same representation",
+    "partial": "Partly the same representation",
+    "weak": "Weakly related",
 }
 
 
@@ -107,6 +108,7 @@ def sentence(
     exact: Group | None,
     mean: Estimate | None,
     even: float | None,
+    classes: Classes | None = None,
 ) -> str:
     """Put the verdict of a decided comparison into words; `even` is R² per direction."""
     if agreement == "identical":
@@ -120,19 +122,28 @@ def sentence(
         )
     if agreement == "image" and shared is not None:
         return _image(up_to, names, shared, chosen)
-    opening = _OPENINGS[agreement].format(group=up_to.phrase, map=up_to.name_of_map)
-    opening += _directions(shared)
     beside = f", where predicting the mean gives {_short(mean)}" if mean else ""
     if chosen.chance:
         beside += f" and chance {_short(chosen.chance.mean)}"
     evenly = "" if even is None else f", {even:.0%} of an average direction"
-    exactly = ""
-    if exact is not None and exact is not up_to:
-        exactly = f" The runs agree exactly up to {exact.phrase}."
-    return (
-        f"{opening}: held-out error {_short(chosen.error)} of the diameter{beside}; "
-        f"{chosen.held_out.r2:.0%} of the variance explained{evenly}.{exactly}"
+    numbers = (
+        f"{_short(chosen.error)} of the diameter{beside}; {chosen.held_out.r2:.0%} of the variance "
+        f"explained{evenly}."
     )
+    agreeing = _directions(shared)
+    if agreement in ("same", "close"):
+        said = f"{_OPENINGS[agreement]} up to {up_to.phrase}: "
+        said += f"{agreeing}; held-out error {numbers}" if agreeing else f"held-out error {numbers}"
+    else:
+        manner = up_to.manner
+        if agreeing:
+            agreeing, manner = f"{agreeing}. ", manner.capitalize()
+        said = f"{_OPENINGS[agreement]}: {agreeing}{manner}, the held-out error is {numbers}"
+    if classes is not None:
+        said += f" Within classes, {max(classes.within_r2, 0.0):.0%} of the variance is explained."
+    if exact is not None and exact is not up_to:
+        said += f" The runs agree exactly up to {exact.phrase}."
+    return said
 
 
 def _image(up_to: Group, names: tuple[str, str], shared: Shared, chosen: Fit) -> str:
@@ -161,9 +172,13 @@ def _directions(shared: Shared | None) -> str:
         what = "agrees less" if others == 1 else f"{others} agree less"
     left = 1.0 - min(shared.variance_first, shared.variance_second)
     return (
-        f"; the runs agree on {shared.n_shared} of {d} directions, the other {what} "
-        f"({left:.2g} of the variance)"
+        f"the runs agree on {shared.n_shared} of {d} directions, the other {what} "
+        f"({_percent(left)} of the variance)"
     )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}%"
 
 
 def _short(error: Estimate) -> str:

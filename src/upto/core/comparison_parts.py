@@ -86,6 +86,11 @@ class Shared:
         """Whether the runs agree on every direction of both."""
         return self.n_shared == self.n_first == self.n_second
 
+    @property
+    def share(self) -> float:
+        """Share of the directions of the run with more of them on which the runs agree."""
+        return self.n_shared / max(self.n_first, self.n_second, 1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Along:

@@ -27,9 +27,9 @@ class Group(StrEnum):
         return _PHRASES[self]
 
     @property
-    def name_of_map(self) -> str:
-        """An element of the group, as the subject of a sentence."""
-        return "the identity" if self is Group.IDENTITY else _PHRASES[self]
+    def manner(self) -> str:
+        """The group as it reads before what holds up to it."""
+        return "with the numbers as they are" if self is Group.IDENTITY else f"up to {self.phrase}"
 
     @property
     def is_isometric(self) -> bool:

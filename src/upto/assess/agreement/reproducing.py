@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.align import AffineMap
 from upto.assess.intervals import LEVEL as COVERAGE
 from upto.assess.intervals import MIN_ROWS
 from upto.assess.nulls import PAIRED_ROWS, pairing_p_values, smallest_p_value
@@ -158,16 +157,7 @@ def _p_value(target: Float, predicted: Float, permutations: int, seed: int) -> f
     target, predicted = target[:PAIRED_ROWS], predicted[:PAIRED_ROWS]
     if smallest_p_value(len(target), permutations) > LEVEL:
         return None
-    width = target.shape[1]
-    as_they_are = AffineMap(
-        source_mean=np.zeros(width),
-        target_mean=np.zeros(width),
-        scale=np.ones(width),
-        index=np.arange(width),
-    )
-    (value,) = pairing_p_values(
-        [as_they_are], predicted, target, permutations=permutations, seed=seed
-    )
+    (value,) = pairing_p_values([predicted], target, permutations=permutations, seed=seed)
     return value
 
 

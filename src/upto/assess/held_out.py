@@ -1,0 +1,94 @@
+"""Which rows of a comparison are held out, and what it has to say about them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.assess.dependence import find_memory, find_near_copies
+from upto.assess.split import Split, find_keys, hold_out, name_keys
+from upto.core import Embeddings, Finding, InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.assess.options import Options
+    from upto.engines.base import Engine
+
+    Index = NDArray[np.intp]
+
+
+def choose_held_out(
+    engine: Engine,
+    runs: tuple[Embeddings, ...],
+    options: Options,
+    *,
+    grouping: str | None = None,
+    classes: Index | None = None,
+    strata: Index | None = None,
+) -> tuple[Split, list[Finding]]:
+    """Hold rows out: whole groups where they are named or found, a stretch where rows follow.
+
+    Parameters
+    ----------
+    engine, runs, options
+        The runs, where they live, and how they are compared.
+    grouping
+        Column of the first run that names what belongs together.
+    classes
+        Class of each row, which neighbours may share without depending on each other.
+    strata
+        Class of each row within which rows are paired at random.
+    """
+    rows = [run.rows for run in runs]
+    keys = find_keys(engine, rows, options.seed)
+    n_samples = len(keys.order)
+    findings: list[Finding] = []
+    units, unit_keys, memory = keys.units, None, None
+    if grouping is not None:
+        names, units = np.unique(_as_text(runs[0].columns[grouping]), return_inverse=True)
+        unit_keys = name_keys(names, options.seed)
+        if len(names) < 2:
+            message = f"all {n_samples} rows are of one group: none can be held out."
+            raise InputError(message)
+    else:
+        copies = find_near_copies(engine, rows, keys)
+        if copies is not None:
+            message = f"{copies.share:.0%} of the rows looked at have a near copy in every run"
+            if copies.units is None:
+                message += f"; {n_samples} rows are too many to sort into groups: pass `groups`."
+            else:
+                units = copies.units
+                message += f": {n_samples} rows are {int(units.max()) + 1} samples."
+            findings.append(Finding(code="UP037", message=message))
+        known = classes if classes is not None else strata
+        memory = find_memory(engine, rows, units=units, classes=known)
+        if memory is not None:
+            message = (
+                f"rows correlate with the row before them by {memory:.2f} in every run: one "
+                "stretch of rows is held out, and runs are moved along each other for the p-values."
+            )
+            findings.append(Finding(code="UP036", message=message))
+    split = hold_out(
+        keys,
+        options.held_out,
+        units=units,
+        unit_keys=unit_keys,
+        memory=memory,
+        seed=options.seed,
+    )
+    return replace(split, strata=strata), findings
+
+
+def codes_of(values: Any) -> Index:
+    """Return a number for each different value of a column."""
+    codes: Index = np.unique(_as_text(values), return_inverse=True)[1]
+    return codes
+
+
+def _as_text(values: Any) -> NDArray[Any]:
+    """Return values that compare with each other: missing ones and text do not."""
+    found = np.asarray(values)
+    return found.astype(str) if found.dtype.kind == "O" else found
