@@ -20,6 +20,8 @@ MIN_ROWS = 10
 LARGE = 4096
 """From this many rows on, the studentised bootstrap of a mean is its normal limit."""
 LEVEL = 0.95
+INNER_LEVEL = 0.965
+"""Level of the bootstrap, which covers less than it says: checks.calibration sees 95 % of it."""
 _ROUNDING = 1e-14
 """Variance over the squared diameter that rounding alone can give."""
 _NORMAL_QUANTILE = 1.959963984540054
@@ -72,7 +74,7 @@ def mean_intervals(
         out=np.zeros_like(resampled),
         where=resampled_errors > 1e-9 * np.maximum(errors, np.finfo(float).tiny),
     )
-    low, high = np.quantile(ratio, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    low, high = np.quantile(ratio, [(1 - INNER_LEVEL) / 2, (1 + INNER_LEVEL) / 2], axis=0)
     return [
         _estimate(*row)
         for row in zip(means, means - high * errors, means - low * errors, strict=True)

@@ -39,7 +39,7 @@ def strictest_group(directions: Sequence[Onto], tolerance: float) -> Group | Non
         One run mapped onto the other, or both ways.
     tolerance
         Loss allowed: of the error, as a fraction of that of predicting the mean, and of R² of an
-        average direction.
+        average direction where some group explains nearly all of it.
     """
     allowed = set(Group)
     for onto in directions:
@@ -49,11 +49,13 @@ def strictest_group(directions: Sequence[Onto], tolerance: float) -> Group | Non
         if not counting:
             return None
         error = min(each.error for each in counting.values()) + tolerance * onto.baseline
-        even = max(each.even or 0.0 for each in counting.values()) - tolerance
+        even = max(each.even or 0.0 for each in counting.values())
+        # Where some group has every direction, a stricter one must not lose narrow ones.
+        least = even - tolerance if even >= EVENLY else 0.0
         allowed &= {
             group
             for group, each in counting.items()
-            if each.error <= error and (each.even or 0.0) >= even
+            if each.error <= error and (each.even or 0.0) >= least
         }
     return next((group for group in Group if group in allowed), None)
 
