@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import Group, MissingExtraError
+from upto.core import Group, InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +22,11 @@ def random_element(
     Apply it as ``rows @ linear + translation``. With `n_out` larger than `n_features` the target is
     wider: isometries embed, permutations leave coordinates at zero.
 
+    Raises
+    ------
+    InputError
+        For monotone functions, which have no linear part.
+
     Examples
     --------
     >>> linear, _ = random_element("rigid", 4, np.random.default_rng(0))
@@ -29,6 +34,9 @@ def random_element(
     True
     """
     group = Group(group)
+    if group is Group.MONOTONE_PERMUTATION:
+        message = "monotone functions have no linear part to draw: apply one to the rows."
+        raise InputError(message)
     d, m = n_features, n_out or n_features
     translation = np.zeros(m) if group is Group.IDENTITY else rng.normal(size=m)
     if group is Group.IDENTITY:

@@ -26,7 +26,7 @@ SOLVER = 1e-6
 CHEBYSHEV = 5e-3
 EARLY_END = 0.1
 
-GROUPS = list(Group)
+GROUPS = [group for group in Group if group.is_affine]
 MOVING = [group for group in GROUPS if group is not Group.IDENTITY]
 NESTED = [
     (outer, inner)

@@ -103,7 +103,7 @@ def test_another_order_moves_what_real_networks_give_as_far_as_the_readme_says(d
     one, other = upto.compare(*runs), upto.compare(*(run[order] for run in runs))
     assert (one.up_to, one.verdict) == (other.up_to, other.verdict)
     for fit, again in zip(one.fits, other.fits, strict=True):
-        is_ica = fit is one.fits[-1]
+        is_ica = fit.unmixed
         tolerance = max([ICA_MOVES.get(found.code, 1e-6) for found in one.findings], default=1e-6)
         tolerance = tolerance if is_ica else REORDERED
         for error in ("value", "low", "high"):

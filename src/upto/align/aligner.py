@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from upto.align.maps import fit_map, needs_full_scatter
+from upto.align.maps import AffineMap, fit_map, needs_full_scatter
+from upto.align.monotone import MonotoneFit, MonotoneMap
 from upto.align.supremum import smallest_worst_error
 from upto.core import Group, InputError
 from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
@@ -24,7 +25,8 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ----------
     up_to
         The group: ``"identity"``, ``"signed-permutation"``, ``"signed-similarity"``,
-        ``"scaled-permutation"``, ``"rigid"``, ``"similarity"`` or ``"affine"``.
+        ``"scaled-permutation"``, ``"rigid"``, ``"similarity"``, ``"affine"`` or
+        ``"monotone-permutation"``.
     norm
         What is made small: ``"least-squares"`` has a closed form; ``"supremum"`` refines it by
         Lawson's reweighting towards the smallest worst error, the ε of Definition 1.
@@ -35,10 +37,10 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    map_ : AffineMap
+    map_ : AffineMap or MonotoneMap
         The fitted map.
-    linear_ : ndarray of shape (n_features_in_, n_features_out_)
-        Its linear part; maps act on the right.
+    linear_ : ndarray of shape (n_features_in_, n_features_out_) or None
+        Its linear part; maps act on the right. None for monotone functions.
     worst_error_ : float
         Largest per-example error on the rows it was fitted to.
 
@@ -73,6 +75,10 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise InputError(message)
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         target = y.reshape(len(X), -1).astype(np.float64, copy=False)
+        self._one_column = y.ndim == 1
+        self._n_features_out = target.shape[1]
+        if group is Group.MONOTONE_PERMUTATION:
+            return self._fit_monotone(X, target)
         engine = choose_engine(self.engine)
         moments = cross_moments(engine, X, target, full=needs_full_scatter(group, X, target))
         start = fit_map(group, moments, rank_tolerance=self.rank_tolerance)
@@ -80,14 +86,23 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             refined = smallest_worst_error(
                 group, X, target, start, rank_tolerance=self.rank_tolerance, engine=engine
             )
-            self.map_, self.worst_error_ = refined.map, refined.worst
+            self.map_: AffineMap | MonotoneMap = refined.map
+            self.worst_error_ = refined.worst
         else:
             self.map_ = start
             residual = target - start.predict(X)
             self.worst_error_ = float(np.linalg.norm(residual, axis=1).max())
-        self.linear_ = self.map_.linear()
-        self._one_column = y.ndim == 1
-        self._n_features_out = target.shape[1]
+        self.linear_: Any = self.map_.linear()
+        return self
+
+    def _fit_monotone(self, source: Any, target: Any) -> Self:
+        if self.norm == "supremum":
+            message = "monotone functions are fitted by least squares only: leave norm out."
+            raise InputError(message)
+        self.map_ = MonotoneFit(source, target).fit()
+        residual = target - self.map_.predict(source)
+        self.worst_error_ = float(np.linalg.norm(residual, axis=1).max())
+        self.linear_ = None
         return self
 
     def transform(self, X: Any) -> Any:
@@ -105,6 +120,12 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             If the fitted map lost directions, so that no inverse exists.
         """
         check_is_fitted(self)
+        if isinstance(self.map_, MonotoneMap):
+            message = (
+                "monotone functions may be level somewhere, so rows cannot be mapped back: fit "
+                "them in the other direction instead."
+            )
+            raise InputError(message)
         X = check_array(X, dtype=np.float64)
         if X.shape[1] != self._n_features_out:
             message = f"X has {X.shape[1]} coordinates but the target has {self._n_features_out}."

@@ -84,6 +84,9 @@ def fit_map(
     rank_tolerance
         Directions whose variance is below this fraction of the largest are taken as absent.
     """
+    if group is Group.MONOTONE_PERMUTATION:
+        message = "monotone functions cannot be fitted from moments: fit an `Aligner` to rows."
+        raise InputError(message)
     if group is Group.IDENTITY:
         return _identity(moments)
     if group is Group.SIGNED_PERMUTATION:

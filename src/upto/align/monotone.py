@@ -54,10 +54,8 @@ class MonotoneMap:
 def _follow(x: Float, knots: Float, values: Float) -> Float:
     """Interpolate, and go on straight beyond the ends."""
     found: Float = np.interp(x, knots, values)
-    for end, inner, beyond in (
-        (0, _END, x < knots[0]),
-        (-1, -1 - _END, x > knots[-1]),
-    ):
+    inward = min(_END, len(knots) - 1)
+    for end, inner, beyond in ((0, inward, x < knots[0]), (-1, -1 - inward, x > knots[-1])):
         run = knots[end] - knots[inner]
         if run != 0 and beyond.any():
             slope = (values[end] - values[inner]) / run
@@ -78,6 +76,7 @@ class MonotoneFit:
         self.source, self.target = source, target
         self._order, self._sorted, own = _sort(source)
         self._ranks = own, _sort(target)[2]
+        self._tied = (np.diff(self._sorted, axis=1) == 0).any(axis=1)
         self._starts = _starts(len(source))
         self._counts = np.diff(np.append(self._starts, len(source))).astype(float)
         self._mean, self._variance = target.mean(axis=0), target.var(axis=0)
@@ -100,6 +99,8 @@ class MonotoneFit:
         knots = np.zeros((len(self._starts), target.shape[1]))
         values = knots.copy()
         partners = np.take_along_axis(target.T[targets], self._order[sources], axis=1)
+        for tied in np.flatnonzero(self._tied[sources]):
+            partners[tied] = _levelled(self._sorted[sources[tied]], partners[tied])
         heights = (np.add.reduceat(partners, self._starts, axis=1) / self._counts).T
         widths = np.add.reduceat(self._sorted[sources], self._starts, axis=1) / self._counts
         knots[:, targets] = widths.T
@@ -135,7 +136,7 @@ def _errors_of_block(xp: Any, x: Any, y: Any, *keep: Any, monotone: MonotoneMap)
     return (np.linalg.norm(y - monotone.predict(x), axis=1),)
 
 
-def _sort(rows: Float) -> tuple[Index, Float, NDArray[np.float32]]:
+def _sort(rows: Float) -> tuple[Index, Float, Float]:
     """Return, by coordinate, the order of the rows, their sorted values and their ranks.
 
     Ranks are centred and of unit length; equal values share one.
@@ -153,29 +154,29 @@ def _sort(rows: Float) -> tuple[Index, Float, NDArray[np.float32]]:
     ranks -= ranks.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(ranks, axis=1, keepdims=True)
     ranks /= np.where(lengths > 0, lengths, 1.0)
-    return order, ordered, ranks.astype(np.float32)
+    return order, ordered, ranks
 
 
 def _starts(n_rows: int) -> Index:
     """Return where means of neighbouring rows begin: at both ends they are of single rows."""
     largest = max(1, n_rows // MIDDLE_BINS)
-    sizes: list[int] = []
-    size = 1.0
-    while sum(sizes) + int(size) <= n_rows // 2 and int(size) < largest:
-        sizes.append(int(size))
-        size *= GROWTH
-    head = np.cumsum([0, *sizes])
-    middle = np.arange(head[-1] + largest, n_rows - head[-1], largest)
-    starts = np.concatenate([head, middle, n_rows - head[::-1]])
+    ends, size = [0], 1.0
+    while ends[-1] + int(size) <= n_rows // 2:
+        ends.append(ends[-1] + int(size))
+        size = min(size * GROWTH, float(largest))
+    # Read from the other end, the same rows have the same means.
+    lower = np.array(ends)
+    starts = np.concatenate([lower, n_rows - lower])
     found: Index = np.unique(starts[starts < n_rows]).astype(np.intp)
     return found
 
 
-def _levelled(knots: Float, values: Float, weights: Float) -> Float:
-    """Give means at one and the same place one and the same value."""
-    is_new = np.append(True, np.diff(knots) > 0)
+def _levelled(places: Float, values: Float, weights: Float | None = None) -> Float:
+    """Give values at one and the same place their mean; places are in order."""
+    is_new = np.append(True, np.diff(places) > 0)
     if is_new.all():
         return values
+    weights = np.ones(len(values)) if weights is None else weights
     place = np.cumsum(is_new) - 1
     sums = np.bincount(place, weights=values * weights)
     levelled: Float = (sums / np.bincount(place, weights=weights))[place]

@@ -110,7 +110,6 @@ def compare_in_detail(
         else None,
         up_to=up_to,
         agreement=outcome.agreement,
-        onto=outcome.onto,
         exact=outcome.exact,
         shared=outcome.shared,
         along=_along(pair, forward, backward, up_to),

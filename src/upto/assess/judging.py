@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.assess.nulls import smallest_p_value
 from upto.assess.onto import Candidate
-from upto.assess.sharing import AGREEING, UNRELATED, find_shared
+from upto.assess.sharing import AGREEING, UNRELATED, Sharing, find_shared
 from upto.assess.verdict import LEVEL, strictest_group, word_for
 from upto.core import Agreement, Group, Shared
 
@@ -27,7 +27,6 @@ _EXACT = 1e-9
 class Outcome:
     """How a pair was judged.
 
-    `onto` says in a word how well the first run gives the second, whatever else the first holds;
     `even` is R² of an average direction, in the direction where it is less; `exact` is the
     strictest group with an element that maps one run onto the other without an error.
     """
@@ -35,7 +34,6 @@ class Outcome:
     candidates: dict[str, Candidate]
     up_to: Group | None
     agreement: Agreement
-    onto: Agreement
     even: float | None = None
     exact: Group | None = None
     shared: Shared | None = None
@@ -47,9 +45,7 @@ def judge(
     """Decide from the maps of both directions; where nothing was held out, nothing is decided."""
 
     def outcome(agreement: Agreement, up_to: Group | None = None) -> Outcome:
-        return Outcome(
-            candidates=forward.candidates, up_to=up_to, agreement=agreement, onto=agreement
-        )
+        return Outcome(candidates=forward.candidates, up_to=up_to, agreement=agreement)
 
     if _are_equal(pair):
         return outcome("identical", Group.IDENTITY)
@@ -60,42 +56,44 @@ def judge(
     groups = forward.groups
     if not any(each.p_value is not None and each.p_value <= LEVEL for each in groups.values()):
         return outcome("chance")
-    found = find_shared(pair, moments.fitted)
-    directions = [forward, backward]
-    if found.second_is_image:
-        directions = [forward]
-    elif found.first_is_image:
-        directions = [backward]
+    directions, share, found = [forward], 1.0, None
+    if not options.one_way:
+        found = find_shared(pair, moments.fitted)
+        if found.first_is_image:
+            directions = [backward]
+        elif not found.second_is_image:
+            directions = [forward, backward]
     up_to = strictest_group(directions, options.tolerance)
-    along = strictest_group([forward], options.tolerance)
-    onto: Agreement = "weak"
-    if along is not None:
-        onto = word_for([groups[along]], share=1.0)
     if up_to is None:
-        return Outcome(candidates=forward.candidates, up_to=None, agreement="weak", onto=onto)
+        return outcome("weak")
     chosen = [each.groups[up_to] for each in directions]
-    n_shared = max(found.n_shared, _agreeing(forward, backward, up_to, found.n_first))
-    shared = Shared(
-        n_shared=n_shared,
-        n_first=found.n_first,
-        n_second=found.n_second,
-        variance_first=found.variance_first,
-        variance_second=found.variance_second,
-        rest_is_unrelated=found.rest < UNRELATED,
-    )
-    share = 1.0 if len(directions) == 1 else shared.share
+    shared = None
+    if found is not None:
+        shared = _shared(found, forward, backward, up_to)
+        share = shared.share if len(directions) == 2 else 1.0
     agreement = word_for(chosen, share=share)
-    if len(directions) == 1 and agreement in ("same", "close"):
+    if found is not None and len(directions) == 1 and agreement in ("same", "close"):
         agreement = "image"
     evens = [each.even for each in chosen if each.even is not None]
     return Outcome(
         candidates=forward.candidates,
         up_to=up_to,
         agreement=agreement,
-        onto=onto,
         even=min(evens, default=None),
         exact=_exact(directions, pair),
         shared=shared,
+    )
+
+
+def _shared(found: Sharing, forward: Onto, backward: Onto, up_to: Group) -> Shared:
+    n_shared = max(found.n_shared, _agreeing(forward, backward, up_to, found.n_first))
+    return Shared(
+        n_shared=n_shared,
+        n_first=found.n_first,
+        n_second=found.n_second,
+        variance_first=found.variance_first,
+        variance_second=found.variance_second,
+        rest_is_unrelated=found.rest < UNRELATED,
     )
 
 

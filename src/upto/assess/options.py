@@ -11,7 +11,10 @@ from upto.core import Group, InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options of `compare`, as its docstring describes them."""
+    """The options of `compare`, as its docstring describes them.
+
+    `one_way` asks how well the first run gives the second, whatever else the first holds.
+    """
 
     up_to: Group | str | None
     held_out: float
@@ -20,6 +23,7 @@ class Options:
     refits: int
     ica: bool
     seed: int
+    one_way: bool = False
 
     def __post_init__(self) -> None:
         if self.up_to is not None and self.up_to not in tuple(Group):

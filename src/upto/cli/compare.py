@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _NOT_WITH_CONSENSUS = (
     "up_to",
     "labels",
+    "groups",
+    "within",
     "tolerance",
     "refits",
     "ica",
@@ -32,9 +34,7 @@ _NOT_WITH_CONSENSUS = (
 @click.option(
     "--up-to",
     type=click.Choice([str(group) for group in Group]),
-    default=str(Group.AFFINE),
-    show_default=True,
-    help="The freest group to consider.",
+    help="The freest group to consider; all groups by default.",
 )
 @click.option(
     "--held-out",
@@ -45,7 +45,19 @@ _NOT_WITH_CONSENSUS = (
 )
 @click.option("--ids", help="Column or entry with one id a row, to match rows across runs.")
 @click.option(
-    "--labels", help="Column of the first run, or FILE or FILE::COLUMN, to colour the page by."
+    "--labels",
+    help="Column of the first run, or FILE or FILE::COLUMN, to colour the page by and to tell "
+    "agreement within classes from agreement between them.",
+)
+@click.option(
+    "--groups",
+    help="Column of the first run, or FILE or FILE::COLUMN, that names what belongs together "
+    "(views, replicates, patients): whole groups are held out.",
+)
+@click.option(
+    "--within",
+    help="Column of the first run, or FILE or FILE::COLUMN, of classes within which alone rows "
+    "are paired at random, so that chance agrees on these too.",
 )
 @click.option(
     "--tolerance",
@@ -129,6 +141,8 @@ def command(
     runs: tuple[str, ...],
     ids: str | None,
     labels: str | None,
+    groups: str | None,
+    within: str | None,
     lipschitz: tuple[str, ...],
     decoders: tuple[str, ...],
     fail_above: float | None,
@@ -177,6 +191,8 @@ def command(
     result = compare(
         *read_runs(runs, ids=ids),
         labels=_labels(labels),
+        groups=_labels(groups),
+        within=_labels(within),
         lipschitz=_stretches(lipschitz),
         decoders=decoders or None,
         seed=output.seed,

@@ -18,9 +18,12 @@ from upto.core.comparison_parts import (
 )
 from upto.core.finding import Finding
 from upto.core.group import Group
+from upto.core.panel import Marks, Panel
 from upto.core.promise import Promised, conditions_table, promised_table
 from upto.core.result import Provenance, Result
 from upto.core.table import Cell, Column, Table
+
+_MANY_DIRECTIONS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +31,7 @@ class Comparison(Result):
     """Two runs compared: the first is mapped onto the second.
 
     `agreement` is that of the pair: "same" and "close" need a map and its inverse, and every
-    direction in which the runs vary; "image" says that one run holds a part of the other's. `onto`
-    says how well the first run gives the second, whatever else the first holds.
+    direction in which the runs vary; "image" says that one run holds a part of the other's.
     `r2_per_direction` is what the verdict's map explains of a principal direction on held-out rows,
     each counted alike however little variance it has, in the run where it is less. `exact` is the
     strictest group with a map without an error. `promised` is what the theorems promise beside
@@ -44,23 +46,22 @@ class Comparison(Result):
     n_samples: int
     n_held_out: int
     fits: tuple[Fit, ...]
-    mean: Baseline
     defect: Defect
     r2_per_direction: float | None
     efficiency: float | None
     efficiency_in_sample: float | None
     up_to: Group | None
     agreement: Agreement
-    onto: Agreement
-    exact: Group | None
-    shared: Shared | None
-    along: tuple[Along, ...]
-    classes: Classes | None
     verdict: str
     findings: tuple[Finding, ...]
     scatter: Scatter | None
     provenance: Provenance
     promised: tuple[Promised, ...] = ()
+    mean: Baseline | None = None
+    exact: Group | None = None
+    shared: Shared | None = None
+    along: tuple[Along, ...] = ()
+    classes: Classes | None = None
 
     def fit(self, name: str) -> Fit:
         """Return the row of a group, or of ``"ica"`` or ``"ica-scaled"``."""
@@ -129,6 +130,32 @@ class Comparison(Result):
         """Return the errors per group, and what was promised if anything was."""
         return self._headline(), *((promised_table(self.promised),) if self.promised else ())
 
+    def panels(self) -> tuple[Panel, ...]:
+        """Return R² along the principal directions of both runs."""
+        if not self.along:
+            return ()
+        lines = tuple(
+            Marks(
+                name=each.name,
+                x=tuple(float(number) for number in range(1, len(each.r2) + 1)),
+                y=tuple(max(value, 0.0) for value in each.r2),
+                kind="line",
+            )
+            for each in self.along
+        )
+        return (
+            Panel(
+                title="R² along the principal directions",
+                x="principal direction, the widest first",
+                y="R² held out",
+                marks=lines,
+                x_log=max(len(each.r2) for each in self.along) > _MANY_DIRECTIONS,
+                y_zero=True,
+                caption="What the verdict's map explains of each direction of a run, given the "
+                "other; values below zero are drawn at zero.",
+            ),
+        )
+
     def _conditions(self) -> tuple[Table, ...]:
         if not self.promised:
             return ()
@@ -150,19 +177,20 @@ class Comparison(Result):
                     fit.r2_per_direction,
                 )
             )
-        mean = self.mean.held_out
-        rows.append(
-            (
-                "the mean",
-                None if mean is None else mean.mean,
-                self.mean.in_sample.mean.value,
-                None,
-                None,
-                None if mean is None else mean.r2,
-                None,
-                None,
+        if self.mean is not None:
+            held_out = self.mean.held_out
+            rows.append(
+                (
+                    "the mean",
+                    held_out.mean if held_out else None,
+                    self.mean.in_sample.mean.value,
+                    None,
+                    None,
+                    held_out.r2 if held_out else None,
+                    None,
+                    None,
+                )
             )
-        )
         rows_text = f"{self.n_held_out} of {self.n_samples} rows held out"
         return Table(
             title=f"{self.first.name} → {self.second.name}: mean error over the diameter",

@@ -154,11 +154,11 @@ class Fit:
     chance_in_sample: Errors | None
     chance: Errors | None
     p_value: float | None
-    r2_per_direction: float | None
-    r2_back: float | None
     supremum: Supremum | None
     histogram: Histogram | None
     chance_histogram: Histogram | None
+    r2_per_direction: float | None = None
+    r2_back: float | None = None
 
     @property
     def name(self) -> str:

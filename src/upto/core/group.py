@@ -32,6 +32,11 @@ class Group(StrEnum):
         return "with the numbers as they are" if self is Group.IDENTITY else f"up to {self.phrase}"
 
     @property
+    def is_affine(self) -> bool:
+        """Whether every element is an affine map."""
+        return Group.AFFINE.contains(self)
+
+    @property
     def is_isometric(self) -> bool:
         """Whether every element keeps all distances."""
         return self in (Group.IDENTITY, Group.SIGNED_PERMUTATION, Group.RIGID)

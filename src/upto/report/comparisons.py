@@ -57,6 +57,14 @@ def comparison_facts(result: Comparison) -> tuple[tuple[str, str, str], ...]:
         times = f"{level / mean.value:.3g} times the error" if mean.value > 0 else ""
         detail = ", ".join(text for text in (times, p) if text)
         chance = ("chance", f"{level:.4f}", detail)
+    beside = chance[2]
+    if result.mean is not None:
+        baseline = (result.mean.held_out or result.mean.in_sample).mean.value
+        chance = (
+            "predicting the mean",
+            f"{baseline:.4f}",
+            f"chance {chance[1]}" + (f", {beside}" if fit.chance is not None and beside else ""),
+        )
     direction = "of the target's variance"
     if result.r2_per_direction is not None:
         direction = f"of the variance; {result.r2_per_direction:.3f} of an average direction"
@@ -68,6 +76,31 @@ def comparison_facts(result: Comparison) -> tuple[tuple[str, str, str], ...]:
         (f"R² {kind}", f"{errors.r2:.3f}", direction),
         ("rows", f"{result.n_samples:,}", held_out),
     )
+
+
+def what_both_hold(result: Comparison) -> tuple[str, ...]:
+    """Say on how many directions runs agree, within which classes, and what is exact."""
+    lines = []
+    shared = result.shared
+    if shared is not None:
+        first, second = result.first.name, result.second.name
+        lines.append(
+            f"Once both runs are whitened, they agree on {shared.n_shared} directions (held-out R² "
+            f"of one half or more): of {shared.n_first} of {first}, where these hold "
+            f"{shared.variance_first:.1%} of the variance, and of {shared.n_second} of {second}, "
+            f"where they hold {shared.variance_second:.1%}."
+        )
+    if result.classes is not None:
+        inside = result.classes
+        p = "" if inside.within_p_value is None else f" (p {inside.within_p_value:.2g})"
+        lines.append(
+            f"Between the {inside.n_classes} classes of {inside.label} the map explains "
+            f"{inside.between_r2:.1%} of the variance; within them, a map of the same group fitted "
+            f"there explains {max(inside.within_r2, 0.0):.1%}{p}."
+        )
+    if result.exact is not None:
+        lines.append(f"The runs agree exactly up to {result.exact.phrase}.")
+    return tuple(lines)
 
 
 def efficiency_facts(result: Comparison) -> tuple[tuple[str, str, str], ...]:

@@ -21,6 +21,7 @@ AGREEMENTS: dict[Agreement, tuple[str, str]] = {
     "identical": ("identical numbers", "good"),
     "same": ("same representation", "good"),
     "close": ("close", "good"),
+    "image": ("one is a part of the other", "fair"),
     "partial": ("partial agreement", "fair"),
     "weak": ("weak agreement", "poor"),
     "chance": ("no better than chance", "poor"),

@@ -36,6 +36,7 @@ from upto.report.comparisons import (
     comparison_facts,
     efficiency_facts,
     headline_fit,
+    what_both_hold,
     worst_error,
 )
 from upto.report.consensus import (
@@ -122,6 +123,7 @@ class View:
     scatter_label: str = ""
     bracket: Bracket | None = None
     efficiency: tuple[Fact, ...] = ()
+    agreeing: tuple[str, ...] = ()
     heat: Heat | None = None
     unmixed: UnmixedView | None = None
     consensus: ConsensusView | None = None
@@ -186,7 +188,8 @@ def _comparison(result: Comparison, common: dict[str, Any]) -> View:
         (i for i, f in enumerate(result.fits) if f.up_to is result.up_to and not f.unmixed), None
     )
     scatter = scatter_chart(result.scatter) if result.scatter is not None else None
-    data: dict[str, Any] = {}
+    panels = panel_views(result.panels())
+    data: dict[str, Any] = {"plots": panels_data(panels)} if panels else {}
     if scatter is not None:
         data["scatter"] = {"points": scatter.points, "labels": scatter.labels}
     return View(
@@ -206,6 +209,8 @@ def _comparison(result: Comparison, common: dict[str, Any]) -> View:
         scatter_label=(result.scatter.label or "") if result.scatter else "",
         bracket=worst_error(result),
         efficiency=_told(efficiency_facts(result)),
+        agreeing=what_both_hold(result),
+        panels=panels,
     )
 
 

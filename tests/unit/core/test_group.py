@@ -7,12 +7,13 @@ import itertools
 import numpy as np
 import pytest
 
-from upto.core import Group
+from upto.core import Group, InputError
 from upto.testing import random_element
 
 ROUNDING = 1e-10
 WIDTH = 4
 GROUPS = list(Group)
+AFFINE = [group for group in GROUPS if group.is_affine]
 
 
 def compose(first, second):
@@ -58,7 +59,23 @@ def test_containment_is_a_partial_order():
 
 def test_the_identity_is_the_least_and_the_affine_group_the_greatest():
     assert all(group.contains(Group.IDENTITY) for group in GROUPS)
-    assert all(Group.AFFINE.contains(group) for group in GROUPS)
+    assert all(Group.AFFINE.contains(group) for group in AFFINE)
+    assert set(GROUPS) - set(AFFINE) == {Group.MONOTONE_PERMUTATION}
+
+
+def test_monotone_functions_of_coordinates_are_freer_than_scales_and_no_rotations():
+    inside = {group for group in GROUPS if Group.MONOTONE_PERMUTATION.contains(group)}
+    assert inside == {
+        Group.IDENTITY,
+        Group.SIGNED_PERMUTATION,
+        Group.SIGNED_SIMILARITY,
+        Group.SCALED_PERMUTATION,
+        Group.MONOTONE_PERMUTATION,
+    }
+    with pytest.raises(ValueError, match="no finite number"):
+        Group.MONOTONE_PERMUTATION.free_parameters(3)
+    with pytest.raises(InputError, match="no linear part"):
+        random_element("monotone-permutation", 3, np.random.default_rng(0))
 
 
 def test_groups_are_listed_after_their_subgroups():
@@ -66,7 +83,7 @@ def test_groups_are_listed_after_their_subgroups():
         assert not earlier.contains(later), (earlier, later)
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", AFFINE)
 def test_random_elements_and_their_products_and_inverses_stay_in_the_group(group, rng):
     element = random_element(group, WIDTH, rng)
     for _ in range(20):
@@ -81,13 +98,13 @@ def test_random_elements_and_their_products_and_inverses_stay_in_the_group(group
         element = (element[0] / size, element[1])
 
 
-@pytest.mark.parametrize(("outer", "inner"), list(itertools.product(GROUPS, repeat=2)), ids=str)
+@pytest.mark.parametrize(("outer", "inner"), list(itertools.product(AFFINE, repeat=2)), ids=str)
 def test_containment_is_what_random_elements_show(outer, inner, rng):
     inside = [is_element(outer, *random_element(inner, WIDTH, rng)) for _ in range(5)]
     assert all(inside) == outer.contains(inner)
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", AFFINE)
 def test_isometric_groups_keep_distances_and_the_others_do_not(group, rng):
     points = rng.normal(size=(10, WIDTH))
     linear, translation = random_element(group, WIDTH, rng)
@@ -99,14 +116,14 @@ def test_isometric_groups_keep_distances_and_the_others_do_not(group, rng):
 
 
 def test_a_larger_group_has_no_fewer_parameters():
-    for outer, inner in itertools.product(GROUPS, repeat=2):
+    for outer, inner in itertools.product(AFFINE, repeat=2):
         if outer.contains(inner):
             for width in (1, 2, 7, 384):
                 assert outer.free_parameters(width) >= inner.free_parameters(width)
 
 
 def test_parameters_are_counted_as_in_the_table_of_groups():
-    counts = {group: group.free_parameters(3) for group in GROUPS}
+    counts = {group: group.free_parameters(3) for group in AFFINE}
     assert counts == {
         Group.IDENTITY: 0,
         Group.SIGNED_PERMUTATION: 3,
@@ -129,7 +146,7 @@ def test_groups_read_as_their_names():
     assert f"{Group.SCALED_PERMUTATION}" == "scaled-permutation"
 
 
-@pytest.mark.parametrize("group", [group for group in GROUPS if group is not Group.IDENTITY])
+@pytest.mark.parametrize("group", [group for group in AFFINE if group is not Group.IDENTITY])
 def test_a_random_element_can_lead_to_a_wider_target(group, rng):
     linear, translation = random_element(group, 3, rng, n_out=5)
     assert linear.shape == (3, 5)

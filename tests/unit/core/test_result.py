@@ -141,7 +141,7 @@ def test_a_number_that_is_not_one_cannot_be_read_back():
 def test_rows_of_a_comparison_are_found_by_name():
     result = sample.comparison()
     names = [fit.name for fit in result.fits]
-    assert names == [*Group, "ica"]
+    assert names == [*(group for group in Group if group.is_affine), "ica"]
     for name in names:
         assert getattr(result, name.replace("-", "_")) is result.fit(name)
     with pytest.raises(KeyError, match=r"no row 'conformal'; it has identity, signed-permutation"):

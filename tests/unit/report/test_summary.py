@@ -105,8 +105,8 @@ def test_findings_of_one_code_share_one_explanation() -> None:
 
 def test_a_column_with_words_is_not_set_as_numbers() -> None:
     view = summarise(sample.comparison())
-    assert view.tables[0].wordy == (True, *([False] * 6))
-    assert view.tables[1].wordy == (True, True, *([False] * 6))
+    assert view.tables[0].wordy == (True, *([False] * 7))
+    assert view.tables[1].wordy == (True, True, *([False] * 7))
 
 
 def test_a_new_kind_of_result_shows_its_tables() -> None:

@@ -80,6 +80,7 @@ def options_for(held_out: float, seed: int) -> Options:
         refits=REFITS,
         ica=False,
         seed=seed,
+        one_way=True,
     )
 
 
