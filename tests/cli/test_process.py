@@ -313,3 +313,29 @@ def test_wrong_usage_shows_no_control_characters_and_what_was_meant(folder):
     assert b"\\u001b]0;owned\\u0007" in done.stderr
     assert b"\x1b" not in done.stderr
     assert b"did you mean demo?" in upto(folder, "demoo").stderr
+
+
+HALF_MADE = """
+import os, signal
+from upto.cli import interrupts
+
+class HalfMade:
+    def __init__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        self.name = "whole"
+    def __del__(self):
+        self.name
+
+interrupts.install()
+try:
+    HalfMade()
+except KeyboardInterrupt:
+    print("ended")
+"""
+
+
+def test_what_a_signal_left_half_made_says_nothing():
+    done = subprocess.run(
+        [sys.executable, "-c", HALF_MADE], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("ended\n", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 
 from upto.signals import ENDING_SIGNALS
@@ -48,4 +49,10 @@ def _interrupt(number: int, _frame: object) -> None:
     if time.monotonic() - _latest < _SECONDS:
         return
     _latest = time.monotonic()
+    # What was being made when the signal came may fail to end itself, and nobody needs to know.
+    sys.unraisablehook = _say_nothing
     raise KeyboardInterrupt
+
+
+def _say_nothing(_: object) -> None:
+    """Drop an error that Python can only print."""

@@ -248,7 +248,7 @@ def test_a_worker_killed_while_rows_are_mapped_leaves_no_gap(engine, rows, tmp_p
     np.testing.assert_array_equal(np.concatenate([block for _, block in written]), rows * 2)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(150)
 def test_a_task_that_kills_every_worker_is_given_up(client, engine, rows, tmp_path, monkeypatch):
     def allow(n_failures, dask_scheduler):
         dask_scheduler.allowed_failures = n_failures
@@ -262,7 +262,7 @@ def test_a_task_that_kills_every_worker_is_given_up(client, engine, rows, tmp_pa
             engine.reduce_blocks(always_die, _saved(rows, tmp_path))
     finally:
         client.run_on_scheduler(allow, 3)
-    client.wait_for_workers(2, timeout=20)
+    client.wait_for_workers(2, timeout=60)
 
 
 def test_an_error_in_a_statistic_reaches_the_caller(engine, rows):
