@@ -21,7 +21,7 @@ from upto.unmix.components import (
 from upto.unmix.contrasts import Contrast, LogCosh
 from upto.unmix.restarts import random_starts, restart_many
 from upto.unmix.searching import Solver
-from upto.unmix.whitening import RANK_TOLERANCE
+from upto.unmix.whitening import check_rank_tolerance
 
 if TYPE_CHECKING:
     from upto.engines import Moments
@@ -42,7 +42,7 @@ class Settings:
     tolerance: float = 1e-6
     max_iterations: int = 500
     restarts: int = 1
-    rank_tolerance: float = RANK_TOLERANCE
+    rank_tolerance: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -54,9 +54,7 @@ class Settings:
                 f"{self.max_iterations!r} and restarts {self.restarts!r}: all must be numbers."
             )
             raise InputError(message)
-        if not 0.0 <= self.rank_tolerance < 1.0:
-            message = f"rank_tolerance is {self.rank_tolerance}: it must be at least 0 and below 1."
-            raise InputError(message)
+        check_rank_tolerance(self.rank_tolerance)
         if count is not None and not (count >= 1 or 0 < count < 1):
             message = f"n_components is {count}: it must be at least 1, or a share of the variance."
             raise InputError(message)

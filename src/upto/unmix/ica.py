@@ -15,7 +15,7 @@ from upto.engines import choose_engine
 from upto.unmix.contrasts import choose_contrast
 from upto.unmix.fitting import Settings, fit_components
 from upto.unmix.restarts import stability_of
-from upto.unmix.whitening import RANK_TOLERANCE
+from upto.unmix.whitening import check_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,8 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     restarts
         Starts, searched at once; the least Gaussian result is kept and `stability_` compares them.
     rank_tolerance
-        Directions whose variance is below this fraction of the largest are taken as absent.
+        Directions whose variance is below this fraction of the largest are taken as absent; by
+        default those that cannot be told from rounding.
     warm_start
         Start from the components of the last fit.
     callback
@@ -99,7 +100,7 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tolerance: float = 1e-6,
         max_iterations: int = 500,
         restarts: int = 1,
-        rank_tolerance: float = RANK_TOLERANCE,
+        rank_tolerance: float | None = None,
         warm_start: bool = False,
         callback: Callable[[TraceStep], None] | None = None,
         engine: Engine | str | None = None,

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 
 
+NARROW = 1e6
+"""Ratio of the widest to the narrowest direction from which on rows are whitened first."""
 TELLING_ROWS = 200
 """Rows for each dimension from which on what looks Gaussian is taken for it."""
 
@@ -58,6 +60,12 @@ class Problem:
         """Whether rows are so many that components below the noise are Gaussian, and not weak."""
         return self.n_samples >= TELLING_ROWS * len(self.matrix)
 
+    @cached_property
+    def is_narrow(self) -> bool:
+        """Whether products with rows as they are would lose what lies in narrow directions."""
+        lengths = np.linalg.svd(self.matrix, compute_uv=False)
+        return bool(lengths[0] > NARROW * lengths[-1])
+
     @property
     def n_frozen(self) -> int:
         """Number of frozen components."""
@@ -76,8 +84,11 @@ class Problem:
 
         Only a line search needs the contrast, and it takes as long as its derivatives.
         """
-        unmixing = np.concatenate([rotation @ self.matrix for rotation in rotations]).T
+        inner = np.eye(len(self.matrix)) if self.is_narrow else self.matrix
+        unmixing = np.concatenate([rotation @ inner for rotation in rotations]).T
         params = (self.mean.astype(dtype), np.ascontiguousarray(unmixing, dtype=dtype))
+        if self.is_narrow:
+            params = (*params, np.ascontiguousarray(self.matrix.T, dtype=dtype))
         vectors = () if self.keep is None else (self.keep,)
         function = contrast_sums if self.keep is None else _of_kept
         statistic = partial(function, contrast=self.contrast, values=values)
@@ -91,7 +102,7 @@ class Problem:
                 Point(
                     rotation=rotation,
                     value=value[part] if values else None,
-                    cross=(products[part] @ self.matrix.T) @ rotation.T,
+                    cross=(products[part] @ inner.T) @ rotation.T,
                     slope=slope[part],
                     noise=self.noise,
                     frozen=self.frozen,
@@ -172,10 +183,22 @@ class Point:
 
 
 def contrast_sums(
-    xp: Any, x: Any, mean: Any, unmixing: Any, *, contrast: Contrast, values: bool
+    xp: Any,
+    x: Any,
+    mean: Any,
+    unmixing: Any,
+    whitening: Any = None,
+    *,
+    contrast: Contrast,
+    values: bool,
 ) -> Arrays:
-    """Return the sums of g(s)xᵀ, g′(s) and, where asked for, G(s) over a block of rows."""
+    """Return the sums of g(s)xᵀ, g′(s) and, where asked for, G(s) over a block of rows.
+
+    With a whitening, x are the white rows.
+    """
     x = x - mean
+    if whitening is not None:
+        x = xp.matmul(x, whitening)
     sources = xp.matmul(x, unmixing)
     if values:
         value, score, slope = contrast(xp, sources)
@@ -187,9 +210,9 @@ def contrast_sums(
 
 
 def _of_kept(
-    xp: Any, x: Any, keep: Any, mean: Any, unmixing: Any, *, contrast: Contrast, values: bool
+    xp: Any, x: Any, keep: Any, *params: Any, contrast: Contrast, values: bool
 ) -> Arrays:
-    return contrast_sums(xp, x[keep], mean, unmixing, contrast=contrast, values=values)
+    return contrast_sums(xp, x[keep], *params, contrast=contrast, values=values)
 
 
 def orthogonalised(matrix: Float) -> Float:
