@@ -14,6 +14,7 @@ from upto.unmix.canonical import CanonicalForm, canonical_form
 from upto.unmix.contrasts import LogCosh, gaussian_moments
 from upto.unmix.searching import LARGE, search
 from upto.unmix.solving import Problem, orthogonalised
+from upto.unmix.deflation import deflate
 from upto.unmix.narrowing import Dropped, Source
 from upto.unmix.whitening import Whitening, find_whitening
 
@@ -90,8 +91,10 @@ def find_components(
     start: Float | None = None,
     seed: int = 0,
     tolerance: float = 1e-6,
+    turn: float | None = None,
     max_iterations: int = 500,
     rank_tolerance: float | None = None,
+    deflation: bool = False,
     listener: Listener | None = None,
 ) -> Unmixing:
     """Find independent components.
@@ -121,9 +124,13 @@ def find_components(
         Seed of that rotation.
     tolerance, max_iterations
         When to stop: the largest entry of the relative gradient, or the number of steps.
+    turn
+        How far the cosine between two steps may be from one, rather than a gradient.
     rank_tolerance
         Directions whose variance is below this fraction of the largest are taken as absent; by
         default those that cannot be told from rounding.
+    deflation
+        Find one component after the other, as scikit-learn's deflation does.
     listener
         Called with every step and the components so far.
     """
@@ -144,6 +151,12 @@ def find_components(
         if listener is not None:
             listener(step, turned @ whitening.matrix)
 
+    if deflation:
+        enough = 1.0 - np.cos(tolerance) if turn is None else turn
+        one_by_one = deflate(
+            problem, rotation, turn=enough, max_iterations=max_iterations, listener=listen
+        )
+        return settle(one_by_one, whitening, tolerance=tolerance)
     is_large = problem.n_samples * whitening.matrix.size > LARGE
     single = is_large and is_safe_in_single(whitening)
     if single and start is None:
@@ -153,6 +166,7 @@ def find_components(
         rotation,
         solver=solver,
         tolerance=tolerance,
+        turn=turn,
         max_iterations=max_iterations,
         single=single,
         listener=listen,

@@ -82,14 +82,16 @@ class Dropped:
     precision: float | None
 
     @property
-    def why(self) -> str:
-        """Say what the limit is."""
-        if self.precision is None:
-            return "the square root of the rank tolerance"
+    def words(self) -> str:
+        """Say how narrow they are, and what they would have to be."""
         kind = "double" if self.precision == _ROUNDING else "single"
-        if self.precision > np.finfo(np.float32).eps:
-            kind = "half"
-        return f"what numbers of {kind} precision can tell from rounding"
+        limit = f"what numbers of {kind} precision can tell from rounding"
+        if self.precision is None:
+            limit = "the square root of the rank tolerance"
+        return (
+            f"deviations of at most {self.size:.2g} of the widest are below {self.limit:.2g}, "
+            f"{limit}"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +148,7 @@ def white_directions(
     rest, left, floor = axes[:, ~kept], values[~kept], floor[~kept]
     nothing = np.full(len(left), _COVARIANCE_ROUNDING * widest)
     for _ in range(_MOST_PASSES):
-        if source is None or not np.any(left + nothing > floor):
+        if source is None or not len(left):
             break
         k = len(into)
         moments = source.scatter(part.mean, unit[:, None] * np.hstack([into.T, rest]))
@@ -156,6 +158,7 @@ def white_directions(
         floor, nothing = limit(rest), limits(rest, _ROUNDING)
         kept = left > np.maximum(floor, RANK_TOLERANCE * left[-1])
         if not kept.any():
+            # Also those below the limit were looked at, so that it is known what they are.
             break
         more, deviation = rest[:, kept], np.sqrt(left[kept])
         into, out = (

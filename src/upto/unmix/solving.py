@@ -84,6 +84,27 @@ class Problem:
 
         Only a line search needs the contrast, and it takes as long as its derivatives.
         """
+        products, slope, value = self.means(rotations, dtype, values=values)
+        points, start = [], 0
+        for rotation in rotations:
+            part = slice(start, start + len(rotation))
+            start += len(rotation)
+            points.append(
+                Point(
+                    rotation=rotation,
+                    value=value[part] if values else None,
+                    cross=products[part] @ rotation.T,
+                    slope=slope[part],
+                    noise=self.noise,
+                    frozen=self.frozen,
+                )
+            )
+        return points
+
+    def means(
+        self, rotations: Sequence[Float], dtype: str = "float64", *, values: bool = False
+    ) -> tuple[Float, Float, Float]:
+        """Return the means of g(s)zᵀ, g′(s) and G(s) for sources ``rotation @ z``, in one pass."""
         inner = np.eye(len(self.matrix)) if self.is_narrow else self.matrix
         unmixing = np.concatenate([rotation @ inner for rotation in rotations]).T
         params = (self.mean.astype(dtype), np.ascontiguousarray(unmixing, dtype=dtype))
@@ -94,21 +115,7 @@ class Problem:
         statistic = partial(function, contrast=self.contrast, values=values)
         sums = self.engine.reduce_blocks(statistic, self.rows, *vectors, params=params, dtype=dtype)
         products, slope, value = (each / self.n_samples for each in sums)
-        points, start = [], 0
-        for rotation in rotations:
-            part = slice(start, start + len(rotation))
-            start += len(rotation)
-            points.append(
-                Point(
-                    rotation=rotation,
-                    value=value[part] if values else None,
-                    cross=(products[part] @ inner.T) @ rotation.T,
-                    slope=slope[part],
-                    noise=self.noise,
-                    frozen=self.frozen,
-                )
-            )
-        return points
+        return products @ inner.T, slope, value
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
