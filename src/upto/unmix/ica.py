@@ -217,7 +217,8 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.mixing_ = (unmixing.mixing / scale).astype(dtype, copy=False)
         self.mean_ = unmixing.mean.astype(dtype, copy=False)
         self.whitening_ = (scale * unmixing.whitening).astype(dtype, copy=False)
-        self.n_iter_ = unmixing.n_iterations
+        # The first look at a start counts where nothing is left to turn, as scikit-learn asks.
+        self.n_iter_ = max(1, unmixing.n_iterations)
         self.converged_ = unmixing.converged
         self.trace_ = unmixing.steps
         self.turning_ = unmixing.frozen
