@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.assess.applying import single_run, write_transformed
+from upto.assess.coordinates import coordinate_names
 from upto.assess.components import MIN_JUDGED_ROWS, Identified, identify
 from upto.assess.prepare import place_runs, run_findings, survey_runs
 from upto.assess.split import split_rows
@@ -153,6 +154,8 @@ def unmix_run(
         progress=progress,
     )
     ica.keep(fitted)
+    if names := coordinate_names(run, embeddings):
+        ica.feature_names_in_ = np.array(names, dtype=object)
     if output is not None:
         write_transformed(engine, rows, embeddings, ica, output, inputs)
     if transform is not None:

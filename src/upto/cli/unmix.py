@@ -190,7 +190,7 @@ def _apply(output: Output, run: str, file: Path | None, transform: Path, *, inve
     check_output(file)
     from upto.assess import apply_transform
 
-    apply_transform(
+    remarks = apply_transform(
         transform,
         run,
         output=file,
@@ -198,7 +198,8 @@ def _apply(output: Output, run: str, file: Path | None, transform: Path, *, inve
         engine=output.engine,
         progress=output.watcher(),
     )
-    output.say(f"wrote {file}")
+    for remark in (*remarks, f"wrote {file}"):
+        output.say(remark)
 
 
 def _fit(
