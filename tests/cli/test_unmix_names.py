@@ -153,9 +153,7 @@ def test_frames_are_taken_by_name_in_python(tmp_path, frame):
     turned = frame[NAMES[::-1]]
     said = upto.apply_transform(tmp_path / "ica.safetensors", turned, output=tmp_path / "b.npy")
     assert "another order" in said[0]
-    np.testing.assert_allclose(
-        np.load(tmp_path / "b.npy"), np.load(tmp_path / "a.npy"), atol=1e-9
-    )
+    np.testing.assert_allclose(np.load(tmp_path / "b.npy"), np.load(tmp_path / "a.npy"), atol=1e-9)
     with pytest.raises(InputError, match="run has no age"):
         upto.apply_transform(
             tmp_path / "ica.safetensors", frame[NAMES[:3]], output=tmp_path / "b.npy"

@@ -189,7 +189,10 @@ REFUSED = {
     "no function": ({"fun": 3}, "fun is 3: give logcosh, exp, cube or a function"),
     "unknown function": ({"fun": "tanh"}, "there is no contrast 'tanh'"),
     "one value": ({"fun": np.tanh}, "fun=tanh must take sources and return g of each and the mean"),
-    "wrong slope": ({"fun": broken}, "broken says g′(-0.60) = 0.72, but the slope of its g there is"),
+    "wrong slope": (
+        {"fun": broken},
+        "broken says g′(-0.60) = 0.72, but the slope of its g there is",
+    ),
     "algorithm": ({"algorithm": "serial"}, "algorithm is 'serial': choose one of parallel, defl"),
     "whiten_solver": ({"whiten_solver": "qr"}, "whiten_solver is 'qr': choose one of svd, eigh"),
     "start": ({"w_init": np.eye(4)}, "w_init has invalid shape (4, 4) -- it should be (5, 5)"),

@@ -45,9 +45,7 @@ def coordinate_names(run: Any, embeddings: Embeddings) -> tuple[str, ...]:
     return tuple(names)
 
 
-def places_among(
-    fitted: Sequence[str], found: Sequence[str], name: str
-) -> NDArray[np.intp] | None:
+def places_among(fitted: Sequence[str], found: Sequence[str], name: str) -> NDArray[np.intp] | None:
     """Return where each column of a run is among those a transform was fitted to.
 
     None says that they are in the same order, or that one of the two has no names.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.assess.applying import single_run, write_transformed
-from upto.assess.coordinates import coordinate_names
 from upto.assess.components import MIN_JUDGED_ROWS, Identified, identify
+from upto.assess.coordinates import coordinate_names
 from upto.assess.prepare import place_runs, run_findings, survey_runs
 from upto.assess.split import split_rows
 from upto.core import (

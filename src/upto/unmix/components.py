@@ -12,10 +12,10 @@ from upto.core import InputError, TraceStep, random_stream
 from upto.engines import row_moments
 from upto.unmix.canonical import CanonicalForm, canonical_form
 from upto.unmix.contrasts import LogCosh, gaussian_moments
-from upto.unmix.searching import LARGE, search
-from upto.unmix.solving import Problem, orthogonalised
 from upto.unmix.deflation import deflate
 from upto.unmix.narrowing import Dropped, Source
+from upto.unmix.searching import LARGE, search
+from upto.unmix.solving import Problem, orthogonalised
 from upto.unmix.whitening import Whitening, find_whitening
 
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ def find_components(
     start: Float | None = None,
     seed: int = 0,
     tolerance: float = 1e-6,
-    turn: float | None = None,
     max_iterations: int = 500,
+    turn: float | None = None,
     rank_tolerance: float | None = None,
     deflation: bool = False,
     listener: Listener | None = None,

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upto.engines.base import Engine
+
 if TYPE_CHECKING:
     from upto.engines import Moments
-    from upto.engines.base import Arrays, Engine
+    from upto.engines.base import Arrays
 
 Float = NDArray[np.float64]
 

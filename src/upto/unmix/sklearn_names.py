@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from upto.core import InputError
 from upto.unmix.contrasts import check_derivatives, choose_contrast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from upto.unmix.contrasts import Contrast
 
 ALIASES = {"fun": "contrast", "tol": "tolerance", "max_iter": "max_iterations"}
@@ -134,7 +133,9 @@ def _contrast(given: Mapping[str, Any], usual: Mapping[str, Any]) -> Contrast:
     if "alpha" in arguments:
         alpha = arguments["alpha"]
         if not _is_usual(given["alpha"], usual["alpha"]):
-            message = f"alpha={given['alpha']!r} and fun_args={arguments!r} are both given: give one."
+            message = (
+                f"alpha={given['alpha']!r} and fun_args={arguments!r} are both given: give one."
+            )
             raise InputError(message)
         if not (isinstance(alpha, int | float | np.number) and 1 <= alpha <= 2):
             message = f"alpha must be in [1,2], and fun_args gives {alpha!r}."

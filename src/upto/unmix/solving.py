@@ -107,9 +107,9 @@ class Problem:
         """Return the means of g(s)zᵀ, g′(s) and G(s) for sources ``rotation @ z``, in one pass."""
         inner = np.eye(len(self.matrix)) if self.is_narrow else self.matrix
         unmixing = np.concatenate([rotation @ inner for rotation in rotations]).T
-        params = (self.mean.astype(dtype), np.ascontiguousarray(unmixing, dtype=dtype))
-        if self.is_narrow:
-            params = (*params, np.ascontiguousarray(self.matrix.T, dtype=dtype))
+        matrices = (unmixing, self.matrix.T) if self.is_narrow else (unmixing,)
+        turns = (np.ascontiguousarray(matrix, dtype=dtype) for matrix in matrices)
+        params = (self.mean.astype(dtype), *turns)
         vectors = () if self.keep is None else (self.keep,)
         function = contrast_sums if self.keep is None else _of_kept
         statistic = partial(function, contrast=self.contrast, values=values)
@@ -216,9 +216,7 @@ def contrast_sums(
     return xp.matmul(score.T, x), xp.sum(slope, axis=0), total
 
 
-def _of_kept(
-    xp: Any, x: Any, keep: Any, *params: Any, contrast: Contrast, values: bool
-) -> Arrays:
+def _of_kept(xp: Any, x: Any, keep: Any, *params: Any, contrast: Contrast, values: bool) -> Arrays:
     return contrast_sums(xp, x[keep], *params, contrast=contrast, values=values)
 
 
