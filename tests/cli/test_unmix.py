@@ -220,8 +220,8 @@ def test_a_rank_tolerance_drops_what_is_below_it_and_says_so(unmix, tmp_path, rn
     result = unmix("run.npy", "-o", "out.npy", "--rank-tolerance", "1e-9")
     assert result.exit_code == 0, result.output
     assert np.load(tmp_path / "out.npy").shape == (500, 3)
-    assert "UP008" in result.stdout
-    assert "1 of 4 directions of run" in " ".join(result.stdout.split())
+    assert "UP008" in result.stderr
+    assert "1 of 4 directions of run" in " ".join(result.stderr.split())
     assert unmix("run.npy", "-o", "out.npy", "--rank-tolerance", "1").exit_code == 2
 
 
