@@ -247,5 +247,5 @@ def test_the_mixing_beside_variables_is_in_their_order(rng):
     centred = adata.X - adata.X.mean(axis=0)
     np.testing.assert_allclose(adata.obsm["X_ica"] @ adata.varm["ica_mixing"].T, centred, atol=1e-9)
     adata.var_names = ["c", "a", "d"]
-    with pytest.raises(InputError, match="fitted to a, b, c.* but the variables are c, a, d"):
+    with pytest.raises(InputError, match=r"fitted to a, b, c.* but the variables are c, a, d"):
         write_to_anndata(adata, ica, ica.transform(frame))
