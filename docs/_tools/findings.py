@@ -43,6 +43,11 @@ result = upto.compare(first, second, ica=False)
 rows = np.random.default_rng(0).laplace(size=(300, 3))
 result = upto.inspect_run(np.vstack([rows, rows[:20]]), ica=False)
 """,
+    "UP008": """\
+rows = np.random.default_rng(0).laplace(size=(2000, 4))
+rows[:, 3] = rows[:, :3].sum(axis=1) + 1e-8 * rows[:, 3]
+result = upto.unmix_run(rows.astype(np.float32))
+""",
     "UP009": """\
 rng = np.random.default_rng(0)
 result = upto.compare(rng.laplace(size=(300, 3)), rng.laplace(size=(300, 3)), ica=False)

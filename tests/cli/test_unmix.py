@@ -211,6 +211,20 @@ def test_options_reach_the_fit(unmix, tmp_path, run, options):
     assert str(told[options[0]]) == options[1]
 
 
+def test_a_rank_tolerance_drops_what_is_below_it_and_says_so(unmix, tmp_path, rng):
+    rows = rng.laplace(size=(500, 4))
+    rows[:, 3] = rows[:, 0] + 1e-6 * rows[:, 3]
+    np.save(tmp_path / "run.npy", rows)
+    assert unmix("run.npy", "-o", "out.npy").exit_code == 0
+    assert np.load(tmp_path / "out.npy").shape == (500, 4)
+    result = unmix("run.npy", "-o", "out.npy", "--rank-tolerance", "1e-9")
+    assert result.exit_code == 0, result.output
+    assert np.load(tmp_path / "out.npy").shape == (500, 3)
+    assert "UP008" in result.stderr
+    assert "1 of 4 directions of run" in " ".join(result.stderr.split())
+    assert unmix("run.npy", "-o", "out.npy", "--rank-tolerance", "1").exit_code == 2
+
+
 def test_strict_tells_unconverged_ica_by_its_own_code(unmix, tmp_path, rng):
     np.save(tmp_path / "run.npy", rng.laplace(size=(500, 8)) @ rng.normal(size=(8, 8)))
     options = ("--max-iterations", "1", "--tolerance", "1e-12")

@@ -458,14 +458,13 @@ NOT_POSSIBLE = {
     "solver": (ICA(solver="newton"), "no solver 'newton': choose one of auto, fastica, picard"),
     "contrast": (ICA(contrast="tanh"), "no contrast 'tanh': choose one of logcosh, exp, cube"),
     "alpha": (ICA(alpha=3.0), "alpha of logcosh is 3, but it must be between 1 and 2"),
-    "too many": (ICA(9), "9 components are asked for, but rows of 3 coordinates have at most 3"),
     "none": (ICA(0), "n_components is 0: it must be at least 1"),
     "two and a half": (ICA(2.5), "n_components is 2.5: give a number of directions"),
     "unwhitened": (ICA(2, whiten="none"), "without whitening all coordinates are kept"),
     "turned": (ICA(2, whiten="rotation"), "without whitening all coordinates are kept"),
-    "restarts": (ICA(restarts=0), "restarts is 0, max_iterations 500 and tolerance 1e-06: all"),
-    "iterations": (ICA(max_iterations=0), "all must be positive"),
-    "tolerance": (ICA(tolerance=0.0), "all must be positive"),
+    "restarts": (ICA(restarts=0), "restarts is 0: it must be a whole number, at least 1"),
+    "iterations": (ICA(max_iterations=0), "max_iterations is 0: it must be a whole number"),
+    "tolerance": (ICA(tolerance=-1e-6), "the tolerance is -1e-06: it must not be negative"),
     "engine": (ICA(engine="spark"), "there is no engine 'spark'"),
 }
 

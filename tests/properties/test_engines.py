@@ -36,6 +36,7 @@ from upto.unmix import (
     pair_curvature,
     smallest_curvature,
 )
+from upto.unmix.components import whitening_for
 from upto.unmix.whitening import shrunk
 
 AGREEMENT = 1e-10
@@ -359,6 +360,30 @@ def test_ica_converges_to_the_same_components_on_every_engine(name):
     np.testing.assert_allclose(found.components, wanted.components, rtol=1e-8, atol=1e-8)
 
 
+def narrow_passes(engine):
+    """Whiten all and some rows of a direction that the covariance does not show, and unmix them."""
+    rows = pair()[0]
+    rows[:, 1] = rows[:, 0] + 1e-7 * rows[:, 1]
+    keep = PARTS == 0
+    white = [
+        whitening_for(engine, rows, None),
+        whitening_for(engine, rows, row_moments(engine, rows[keep]), keep=keep),
+    ]
+    unmixed = find_components(engine, rows, seed=2)
+    return [(rows - each.mean) @ each.matrix.T for each in white] + [
+        (rows - unmixed.mean) @ unmixed.components.T
+    ]
+
+
+@pytest.mark.parametrize("name", ["array-api-strict", "pickling", "odd blocks on threads", "torch"])
+def test_narrow_directions_are_the_same_on_every_engine(name):
+    every = zip(narrow_passes(ENGINES[name]), narrow_passes(ThreadsEngine()), strict=True)
+    for found, wanted in every:
+        assert found.shape == wanted.shape == (N_ROWS, WIDTH)
+        signs = np.sign((found * wanted).sum(axis=0))
+        np.testing.assert_allclose(found * signs, wanted, atol=1e-6)
+
+
 def statistics_in(source: Path) -> set[str]:
     """Return the functions over the array API that a module hands on instead of calling them."""
     tree = ast.parse(source.read_text())
@@ -380,6 +405,7 @@ def test_every_statistic_was_sent_through_pickle(monkeypatch):
     monkeypatch.setattr(components, "SAMPLE_ROWS", 20)
     find_components(ENGINES["pickling"], pair()[0])
     pair_moments(*pair(), engine=ENGINES["pickling"])
+    narrow_passes(ENGINES["pickling"])
     root = Path(upto.__file__).parent
     sources = [path for package in PACKAGES for path in (root / package).glob("*.py")]
     known = set().union(*(statistics_in(path) for path in sources))

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.assess.comparing import as_embeddings
+from upto.assess.coordinates import coordinate_names, places_among
 from upto.assess.prepare import place_runs, survey_runs
 from upto.core import Embeddings, InputError, SilentProgress
 from upto.engines import choose_engine
 from upto.load import open_writer
+from upto.load.naming import Naming
 from upto.unmix import ICA
 from upto.unmix.saving import load_transform, mixing_of, pack_transform
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from upto.assess.comparing import Run
     from upto.core import Progress
     from upto.engines.base import Arrays, Engine
@@ -30,8 +34,10 @@ def apply_transform(
     inverse: bool = False,
     engine: Engine | str | None = None,
     progress: Progress | None = None,
-) -> None:
+) -> tuple[str, ...]:
     """Apply a saved transform to the rows of another run, or undo it, and write the result.
+
+    Columns are found by name where the transform was fitted to named ones and the run has names.
 
     Parameters
     ----------
@@ -48,6 +54,11 @@ def apply_transform(
     progress
         What long work reports to.
 
+    Returns
+    -------
+    tuple of str
+        What was done that need not have been expected, in words.
+
     Raises
     ------
     InputError
@@ -56,6 +67,7 @@ def apply_transform(
     engine, progress = choose_engine(engine), progress or SilentProgress()
     fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
     embeddings = single_run(run)
+    places = _places(fitted, run, embeddings, inverse=inverse)
     wanted = fitted._n_features_out if inverse else fitted.n_features_in_
     if embeddings.n_features != wanted:
         what = "components" if inverse else "coordinates"
@@ -68,8 +80,44 @@ def apply_transform(
     survey_runs(engine, [placed], at_least=1, varying=False)
     with progress.task("apply", 1) as advance:
         inputs = [run] if isinstance(run, str | Path) else []
-        write_transformed(engine, placed.rows, embeddings, fitted, output, inputs, inverse=inverse)
+        write_transformed(
+            engine,
+            placed.rows,
+            embeddings,
+            fitted,
+            output,
+            inputs,
+            inverse=inverse,
+            places=places,
+        )
         advance(1)
+    if places is None:
+        return ()
+    return (
+        f"the columns of {embeddings.name} are in another order than those the transform takes: "
+        "they were found by name",
+    )
+
+
+def _places(
+    transform: Transform, run: Run, embeddings: Embeddings, *, inverse: bool
+) -> NDArray[np.intp] | None:
+    found = coordinate_names(run, embeddings)
+    if not inverse:
+        return places_among(fitted_names(transform), found, embeddings.name)
+    kind = _kind(transform)
+    made = [f"{kind}_{number}" for number in range(transform._n_features_out)]
+    # Components may have been given any names since.
+    return places_among(made, found, embeddings.name) if sorted(made) == sorted(found) else None
+
+
+def fitted_names(transform: Transform) -> tuple[str, ...]:
+    """Return the names of the columns a transform was fitted to, if they had any."""
+    return tuple(str(name) for name in getattr(transform, "feature_names_in_", ()))
+
+
+def _kind(transform: Transform) -> str:
+    return "ica" if isinstance(transform, ICA) else "white"
 
 
 def single_run(run: Run) -> Embeddings:
@@ -90,22 +138,31 @@ def write_transformed(
     inputs: list[str | Path],
     *,
     inverse: bool = False,
+    places: NDArray[np.intp] | None = None,
 ) -> None:
-    """Write what a transform makes of rows, with the ids and columns of their run."""
+    """Write what a transform makes of rows, with the ids and columns of their run.
+
+    `places` says where each coordinate of the rows is among those the transform takes.
+    """
     matrix = transform.components_ if isinstance(transform, ICA) else transform.whitening_
     back = mixing_of(transform)
-    params = (transform.mean_, back.T if inverse else np.ascontiguousarray(matrix.T))
-    kind = "ica" if isinstance(transform, ICA) else "white"
+    mean, turned = transform.mean_, back.T if inverse else np.ascontiguousarray(matrix.T)
+    if places is not None:
+        turned = np.ascontiguousarray(turned[places])
+        mean, back = (mean, back) if inverse else (mean[places], back[places])
+    params = (mean, turned)
+    names = fitted_names(transform) if inverse else ()
     is_single = np.dtype(embeddings.rows.dtype) in (np.dtype("float16"), np.dtype("float32"))
     writer = open_writer(
         output,
         embeddings,
         params[1].shape[1],
         dtype="float32" if is_single else "float64",
-        prefix="feature" if inverse else kind,
+        prefix="feature" if inverse else _kind(transform),
         inputs=inputs,
         mixing=None if inverse else back,
         stored=None if inverse else pack_transform(transform),
+        naming=Naming(features=names) if names else None,
     )
     function = _mixed if inverse else _unmixed
     with writer as out:

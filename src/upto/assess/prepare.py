@@ -109,7 +109,11 @@ def survey_runs(
 
 def _refuse_extreme_scale(run: Embeddings, found: Survey) -> None:
     largest = float(max(np.abs(found.low).max(), np.abs(found.high).max()))
-    if largest > LARGEST or float((found.high - found.low).max()) < SMALLEST:
+    numbers = np.finfo(np.float64)
+    # Centred values are at most twice as large; squares of smaller ranges have fewer digits.
+    most = np.sqrt(float(numbers.max) / (4.0 * run.n_samples * run.n_features))
+    least = np.sqrt(float(numbers.tiny) / float(numbers.eps))
+    if largest > most or float((found.high - found.low).max()) < least:
         message = (
             f"{run.name} has values of size {largest:.2g}, whose squares leave the range of "
             "float64: rescale the run."

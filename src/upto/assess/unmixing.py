@@ -10,6 +10,7 @@ import numpy as np
 
 from upto.assess.applying import single_run, write_transformed
 from upto.assess.components import MIN_JUDGED_ROWS, Identified, identify
+from upto.assess.coordinates import coordinate_names
 from upto.assess.prepare import place_runs, run_findings, survey_runs
 from upto.assess.split import split_rows
 from upto.core import (
@@ -59,6 +60,7 @@ def unmix_run(
     whiten: Any = "unit-variance",
     tolerance: float = 1e-6,
     max_iterations: int = 500,
+    rank_tolerance: float | None = None,
     restarts: int = 1,
     bootstraps: int = 0,
     held_out: float = 0.2,
@@ -83,7 +85,7 @@ def unmix_run(
         File to save the fitted transform to; `upto.load_transform` reads it.
     components
         Components to find: a number, or the share of the variance they shall reach; all by default.
-    solver, contrast, whiten, tolerance, max_iterations
+    solver, contrast, whiten, tolerance, max_iterations, rank_tolerance
         As of `upto.ICA`.
     restarts
         Starts to search from; with more than one, `stability` says how often a component is found.
@@ -122,6 +124,7 @@ def unmix_run(
         whiten=whiten,
         tolerance=tolerance,
         max_iterations=max_iterations,
+        rank_tolerance=rank_tolerance,
         restarts=restarts,
         random_state=seed,
     )
@@ -151,6 +154,8 @@ def unmix_run(
         progress=progress,
     )
     ica.keep(fitted)
+    if names := coordinate_names(run, embeddings):
+        ica.feature_names_in_ = np.array(names, dtype=object)
     if output is not None:
         write_transformed(engine, rows, embeddings, ica, output, inputs)
     if transform is not None:
@@ -286,6 +291,9 @@ def _findings(name: str, fitted: Fitted, identified: Identified, n_held_out: int
         found.append(Finding(code=code, message=message))
 
     k = len(unmixing.components)
+    if (dropped := unmixing.dropped) is not None:
+        width = unmixing.components.shape[1]
+        add("UP008", f"{dropped.count} of {width} directions of {name}: {dropped.words}.")
     if not unmixing.converged:
         add("UP004", f"ICA of {name} stopped after {unmixing.n_iterations} steps.")
     near = 0 if identified.z is None else int((identified.z < CLEAR).sum())

@@ -22,6 +22,7 @@ _NOT_WITH_APPLY = (
     "whiten",
     "tolerance",
     "max_iterations",
+    "rank_tolerance",
     "restarts",
     "bootstraps",
     "held_out",
@@ -99,6 +100,13 @@ def _count_or_fraction(
     default=500,
     show_default=True,
     help="Iterations after which the search ends in any case.",
+)
+@click.option(
+    "--rank-tolerance",
+    type=click.FloatRange(0, 1, max_open=True),
+    callback=refuse_nan,
+    help="Fraction of the largest variance below which directions are dropped; by default those "
+    "that cannot be told from rounding.",
 )
 @click.option(
     "--restarts",
@@ -182,7 +190,7 @@ def _apply(output: Output, run: str, file: Path | None, transform: Path, *, inve
     check_output(file)
     from upto.assess import apply_transform
 
-    apply_transform(
+    remarks = apply_transform(
         transform,
         run,
         output=file,
@@ -190,7 +198,8 @@ def _apply(output: Output, run: str, file: Path | None, transform: Path, *, inve
         engine=output.engine,
         progress=output.watcher(),
     )
-    output.say(f"wrote {file}")
+    for remark in (*remarks, f"wrote {file}"):
+        output.say(remark)
 
 
 def _fit(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from upto.core.batch_rules import BATCH_RULES
 from upto.core.comparison_rules import COMPARISON_RULES
+from upto.core.component_rules import COMPONENT_RULES
 from upto.core.factor_rules import FACTOR_RULES
 from upto.core.geometry_rules import GEOMETRY_RULES
 from upto.core.rule import Rule
@@ -98,6 +99,7 @@ RULES: dict[str, Rule] = {
             "count once in p-values, but they do narrow intervals.",
             remedy="Remove the duplicates before comparing.",
         ),
+        *COMPONENT_RULES,
         Rule(
             code="UP009",
             title="error not better than chance",

@@ -11,7 +11,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from upto.core import InputError
 from upto.correct.base import Correction, mapped, signs_of
 from upto.engines import choose_engine, row_moments
-from upto.unmix.whitening import RANK_TOLERANCE, find_whitening, shrunk
+from upto.unmix.narrowing import RANK_TOLERANCE
+from upto.unmix.whitening import find_whitening, shrunk
 
 if TYPE_CHECKING:
     from upto.correct.columns import Float

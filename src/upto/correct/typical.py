@@ -13,7 +13,7 @@ from upto.correct.base import Correction, new_batches, signs_of
 from upto.correct.columns import Float, moments_of
 from upto.correct.grouping import refuse_few_controls
 from upto.engines import choose_engine, row_moments
-from upto.unmix.whitening import RANK_TOLERANCE
+from upto.unmix.narrowing import RANK_TOLERANCE
 
 if TYPE_CHECKING:
     from upto.correct.grouping import Batches

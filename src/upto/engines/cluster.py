@@ -16,6 +16,7 @@ from upto.engines.passes import select_rows
 from upto.engines.sending import (
     RETRIES,
     Pass,
+    connect,
     distributed,
     has_room,
     is_missing,
@@ -46,7 +47,8 @@ class DaskEngine:
     Parameters
     ----------
     client
-        The client to use; by default the one that was made last.
+        The client to use; by default the one that was made last, or one of the scheduler that
+        dask's configuration names (``DASK_SCHEDULER_ADDRESS``).
     block_rows
         Rows of a chunk, the unit that is read, kept and computed by one task; by default 4 to
         128 MB of them.
@@ -153,12 +155,7 @@ class DaskEngine:
             try:
                 client = distributed().get_client()
             except ValueError:
-                message = (
-                    "the dask engine found no client: make one, as in `from dask.distributed "
-                    "import Client; client = Client()`, with an address for a cluster that runs "
-                    "elsewhere, or pass DaskEngine(client=client)."
-                )
-                raise InputError(message) from None
+                client = connect()
         if client.asynchronous:
             message = "the dask engine waits for results: pass a client that is not asynchronous."
             raise InputError(message)

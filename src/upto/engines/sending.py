@@ -8,7 +8,8 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from upto.core import MissingExtraError, UptoError
+from upto.core import InputError, MissingExtraError, UptoError
+from upto.core.errors import reason
 from upto.engines.workers import map_chunk, merge, reduce_chunk
 
 if TYPE_CHECKING:
@@ -55,6 +56,29 @@ def distributed() -> Any:
         what = "the dask engine"
         raise MissingExtraError(what, package="distributed", extra="dask") from None
     return distributed
+
+
+def connect() -> Any:
+    """Return a client of the scheduler that dask's configuration names."""
+    package = distributed()
+    import dask
+
+    address = dask.config.get("scheduler-address", None)
+    if address is None:
+        message = (
+            "the dask engine found no client: make one, as in `from dask.distributed import "
+            "Client; client = Client()`, with an address for a cluster that runs elsewhere, pass "
+            "DaskEngine(client=client), or set DASK_SCHEDULER_ADDRESS to that address."
+        )
+        raise InputError(message)
+    try:
+        return package.Client(address)
+    except (OSError, ValueError, RuntimeError) as error:
+        message = (
+            f"no dask scheduler answers at {address}, which dask's configuration names "
+            f"({reason(error)}): start it, or correct DASK_SCHEDULER_ADDRESS."
+        )
+        raise InputError(message) from None
 
 
 def send(client: Any, data: list[Any], *, broadcast: bool = False) -> list[Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from upto.load.damage import damage_reported
+from upto.load.hierarchies import ArrayRows
 from upto.load.request import Request, split_key
 from upto.load.tables import table_layout
 
@@ -44,4 +46,31 @@ def names_in(path: str | Path, *, n_features: int) -> Naming:
     else:
         return Naming()
     features = layout.features if len(layout.features) == n_features else ()
+    if all(name.isdecimal() for name in features):
+        # A table without a header has numbers, which are places and no names.
+        features = ()
     return Naming(features=features, ids=layout.ids)
+
+
+def variables_of(rows: Any) -> tuple[str, ...]:
+    """Return the names of variables, where rows are the `X` or a layer of an h5ad file."""
+    if not isinstance(rows, ArrayRows) or rows.path.suffix.lower() != ".h5ad":
+        return ()
+    if rows.key != "X" and not rows.key.startswith("layers/"):
+        return ()
+    import h5py
+
+    from upto.load.annotated import decoded
+    from upto.load.attributes import text_attribute
+
+    with damage_reported(rows.path), h5py.File(rows.path, "r") as root:
+        table = root.get("var")
+        if table is None or hasattr(table, "shape"):
+            return ()
+        index = text_attribute(rows.path, table, "_index", "_index")
+        if index not in table:
+            return ()
+        names = tuple(str(name) for name in decoded(table[index], rows.path, f"var/{index}"))
+    # Numbers are what AnnData calls variables that have no names.
+    named = len(set(names)) == rows.shape[1] == len(names)
+    return names if named and not all(name.isdecimal() for name in names) else ()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError
+from upto.core.errors import shortened
 from upto.unmix.saving import DESCRIPTION, mixing_of, pack_transform, unpack_transform
 
 if TYPE_CHECKING:
@@ -60,10 +61,32 @@ def write_to_anndata(
             f"{adata.n_vars} variables: say what it was fitted to, as in basis='X_pca'."
         )
         raise InputError(message)
+    mixing = mixing_of(ica)[_places(adata, ica)] if of_variables else None
     adata.uns[key] = pack_transform(ica) | {"basis": basis}
     adata.obsm[f"X_{key}"] = sources
-    if of_variables:
-        adata.varm[f"{key}_mixing"] = mixing_of(ica)
+    if mixing is not None:
+        adata.varm[f"{key}_mixing"] = mixing
+
+
+def _places(adata: Any, ica: Transform) -> Any:
+    """Return where each variable is among the columns the transform was fitted to."""
+    fitted = [str(name) for name in getattr(ica, "feature_names_in_", ())]
+    variables = [str(name) for name in adata.var_names]
+    # Numbers are what AnnData calls variables that have no names.
+    if not fitted or all(name.isdecimal() for name in variables):
+        return slice(None)
+    if sorted(fitted) != sorted(variables):
+        message = (
+            f"the transform was fitted to {_some(fitted)}, but the variables are "
+            f"{_some(variables)}: say what it was fitted to, as in basis='X_pca'."
+        )
+        raise InputError(message)
+    place = {name: number for number, name in enumerate(fitted)}
+    return [place[name] for name in variables]
+
+
+def _some(names: list[str]) -> str:
+    return shortened(", ".join(names[:6]) + (", …" if len(names) > 6 else ""))
 
 
 def ica_from_anndata(adata: Any, key: str = "ica") -> Transform:

@@ -12,9 +12,11 @@ from upto.core import InputError, TraceStep, random_stream
 from upto.engines import row_moments
 from upto.unmix.canonical import CanonicalForm, canonical_form
 from upto.unmix.contrasts import LogCosh, gaussian_moments
+from upto.unmix.deflation import deflate
+from upto.unmix.narrowing import Dropped, Source
 from upto.unmix.searching import LARGE, search
 from upto.unmix.solving import Problem, orthogonalised
-from upto.unmix.whitening import RANK_TOLERANCE, Whitening, find_whitening
+from upto.unmix.whitening import Whitening, find_whitening
 
 if TYPE_CHECKING:
     from upto.engines import Moments
@@ -42,7 +44,8 @@ class Unmixing:
     ``(rows - mean) @ components.T`` are the sources; ``sources @ mixing.T`` gives the centred rows
     back. `whitening` is the map before the rotation; ``rotation @ whitening`` are the components,
     so `rotation` is what another fit can start from. `frozen` marks components between which the
-    search saw nothing to choose; `form` says how order and signs were settled.
+    search saw nothing to choose; `form` says how order and signs were settled; `dropped` which
+    directions were too narrow.
     """
 
     mean: Float
@@ -57,6 +60,7 @@ class Unmixing:
     interrupted: bool
     n_passes: int
     steps: tuple[TraceStep, ...]
+    dropped: Dropped | None = None
 
     def restricted(self, kept: NDArray[np.bool_]) -> Unmixing:
         """Return some of the components only."""
@@ -88,7 +92,9 @@ def find_components(
     seed: int = 0,
     tolerance: float = 1e-6,
     max_iterations: int = 500,
-    rank_tolerance: float = RANK_TOLERANCE,
+    turn: float | None = None,
+    rank_tolerance: float | None = None,
+    deflation: bool = False,
     listener: Listener | None = None,
 ) -> Unmixing:
     """Find independent components.
@@ -118,14 +124,25 @@ def find_components(
         Seed of that rotation.
     tolerance, max_iterations
         When to stop: the largest entry of the relative gradient, or the number of steps.
+    turn
+        How far the cosine between two steps may be from one, rather than a gradient.
     rank_tolerance
-        Directions whose variance is below this fraction of the largest are taken as absent.
+        Directions whose variance is below this fraction of the largest are taken as absent; by
+        default those that cannot be told from rounding.
+    deflation
+        Find one component after the other, as scikit-learn's deflation does.
     listener
         Called with every step and the components so far.
     """
     contrast = contrast or LogCosh()
     whitening = whitening_for(
-        engine, rows, part, whiten=whiten, n_components=n_components, rank_tolerance=rank_tolerance
+        engine,
+        rows,
+        part,
+        keep=keep,
+        whiten=whiten,
+        n_components=n_components,
+        rank_tolerance=rank_tolerance,
     )
     problem = pose(engine, rows, whitening, contrast, keep, literal=whiten == "none")
     rotation = starting_rotation(whitening, start, seed)
@@ -134,6 +151,12 @@ def find_components(
         if listener is not None:
             listener(step, turned @ whitening.matrix)
 
+    if deflation:
+        enough = 1.0 - np.cos(tolerance) if turn is None else turn
+        one_by_one = deflate(
+            problem, rotation, turn=enough, max_iterations=max_iterations, listener=listen
+        )
+        return settle(one_by_one, whitening, tolerance=tolerance)
     is_large = problem.n_samples * whitening.matrix.size > LARGE
     single = is_large and is_safe_in_single(whitening)
     if single and start is None:
@@ -143,6 +166,7 @@ def find_components(
         rotation,
         solver=solver,
         tolerance=tolerance,
+        turn=turn,
         max_iterations=max_iterations,
         single=single,
         listener=listen,
@@ -155,9 +179,10 @@ def whitening_for(
     rows: Any,
     part: Moments | None,
     *,
+    keep: NDArray[np.bool_] | None = None,
     whiten: Whiten = "unit-variance",
     n_components: int | float | None = None,
-    rank_tolerance: float = RANK_TOLERANCE,
+    rank_tolerance: float | None = None,
 ) -> Whitening:
     """Return the linear map a search works behind: a whitening, or a scaled identity."""
     if whiten not in WHITEN:
@@ -165,7 +190,13 @@ def whitening_for(
         raise InputError(message)
     part = part or row_moments(engine, rows)
     if whiten in ("unit-variance", "active"):
-        full = find_whitening(part, n_components=n_components, rank_tolerance=rank_tolerance)
+        source: Source | None = Source(engine, rows, keep)
+        if whiten == "active" or Source(engine, rows, keep).n_samples != part.weight:
+            # Narrow directions are not active, and those of other rows are not these.
+            source = None
+        full = find_whitening(
+            part, n_components=n_components, rank_tolerance=rank_tolerance, source=source
+        )
         if whiten == "unit-variance":
             return full
         active = int(np.count_nonzero(full.variances > ACTIVE * full.variances[0]))
@@ -295,6 +326,7 @@ def settle(found: Search, whitening: Whitening, *, tolerance: float) -> Unmixing
         interrupted=found.interrupted,
         n_passes=passes + 1,
         steps=found.steps,
+        dropped=whitening.dropped,
     )
 
 

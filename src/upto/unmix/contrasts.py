@@ -135,11 +135,12 @@ def choose_contrast(contrast: str | Callable[..., Any], alpha: float = 1.0) -> C
             return LogCosh(alpha)
         return CONTRASTS[contrast]()
     custom = Custom(contrast)
-    _check_derivatives(custom)
+    check_derivatives(custom)
     return custom
 
 
-def _check_derivatives(contrast: Custom) -> None:
+def check_derivatives(contrast: Contrast) -> None:
+    """Refuse a function whose g and g′ are not derivatives, or whose G is not even."""
     import array_api_compat
 
     step = 1e-5

@@ -21,19 +21,24 @@ from upto.unmix.components import (
 from upto.unmix.contrasts import Contrast, LogCosh
 from upto.unmix.restarts import random_starts, restart_many
 from upto.unmix.searching import Solver
-from upto.unmix.whitening import RANK_TOLERANCE
+from upto.unmix.whitening import check_rank_tolerance
 
 if TYPE_CHECKING:
     from upto.engines import Moments
     from upto.engines.base import Engine
     from upto.unmix.searching import Listener
+    from upto.unmix.whitening import Whitening
 
 Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a fit is asked for; the words are those of `upto.ICA`."""
+    """What a fit is asked for; the words are those of `upto.ICA`.
+
+    The others are scikit-learn's: `turn` is its `tol`, `first` its `w_init`, and with `unit_norm`
+    the squares of a source have the sum one, as with ``whiten="arbitrary-variance"``.
+    """
 
     n_components: int | float | None = None
     solver: Solver = "auto"
@@ -42,38 +47,44 @@ class Settings:
     tolerance: float = 1e-6
     max_iterations: int = 500
     restarts: int = 1
-    rank_tolerance: float = RANK_TOLERANCE
+    rank_tolerance: float | None = None
+    turn: float | None = None
+    unit_norm: bool = False
+    first: Float | None = None
+    deflation: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
         count = self.n_components
-        numbers = (count or 1, self.tolerance, self.max_iterations, self.restarts)
+        stop = self.tolerance if self.turn is None else self.turn
+        numbers = (count or 1, stop, self.max_iterations, self.restarts)
         if not all(isinstance(number, int | float | np.number) for number in numbers):
             message = (
-                f"n_components is {count!r}, tolerance {self.tolerance!r}, max_iterations "
+                f"n_components is {count!r}, tolerance {stop!r}, max_iterations "
                 f"{self.max_iterations!r} and restarts {self.restarts!r}: all must be numbers."
             )
             raise InputError(message)
-        if not 0.0 <= self.rank_tolerance < 1.0:
-            message = f"rank_tolerance is {self.rank_tolerance}: it must be at least 0 and below 1."
-            raise InputError(message)
+        check_rank_tolerance(self.rank_tolerance)
         if count is not None and not (count >= 1 or 0 < count < 1):
             message = f"n_components is {count}: it must be at least 1, or a share of the variance."
             raise InputError(message)
-        if self.restarts < 1 or self.max_iterations < 1 or not self.tolerance > 0:
-            message = (
-                f"restarts is {self.restarts}, max_iterations {self.max_iterations} and tolerance "
-                f"{self.tolerance}: all must be positive."
-            )
+        for name in ("restarts", "max_iterations"):
+            number = getattr(self, name)
+            if not (number >= 1 and float(number).is_integer()):
+                message = f"{name} is {number}: it must be a whole number, at least 1."
+                raise InputError(message)
+        if not stop >= 0:
+            message = f"the tolerance is {stop}: it must not be negative."
             raise InputError(message)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """The components, and those that other starts ended at."""
+    """The components, those that other starts ended at, and a factor that sources shall have."""
 
     unmixing: Unmixing
     restarted: list[Float]
+    scale: float = 1.0
 
 
 def fit_components(
@@ -107,7 +118,7 @@ def _fit(
         )
         raise InputError(message)
     restarted: list[Float] = []
-    if settings.restarts > 1 and start is None:
+    if start is None and (settings.restarts > 1 or settings.first is not None):
         whitening = whitening_for(
             engine,
             rows,
@@ -116,9 +127,12 @@ def _fit(
             n_components=count,
             rank_tolerance=settings.rank_tolerance,
         )
+    if start is None and settings.first is not None:
+        start = _started(settings.first, whitening)
+    elif start is None and settings.restarts > 1:
         rotations, contrasts, converged = restart_many(
             pose(engine, rows, whitening, settings.contrast, literal=settings.whiten == "none"),
-            random_starts(whitening, settings.restarts, settings.seed),
+            random_starts(whitening, int(settings.restarts), settings.seed),
             tolerance=settings.tolerance,
             single=is_safe_in_single(whitening),
             listener=None
@@ -141,8 +155,28 @@ def _fit(
         start=start,
         seed=settings.seed,
         tolerance=settings.tolerance,
-        max_iterations=settings.max_iterations,
+        turn=settings.turn,
+        max_iterations=int(settings.max_iterations),
         rank_tolerance=settings.rank_tolerance,
+        deflation=settings.deflation,
         listener=listener,
     )
-    return Fitted(unmixing, restarted)
+    scale = 1.0 / np.sqrt(part.weight) if settings.unit_norm else 1.0
+    return Fitted(unmixing, restarted, float(scale))
+
+
+def _started(first: Float, whitening: Whitening) -> Float:
+    """Return the components that scikit-learn's `w_init` stands for.
+
+    It is a matrix of white coordinates, by falling variance and with the sign by which the first
+    coordinate of the rows grows.
+    """
+    k = len(whitening.matrix)
+    if first.shape != (k, k):
+        message = f"w_init has invalid shape {first.shape} -- it should be {(k, k)}."
+        raise InputError(message)
+    signs = np.ones(k)
+    if whitening.is_white:
+        signs = np.where(whitening.inverse[0] < 0, -1.0, 1.0)
+    started: Float = first @ (signs[:, None] * whitening.matrix)
+    return started

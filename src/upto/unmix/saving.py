@@ -65,6 +65,7 @@ _KINDS = {
     ),
 }
 _MASKS = ("turning",)
+_NUMBERS = (np.dtype(np.float64), np.dtype(np.float32))
 _INVERSE = 1e-4
 """How far the way to new coordinates and back may be from doing nothing."""
 
@@ -252,7 +253,7 @@ def _array(
         raise InputError(_damaged(origin, f"{name} has the shape {array.shape}"))
     if name in _MASKS and array.dtype == bool:
         return array
-    if name in _MASKS or array.dtype != np.float64 or not np.isfinite(array).all():
+    if name in _MASKS or array.dtype not in _NUMBERS or not np.isfinite(array).all():
         raise InputError(_damaged(origin, f"{name} holds what it cannot be"))
     return array
 

@@ -50,6 +50,7 @@ def search(
     *,
     solver: Solver = "auto",
     tolerance: float = 1e-6,
+    turn: float | None = None,
     max_iterations: int = 500,
     single: bool = False,
     coarse: bool = False,
@@ -57,7 +58,9 @@ def search(
 ) -> Search:
     """Turn a start into components.
 
-    The search ends when no entry of the relative gradient is above `tolerance`. Where it makes no
+    The search ends when no entry of the relative gradient is above `tolerance`; or, where `turn` is
+    given, when the cosine between a component and itself a step before is nearer to one than that,
+    scikit-learn's rule. Where it makes no
     progress, components that are not clearly non-Gaussian are no longer turned into each other,
     since no rotation between them is better than another, and ``auto`` changes from FastICA's steps
     to Picard-O's. With `single`, passes run in single precision until steps are small and then in
@@ -70,9 +73,14 @@ def search(
     stepper: FastICA | PicardO = PicardO() if solver == "picard" else FastICA()
     dtype = "float32" if single else "float64"
     (point,) = problem.evaluate([start], dtype, values=solver == "picard")
-    passes, iteration, turned = 1, 0, 0.0
+    passes, iteration, turned, kept = 1, 0, 0.0, np.inf
     watch = _Watch(descends=solver == "picard")
     steps: list[TraceStep] = []
+
+    def settled() -> bool:
+        if turn is None:
+            return point.gradient <= tolerance
+        return dtype == "float64" and bool(kept < turn)
 
     def ended(*, converged: bool, interrupted: bool = False) -> Search:
         return Search(
@@ -102,7 +110,7 @@ def search(
             watch.see(point)
             # Far from any component all gradients are small, so a small step is asked for too.
             near = iteration > 0 and turned < NEAR
-            done = point.gradient <= tolerance or ((coarse or dtype == "float32") and near)
+            done = settled() or ((coarse or dtype == "float32") and near)
             if watch.is_stalled and not done and not problem.literal:
                 stiller = problem.freeze(point.unclear)
                 is_stiller = stiller.n_frozen > problem.n_frozen
@@ -119,14 +127,16 @@ def search(
                 dtype = "float64"
                 (point,) = problem.evaluate([point.rotation], dtype, values=False)
                 passes += 1
-                done = point.gradient <= tolerance
+                kept = np.inf
+                done = settled()
             stiller = problem.freeze(point.unclear)
             if done and not coarse and problem.is_telling and stiller is not problem:
                 # The optimum among these depends on the start; what the others settle at must not.
                 problem = stiller
                 point, stepper = replace(point, frozen=problem.frozen), type(stepper)()
                 watch = _Watch(descends=isinstance(stepper, PicardO))
-                done = point.gradient <= tolerance
+                kept = np.inf
+                done = settled()
             if done or iteration >= max_iterations:
                 return ended(converged=done)
             before = point.rotation
@@ -138,7 +148,9 @@ def search(
                 # A component that becomes Gaussian changes its sign at will: it is held too.
                 problem = problem.freeze(point.unclear)
                 point, stepper = replace(point, frozen=problem.frozen), type(stepper)()
-            turned = float(np.abs(point.rotation @ before.T - np.eye(len(before))).max())
+            moved = point.rotation @ before.T
+            turned = float(np.abs(moved - np.eye(len(before))).max())
+            kept = float(np.abs(np.abs(np.diag(moved)) - 1.0).max())
     except KeyboardInterrupt:
         return ended(converged=False, interrupted=True)
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 
 
+NARROW = 1e6
+"""Ratio of the widest to the narrowest direction from which on rows are whitened first."""
 TELLING_ROWS = 200
 """Rows for each dimension from which on what looks Gaussian is taken for it."""
 
@@ -58,6 +60,12 @@ class Problem:
         """Whether rows are so many that components below the noise are Gaussian, and not weak."""
         return self.n_samples >= TELLING_ROWS * len(self.matrix)
 
+    @cached_property
+    def is_narrow(self) -> bool:
+        """Whether products with rows as they are would lose what lies in narrow directions."""
+        lengths = np.linalg.svd(self.matrix, compute_uv=False)
+        return bool(lengths[0] > NARROW * lengths[-1])
+
     @property
     def n_frozen(self) -> int:
         """Number of frozen components."""
@@ -76,13 +84,7 @@ class Problem:
 
         Only a line search needs the contrast, and it takes as long as its derivatives.
         """
-        unmixing = np.concatenate([rotation @ self.matrix for rotation in rotations]).T
-        params = (self.mean.astype(dtype), np.ascontiguousarray(unmixing, dtype=dtype))
-        vectors = () if self.keep is None else (self.keep,)
-        function = contrast_sums if self.keep is None else _of_kept
-        statistic = partial(function, contrast=self.contrast, values=values)
-        sums = self.engine.reduce_blocks(statistic, self.rows, *vectors, params=params, dtype=dtype)
-        products, slope, value = (each / self.n_samples for each in sums)
+        products, slope, value = self.means(rotations, dtype, values=values)
         points, start = [], 0
         for rotation in rotations:
             part = slice(start, start + len(rotation))
@@ -91,13 +93,29 @@ class Problem:
                 Point(
                     rotation=rotation,
                     value=value[part] if values else None,
-                    cross=(products[part] @ self.matrix.T) @ rotation.T,
+                    cross=products[part] @ rotation.T,
                     slope=slope[part],
                     noise=self.noise,
                     frozen=self.frozen,
                 )
             )
         return points
+
+    def means(
+        self, rotations: Sequence[Float], dtype: str = "float64", *, values: bool = False
+    ) -> tuple[Float, Float, Float]:
+        """Return the means of g(s)zᵀ, g′(s) and G(s) for sources ``rotation @ z``, in one pass."""
+        inner = np.eye(len(self.matrix)) if self.is_narrow else self.matrix
+        unmixing = np.concatenate([rotation @ inner for rotation in rotations]).T
+        matrices = (unmixing, self.matrix.T) if self.is_narrow else (unmixing,)
+        turns = (np.ascontiguousarray(matrix, dtype=dtype) for matrix in matrices)
+        params = (self.mean.astype(dtype), *turns)
+        vectors = () if self.keep is None else (self.keep,)
+        function = contrast_sums if self.keep is None else _of_kept
+        statistic = partial(function, contrast=self.contrast, values=values)
+        sums = self.engine.reduce_blocks(statistic, self.rows, *vectors, params=params, dtype=dtype)
+        products, slope, value = (each / self.n_samples for each in sums)
+        return products @ inner.T, slope, value
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -172,10 +190,22 @@ class Point:
 
 
 def contrast_sums(
-    xp: Any, x: Any, mean: Any, unmixing: Any, *, contrast: Contrast, values: bool
+    xp: Any,
+    x: Any,
+    mean: Any,
+    unmixing: Any,
+    whitening: Any = None,
+    *,
+    contrast: Contrast,
+    values: bool,
 ) -> Arrays:
-    """Return the sums of g(s)xᵀ, g′(s) and, where asked for, G(s) over a block of rows."""
+    """Return the sums of g(s)xᵀ, g′(s) and, where asked for, G(s) over a block of rows.
+
+    With a whitening, x are the white rows.
+    """
     x = x - mean
+    if whitening is not None:
+        x = xp.matmul(x, whitening)
     sources = xp.matmul(x, unmixing)
     if values:
         value, score, slope = contrast(xp, sources)
@@ -186,10 +216,8 @@ def contrast_sums(
     return xp.matmul(score.T, x), xp.sum(slope, axis=0), total
 
 
-def _of_kept(
-    xp: Any, x: Any, keep: Any, mean: Any, unmixing: Any, *, contrast: Contrast, values: bool
-) -> Arrays:
-    return contrast_sums(xp, x[keep], mean, unmixing, contrast=contrast, values=values)
+def _of_kept(xp: Any, x: Any, keep: Any, *params: Any, contrast: Contrast, values: bool) -> Arrays:
+    return contrast_sums(xp, x[keep], *params, contrast=contrast, values=values)
 
 
 def orthogonalised(matrix: Float) -> Float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,7 +11,8 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from upto.core import InputError
 from upto.engines import choose_engine, row_moments
-from upto.unmix.whitening import METHODS, RANK_TOLERANCE, find_whitening, shrunk
+from upto.unmix.narrowing import Source
+from upto.unmix.whitening import METHODS, check_rank_tolerance, check_width, find_whitening, shrunk
 
 if TYPE_CHECKING:
     from upto.engines.base import Engine
@@ -32,7 +34,8 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Pull the covariance towards a multiple of the identity: ``ledoit-wolf``, ``oas``, a number
         between 0 and 1, or None.
     rank_tolerance
-        Directions whose variance is below this fraction of the largest are taken as absent.
+        Directions whose variance is below this fraction of the largest are taken as absent; by
+        default those that cannot be told from rounding.
     engine
         Engine of the passes, as an object or by name.
 
@@ -56,7 +59,7 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         *,
         method: Method = "pca",
         shrinkage: Shrinkage = None,
-        rank_tolerance: float = RANK_TOLERANCE,
+        rank_tolerance: float | None = None,
         engine: Engine | str | None = None,
     ) -> None:
         self.n_components = n_components
@@ -83,6 +86,13 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         if subset is not None:
             X = _chosen(X, subset)
+        if self.n_components is not None and self.n_components > X.shape[1]:
+            message = (
+                f"{self.n_components} directions are asked for, but rows of {X.shape[1]} "
+                f"coordinates have at most {X.shape[1]}."
+            )
+            raise InputError(message)
+        check_rank_tolerance(self.rank_tolerance)
         engine = choose_engine(self.engine)
         rows = engine.place(X)
         part = shrunk(engine, rows, row_moments(engine, rows), self.shrinkage)
@@ -91,7 +101,15 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             method=self.method,
             n_components=self.n_components,
             rank_tolerance=self.rank_tolerance,
+            # A covariance that was shrunk is not that of the rows, and has no narrow directions.
+            source=Source(engine, rows) if self.shrinkage is None else None,
         )
+        if self.n_components is not None and found.rank < self.n_components:
+            message = (
+                f"{self.n_components} directions are asked for, but the rows span {found.rank}: "
+                "these are kept."
+            )
+            warnings.warn(message, stacklevel=2)
         self.mean_ = found.mean
         self.whitening_ = found.matrix
         self.unwhitening_ = found.inverse
@@ -110,6 +128,7 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """Turn white rows back."""
         check_is_fitted(self)
         X = check_array(X, dtype=[np.float64, np.float32])
+        check_width(X, self._n_features_out, "Whitener")
         return (X @ self.unwhitening_.T + self.mean_).astype(X.dtype, copy=False)
 
     def __sklearn_tags__(self) -> Any:

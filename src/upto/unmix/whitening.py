@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from upto.core import InputError
 from upto.engines import Moments, varying
+from upto.unmix.narrowing import RANK_TOLERANCE, Dropped, Source, white_directions
 
 if TYPE_CHECKING:
     from upto.engines.base import Arrays, Engine
@@ -19,8 +20,6 @@ Float = NDArray[np.float64]
 Method = Literal["pca", "zca", "cholesky"]
 
 METHODS = ("pca", "zca", "cholesky")
-RANK_TOLERANCE = 1e-10
-"""Directions whose variance is below this fraction of the largest are taken as absent."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -29,7 +28,8 @@ class Whitening:
 
     ``(rows - mean) @ matrix.T`` is white; ``white @ inverse.T + mean`` gives the rows back, on the
     span of the kept directions. `variances` are those of the kept directions, the widest first.
-    Where the map only scales, the new coordinates are not white, and `is_white` says so.
+    Where the map only scales, the new coordinates are not white, and `is_white` says so. `dropped`
+    says which directions were too narrow.
     """
 
     mean: Float
@@ -38,6 +38,7 @@ class Whitening:
     variances: Float
     rank: int
     is_white: bool = True
+    dropped: Dropped | None = None
 
 
 def find_whitening(
@@ -45,7 +46,8 @@ def find_whitening(
     *,
     method: Method = "pca",
     n_components: int | float | None = None,
-    rank_tolerance: float = RANK_TOLERANCE,
+    rank_tolerance: float | None = RANK_TOLERANCE,
+    source: Source | None = None,
 ) -> Whitening:
     """Whiten rows of known moments.
 
@@ -62,9 +64,12 @@ def find_whitening(
     n_components
         Widest directions to keep: a number, or the share of the variance they shall reach.
     rank_tolerance
-        Directions below this fraction of the largest variance are taken as absent.
+        Directions below this fraction of the largest variance are taken as absent; None asks for
+        all that the precision of the numbers tells from rounding.
+    source
+        The rows of these moments: directions that a covariance does not show are looked for there.
     """
-    inward, outward, variances, axes = _principal_whitening(part, rank_tolerance)
+    inward, outward, variances, axes, dropped = _principal_whitening(part, rank_tolerance, source)
     rank = len(inward)
     kept = _kept(n_components, variances)
     inward, outward, variances = inward[:kept], outward[:, :kept], variances[:kept]
@@ -78,13 +83,24 @@ def find_whitening(
                 "use pca or zca, or shrink the covariance."
             )
             raise InputError(message)
-        lower = scipy.linalg.cholesky(part.scatter / part.weight, lower=True)
+        # The covariance itself may be too ill-conditioned to be factored.
+        upper = np.linalg.qr(outward.T)[1]
+        lower = (np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None] * upper).T
         inward = scipy.linalg.solve_triangular(lower, np.eye(width), lower=True)
         outward = lower
-    return Whitening(mean=part.mean, matrix=inward, inverse=outward, variances=variances, rank=rank)
+    return Whitening(
+        mean=part.mean,
+        matrix=inward,
+        inverse=outward,
+        variances=variances,
+        rank=rank,
+        dropped=dropped,
+    )
 
 
-def _principal_whitening(part: Moments, rank_tolerance: float) -> tuple[Float, Float, Float, Float]:
+def _principal_whitening(
+    part: Moments, rank_tolerance: float | None, source: Source | None
+) -> tuple[Float, Float, Float, Float, Dropped | None]:
     covariance = part.scatter / part.weight
     if not np.isfinite(covariance).all():
         message = "the squares of the rows are too large for a number: divide the rows first."
@@ -95,15 +111,12 @@ def _principal_whitening(part: Moments, rank_tolerance: float) -> tuple[Float, F
         message = "all rows are equal: there is no direction to whiten."
         raise InputError(message)
     unit = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=alive)
-    values, vectors = np.linalg.eigh(covariance * np.outer(unit, unit))
-    limit = max(rank_tolerance * values[-1], 0.0)
-    kept = values > limit
-    values, vectors = values[kept], vectors[:, kept]
-    inward = (vectors / np.sqrt(values)).T * unit
-    outward = np.where(alive, deviation, 0.0)[:, None] * vectors * np.sqrt(values)
+    found = white_directions(part, unit, rank_tolerance, source)
+    inward = found.into * unit
+    outward = np.where(alive, deviation, 0.0)[:, None] * found.out
     # Turned so that the directions are the principal ones; any turn of a whitening whitens.
     axes, widths, turn = scipy.linalg.svd(outward, full_matrices=False)
-    return turn @ inward, outward @ turn.T, widths**2, axes
+    return turn @ inward, outward @ turn.T, widths**2, axes, found.dropped
 
 
 def _kept(n_components: int | float | None, variances: Float) -> int:
@@ -119,6 +132,20 @@ def _kept(n_components: int | float | None, variances: Float) -> int:
         )
         raise InputError(message)
     return min(int(n_components), len(variances))
+
+
+def check_rank_tolerance(rank_tolerance: float | None) -> None:
+    """Refuse a rank tolerance that is no fraction."""
+    if rank_tolerance is not None and not 0.0 <= rank_tolerance < 1.0:
+        message = f"rank_tolerance is {rank_tolerance}: it must be at least 0 and below 1."
+        raise InputError(message)
+
+
+def check_width(X: NDArray[Any], width: int, name: str) -> None:
+    """Refuse new coordinates that a transform does not make."""
+    if X.shape[1] != width:
+        message = f"X has {X.shape[1]} coordinates, but {name} makes {width}: give those."
+        raise InputError(message)
 
 
 Shrinkage = Literal["ledoit-wolf", "oas"] | float | None

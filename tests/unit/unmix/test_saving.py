@@ -235,3 +235,17 @@ def test_an_annotated_file_and_an_annotated_object_hold_the_same(tmp_path, adata
     assert set(read.uns["ica"]) == set(adata.uns["ica"])
     assert read.uns["ica"]["basis"] == adata.uns["ica"]["basis"] == "X"
     np.testing.assert_array_equal(ica_from_anndata(read).transform(rows), sources)
+
+
+def test_the_mixing_beside_variables_is_in_their_order(rng):
+    names = ["a", "b", "c"]
+    frame = pd.DataFrame(rng.laplace(size=(200, 3)) @ rng.normal(size=(3, 3)), columns=names)
+    ica = ICA(random_state=0).fit(frame)
+    turned = frame[["c", "a", "b"]]
+    adata = anndata.AnnData(turned.to_numpy(), var=pd.DataFrame(index=turned.columns))
+    write_to_anndata(adata, ica, ica.transform(frame))
+    centred = adata.X - adata.X.mean(axis=0)
+    np.testing.assert_allclose(adata.obsm["X_ica"] @ adata.varm["ica_mixing"].T, centred, atol=1e-9)
+    adata.var_names = ["c", "a", "d"]
+    with pytest.raises(InputError, match=r"fitted to a, b, c.* but the variables are c, a, d"):
+        write_to_anndata(adata, ica, ica.transform(frame))

@@ -1,0 +1,189 @@
+"""White directions of rows, also those so narrow that a covariance no longer shows them.
+
+A covariance squares the ratio of the widest to the narrowest direction, so beyond 1e5 its
+eigenvalues are rounding. Rows turned into what it leaves in doubt still have all their digits: a
+second pass over these few coordinates shows their covariance, and so on, five decades a pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.engines.base import Engine
+
+if TYPE_CHECKING:
+    from upto.engines import Moments
+    from upto.engines.base import Arrays
+
+Float = NDArray[np.float64]
+
+RANK_TOLERANCE = 1e-10
+"""Directions whose variance is below this fraction of the largest need more than a covariance."""
+_ROUNDING = float(np.finfo(np.float64).eps)
+_COVARIANCE_ROUNDING = 1e-13
+_MARGIN = 4.0
+"""How much wider than rounding a direction must be."""
+_MOST_PASSES = 4
+_LOOKED_AT = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """Rows that can be passed over again; only those that `keep` marks count, where it is given."""
+
+    engine: Engine
+    rows: Any
+    keep: NDArray[np.bool_] | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows that count."""
+        return int(self.rows.shape[0] if self.keep is None else np.count_nonzero(self.keep))
+
+    def scatter(self, mean: Float, basis: Float) -> Float:
+        """Return the mean products of centred rows in other coordinates."""
+        vectors = () if self.keep is None else (self.keep,)
+        function = _products if self.keep is None else _products_of_kept
+        total, products = self.engine.reduce_blocks(
+            function, self.rows, *vectors, params=(mean, basis)
+        )
+        offset = total / self.n_samples
+        return np.asarray(products / self.n_samples - np.outer(offset, offset), dtype=np.float64)
+
+    @property
+    def precision(self) -> float:
+        """Relative rounding of the numbers: that of the narrowest type that holds them."""
+        seen = np.asarray(self.rows[:_LOOKED_AT])
+        if seen.dtype.kind != "f":
+            return _ROUNDING
+        if seen.dtype.itemsize < 8:
+            return float(np.finfo(seen.dtype).eps)
+        with np.errstate(over="ignore", under="ignore"):
+            is_single = bool((seen.astype(np.float32) == seen).all())
+        # Whole numbers are no rounding of others.
+        is_whole = bool((np.rint(seen) == seen).all())
+        return float(np.finfo(np.float32).eps) if is_single and not is_whole else _ROUNDING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """Directions that are more than nothing, and were left out.
+
+    `size` is the deviation along the widest of them and `limit` the one below which directions
+    are left out, both as fractions of the deviation along the widest direction of all. `precision`
+    is that of the numbers; None where the limit was asked for.
+    """
+
+    count: int
+    size: float
+    limit: float
+    precision: float | None
+
+    @property
+    def words(self) -> str:
+        """Say how narrow they are, and what they would have to be."""
+        kind = "double" if self.precision == _ROUNDING else "single"
+        limit = f"what numbers of {kind} precision can tell from rounding"
+        if self.precision is None:
+            limit = "the square root of the rank tolerance"
+        return (
+            f"deviations of at most {self.size:.2g} of the widest are below {self.limit:.2g}, "
+            f"{limit}"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Directions:
+    """``y @ into.T`` is white, ``white @ out.T`` gives y back on the span of what was kept."""
+
+    into: Float
+    out: Float
+    dropped: Dropped | None
+
+
+def white_directions(
+    part: Moments, unit: Float, rank_tolerance: float | None, source: Source | None = None
+) -> Directions:
+    """Find white directions of rows that are brought to unit variance by a factor each.
+
+    Parameters
+    ----------
+    part
+        Moments of the rows.
+    unit
+        What each coordinate is multiplied by; zero for those that do not vary.
+    rank_tolerance
+        Directions below this fraction of the largest variance are left out; None leaves out what
+        cannot be told from rounding.
+    source
+        The rows of these moments; without them, directions are those the covariance shows.
+    """
+    if source is None and rank_tolerance is None:
+        rank_tolerance = RANK_TOLERANCE
+    precision = _ROUNDING if source is None else source.precision
+    alive = np.flatnonzero(unit)
+    among, scale = np.ix_(alive, alive), unit[alive]
+    values, vectors = np.linalg.eigh(part.scatter[among] / part.weight * np.outer(scale, scale))
+    axes = np.zeros((len(unit), len(alive)))
+    axes[alive] = vectors
+    widest = float(values[-1])
+    away = np.hypot(1.0, part.mean * unit)
+    arithmetic = _ROUNDING * np.sqrt(len(unit))
+
+    def limits(directions: Float, rounding: float) -> Float:
+        deviation = _MARGIN * (rounding * away + arithmetic)
+        return np.asarray(np.square(deviation) @ np.square(directions), dtype=np.float64)
+
+    def limit(directions: Float) -> Float:
+        if rank_tolerance is not None:
+            return np.full(directions.shape[1], max(rank_tolerance * widest, 0.0))
+        return limits(directions, precision)
+
+    floor = limit(axes)
+    clear = 0.0 if source is None else RANK_TOLERANCE * widest
+    kept = values > np.maximum(floor, clear)
+    into, out = (axes[:, kept] / np.sqrt(values[kept])).T, axes[:, kept] * np.sqrt(values[kept])
+    rest, left, floor = axes[:, ~kept], values[~kept], floor[~kept]
+    nothing = np.full(len(left), _COVARIANCE_ROUNDING * widest)
+    for _ in range(_MOST_PASSES):
+        if source is None or not len(left):
+            break
+        k = len(into)
+        moments = source.scatter(part.mean, unit[:, None] * np.hstack([into.T, rest]))
+        slope = np.linalg.solve(moments[:k, :k], moments[:k, k:]).T
+        left, turn = np.linalg.eigh(moments[k:, k:] - slope @ moments[:k, k:])
+        rest, slope = rest @ turn, turn.T @ slope
+        floor, nothing = limit(rest), limits(rest, _ROUNDING)
+        kept = left > np.maximum(floor, RANK_TOLERANCE * left[-1])
+        if not kept.any():
+            # Also those below the limit were looked at, so that it is known what they are.
+            break
+        more, deviation = rest[:, kept], np.sqrt(left[kept])
+        into, out = (
+            np.vstack([into, (more.T - slope[kept] @ into) / deviation[:, None]]),
+            np.hstack([out + more @ slope[kept], more * deviation]),
+        )
+        rest, left, floor, nothing = (each[..., ~kept] for each in (rest, left, floor, nothing))
+    some = left > nothing
+    dropped = None
+    if some.any():
+        dropped = Dropped(
+            count=int(np.count_nonzero(some)),
+            size=float(np.sqrt(left[some].max() / widest)),
+            limit=float(np.sqrt(floor[some].max() / widest)),
+            precision=precision if rank_tolerance is None else None,
+        )
+    return Directions(into, out, dropped)
+
+
+def _products(xp: Any, x: Any, mean: Any, basis: Any) -> Arrays:
+    turned = xp.matmul(x - mean, basis)
+    return xp.sum(turned, axis=0), xp.matmul(turned.T, turned)
+
+
+def _products_of_kept(xp: Any, x: Any, keep: Any, mean: Any, basis: Any) -> Arrays:
+    return _products(xp, x[keep], mean, basis)
