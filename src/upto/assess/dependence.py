@@ -71,7 +71,7 @@ def find_near_copies(engine: Engine, runs: Sequence[Any], keys: RowKeys) -> Near
     sorted into groups, unless there are too many.
     """
     n_samples = len(keys.order)
-    if not keys.copied and int(keys.equal.max()) + 1 < n_samples:
+    if not keys.copied:
         # Rows of few values lie on a lattice: their distances say nothing about copies.
         return None
     first = np.unique(keys.equal[keys.order], return_index=True)[1]

@@ -303,7 +303,7 @@ def _fit(
 def _is_known(pair: Pair, outcome: Outcome) -> bool:
     """Say whether there is an efficiency: components to match, and runs that are related."""
     counts = (pair.source.summary.n_identifiable, pair.target.summary.n_identifiable)
-    return 0 not in counts and outcome.agreement not in ("chance", "undecided")
+    return all(counts) and outcome.agreement not in ("chance", "undecided")
 
 
 def _efficiency(summaries: Mapping[str, Errors], errors: Mapping[str, Float]) -> float | None:

@@ -1,0 +1,87 @@
+"""Near copies and memory: found where they are, and not where they are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.signal
+
+from upto.assess.dependence import find_memory, find_near_copies
+from upto.assess.split import find_keys
+from upto.engines import ThreadsEngine
+
+ENGINE = ThreadsEngine(n_threads=1)
+
+
+def near_copies(*runs):
+    return find_near_copies(ENGINE, runs, find_keys(ENGINE, runs, 0))
+
+
+def repeated(rng, each, jitter, n=600, d=5):
+    base = np.repeat(rng.normal(size=(n // each, d)), each, axis=0)
+    return base + jitter * rng.normal(size=base.shape)
+
+
+@pytest.mark.parametrize("each", [2, 3, 5])
+@pytest.mark.parametrize("jitter", [1e-9, 1e-3, 0.03])
+def test_groups_of_near_copies_are_found_as_they_were_made(each, jitter, rng):
+    x, y = (repeated(rng, each, jitter) for _ in range(2))
+    found = near_copies(x, y)
+    assert found.share > 0.9
+    truth = np.repeat(np.arange(600 // each), each)
+    same = found.units[:, None] == found.units
+    assert (same == (truth[:, None] == truth)).mean() > 0.999
+
+
+def test_rows_close_in_one_run_only_are_no_copies(rng):
+    assert near_copies(repeated(rng, 3, 1e-6), rng.normal(size=(600, 5))) is None
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng: rng.normal(size=(1000, 1)),
+        lambda rng: rng.normal(size=(1000, 20)),
+        lambda rng: rng.standard_cauchy(size=(1000, 4)),
+        lambda rng: rng.lognormal(size=(1000, 3)),
+        lambda rng: rng.poisson(1.0, (1000, 4)).astype(float),
+        lambda rng: np.eye(5)[rng.integers(0, 5, 1000)] * 9 + rng.normal(size=(1000, 5)),
+        lambda rng: np.c_[t := rng.uniform(0, 9, 1000), np.sin(t), np.cos(t)],
+    ],
+    ids=["line", "wide", "Cauchy", "lognormal", "counts", "clusters", "curve"],
+)
+def test_independent_rows_are_no_copies(draw, rng):
+    rows = draw(rng)
+    assert near_copies(rows, rows + 0.1 * rng.normal(size=rows.shape)) is None
+    assert near_copies(rows) is None
+
+
+def test_too_many_rows_to_sort_are_said(rng, monkeypatch):
+    monkeypatch.setattr("upto.assess.dependence.GROUPED", 500)
+    assert near_copies(repeated(rng, 5, 1e-6)).units is None
+
+
+@pytest.mark.parametrize("memory", [0.5, 0.9, 0.99])
+def test_memory_is_measured(memory, rng):
+    runs = [
+        scipy.signal.lfilter([1], [1, -memory], rng.normal(size=(3000, 6)), axis=0)
+        for _ in range(2)
+    ]
+    assert find_memory(ENGINE, runs) == pytest.approx(memory, abs=0.05)
+    assert find_memory(ENGINE, [runs[0], rng.normal(size=(3000, 6))]) is None
+    order = rng.permutation(3000)
+    assert find_memory(ENGINE, [run[order] for run in runs]) is None
+
+
+def test_sorted_classes_are_no_memory_where_they_are_known(rng):
+    classes = np.sort(rng.integers(0, 8, 1000))
+    rows = 5 * rng.normal(size=(8, 4))[classes] + rng.normal(size=(1000, 4))
+    assert find_memory(ENGINE, [rows]) > 0.5
+    assert find_memory(ENGINE, [rows], classes=classes) is None
+
+
+def test_copies_that_stand_together_are_no_memory(rng):
+    rows = repeated(rng, 5, 0.0)
+    units = np.repeat(np.arange(120), 5)
+    assert find_memory(ENGINE, [rows]) > 0.5
+    assert find_memory(ENGINE, [rows], units=units) is None
