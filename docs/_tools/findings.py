@@ -155,6 +155,38 @@ sources = np.random.default_rng(0).laplace(size=(3000, 6))
 ring = sources + np.roll(sources, -1, axis=1)
 result = upto.consensus(ring[:, [0, 3]], ring[:, [1, 4]], ring[:, [2, 5]], up_to="ica")
 """,
+    "UP034": """\
+rng = np.random.default_rng(0)
+first = rng.normal(size=(500, 8)) * [1, 1, 1, 1, 0.1, 0.1, 0.1, 0.1]
+second = first.copy()
+second[:, 4:] = 0.1 * rng.normal(size=(500, 4))
+result = upto.compare(first, second, ica=False)
+""",
+    "UP035": """\
+rng = np.random.default_rng(0)
+rows = rng.laplace(size=(400, 20))
+result = upto.compare(rows, rows @ np.linalg.qr(rng.normal(size=(20, 20)))[0])
+""",
+    "UP036": """\
+rng = np.random.default_rng(0)
+first, second = rng.normal(size=(2, 500, 4)).cumsum(axis=1)
+result = upto.compare(first, second, ica=False)
+""",
+    "UP037": """\
+rng = np.random.default_rng(0)
+first, second = (
+    np.repeat(rng.normal(size=(60, 4)), 5, axis=0) + 1e-3 * rng.normal(size=(300, 4))
+    for _ in range(2)
+)
+result = upto.compare(first, second, ica=False)
+""",
+    "UP038": """\
+rng = np.random.default_rng(0)
+label = rng.integers(0, 5, 500)
+means = 5 * rng.normal(size=(5, 4))
+first, second = (means[label] + rng.normal(size=(500, 4)) for _ in range(2))
+result = upto.compare(first, second, labels=label, ica=False)
+""",
     "UP040": """\
 rows = np.random.default_rng(0).laplace(size=(200, 4))
 first = {"conv": rows, "relu": np.zeros_like(rows)}

@@ -112,6 +112,12 @@ def _findings(
         if each.agreement == "identical" and i < j:
             message = f"{runs[i].name} and {runs[j].name} are equal in every value."
             findings.append(Finding(code="UP014", message=message))
+        if each.shared is not None and not each.shared.is_bijective and i < j:
+            message = (
+                f"{runs[i].name} and {runs[j].name} agree on {each.shared.n_shared} directions, of "
+                f"{each.shared.n_first} and {each.shared.n_second}."
+            )
+            findings.append(Finding(code="UP034", message=message))
         if each.agreement == "chance":
             message = f"{onto} is no better than chance."
             findings.append(Finding(code="UP009", message=message))

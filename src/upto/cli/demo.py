@@ -82,9 +82,16 @@ def _in_words(result: Comparison) -> str:
         f"diameter; turning the whole space leaves {rotation.error.value:.1%}; any linear map "
         f"{affine.error.value:.1%}.",
     ]
-    if affine.chance is not None:
+    if affine.chance is not None and result.mean is not None and result.mean.held_out is not None:
         lines.append(
-            f"Shuffled rows give {affine.chance.mean.value:.1%}: what the networks share is real."
+            f"Predicting the mean leaves {result.mean.held_out.mean.value:.1%} and a map fitted to "
+            f"shuffled rows {affine.chance.mean.value:.1%}: what the networks share is real."
+        )
+    if result.shared is not None:
+        lines.append(
+            f"It is not all: of {result.shared.n_first} directions they agree on "
+            f"{result.shared.n_shared}, which hold {result.shared.variance_first:.0%} of the "
+            "variance."
         )
     if result.efficiency is not None and result.efficiency > 0:
         lines.append(
