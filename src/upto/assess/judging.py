@@ -100,11 +100,13 @@ def _shared(found: Sharing, forward: Onto, backward: Onto, up_to: Group) -> Shar
 def _agreeing(forward: Onto, backward: Onto, up_to: Group, n_first: int) -> int:
     """Count directions by the verdict's own maps: all of both runs, or none.
 
-    Few rows can settle a map of a strict group before they settle canonical directions.
+    Few rows can settle a map of a strict group before they settle canonical directions. What the
+    maps leave along all principal directions together must be less than half a direction: one that
+    is unrelated leaves a whole one, however it is spread over them.
     """
     for onto in (forward, backward):
         directions = onto.groups[up_to].directions
-        if len(directions) < n_first or np.any(directions < AGREEING):
+        if len(directions) < n_first or np.sum(1.0 - np.minimum(directions, 1.0)) >= AGREEING:
             return 0
     return n_first
 
