@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from upto.core.batch_rules import BATCH_RULES
 from upto.core.factor_rules import FACTOR_RULES
 from upto.core.geometry_rules import GEOMETRY_RULES
+from upto.core.identifiability_rules import IDENTIFIABILITY_RULES
 from upto.core.rule import Rule
 
 
@@ -327,6 +328,7 @@ RULES: dict[str, Rule] = {
             remedy="Check that all layers were recorded of the same samples in the same order, or "
             "record ids to match them; use more rows.",
         ),
+        *IDENTIFIABILITY_RULES,
         *GEOMETRY_RULES,
         *FACTOR_RULES,
         *BATCH_RULES,

@@ -70,10 +70,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """The components, and those that other starts ended at."""
+    """The components, those that every start ended at, and which of these searches converged."""
 
     unmixing: Unmixing
     restarted: list[Float]
+    converged: NDArray[np.bool_]
 
 
 def fit_components(
@@ -107,6 +108,7 @@ def _fit(
         )
         raise InputError(message)
     restarted: list[Float] = []
+    converged = np.zeros(0, dtype=np.bool_)
     if settings.restarts > 1 and start is None:
         whitening = whitening_for(
             engine,
@@ -125,11 +127,10 @@ def _fit(
             if listener is None
             else lambda step, turned: listener(step, turned @ whitening.matrix),
         )
-        # A search that circles says nothing of stability, unless all do.
-        kept = converged if np.count_nonzero(converged) > 1 else np.ones_like(converged)
-        found = [rotation @ whitening.matrix for rotation in rotations]
-        restarted = [each for each, is_kept in zip(found, kept, strict=True) if is_kept]
-        start = found[int(np.where(kept, contrasts, -np.inf).argmax())]
+        # A search that circles is no place to go on from, but it counts: it found nothing stable.
+        kept = converged if converged.any() else np.ones_like(converged)
+        restarted = [rotation @ whitening.matrix for rotation in rotations]
+        start = restarted[int(np.where(kept, contrasts, -np.inf).argmax())]
     unmixing = find_components(
         engine,
         rows,
@@ -145,4 +146,4 @@ def _fit(
         rank_tolerance=settings.rank_tolerance,
         listener=listener,
     )
-    return Fitted(unmixing, restarted)
+    return Fitted(unmixing, restarted, converged)
