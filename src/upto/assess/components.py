@@ -31,7 +31,6 @@ from upto.unmix.recurrence import (
     FOUND,
     Recurrence,
     affordable_part,
-    beyond_chance,
     find_in_part,
     recurrence,
 )
@@ -149,8 +148,10 @@ def judge(
 ) -> Judged:
     """Find the components again in each part of the rows, and judge those on the other part.
 
-    A component is identifiable if both parts have it, and if that is no accident: it is no Gaussian
-    and of no round pair, or those that may be agree more between parts than axes that turn freely.
+    A component is identifiable if both parts have it and it is no Gaussian and of no round pair:
+    few directions are found again by chance, so being found is not enough. One that is left alone
+    by all others may be Gaussian. Those that are not are known to turn if
+    they are as good as Gaussian or of a round pair.
     """
     k, contrast = len(unmixing.components), settings.contrast
     limit = affordable_part(k, int(rows.shape[1]))
@@ -183,11 +184,9 @@ def judge(
     ).widened(wider)
     round_pairs = curvatures.round_pairs
     # What is NaN is clear of nothing.
-    doubtful = ~(found.z >= CLEAR) | round_pairs.any(axis=0)
-    settled = ~doubtful
-    asked = np.flatnonzero(doubtful & again.known)
-    settled[asked] = beyond_chance(again.between[asked])
-    identifiable = again.found & settled
+    doubtful = ~(found.z >= CLEAR) | round_pairs.any(axis=0) | ~again.found
+    # A single direction has nothing to turn into.
+    identifiable = again.found & (~doubtful | (np.count_nonzero(doubtful) == 1))
     gaussian = ~(found.z >= CLEAR) & found.below(NEGLIGIBLE * laplace_nongaussianity(contrast))
     linked = np.outer(gaussian, gaussian) | round_pairs
     linked &= ~np.logical_or.outer(identifiable, identifiable)

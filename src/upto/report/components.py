@@ -219,8 +219,12 @@ def _tip(index: int, result: Unmixed) -> str:
     if component.z is not None:
         lines.append(f"standard errors {component.z:.1f}")
     lines.append(f"variance {component.variance:.2%}")
+    if component.found_again is not None:
+        lines.append(f"found again {component.found_again:.3f}")
     if component.stability is not None:
         lines.append(f"stability {component.stability:.3f}")
+    if component.state is not None:
+        lines.append(component.state)
     if component.subspace is not None:
         lines.append(f"subspace {component.subspace}")
     return "\n".join(lines)

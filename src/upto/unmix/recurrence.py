@@ -8,15 +8,12 @@ another start, is no accident of either.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.optimize
-import scipy.stats
 from numpy.typing import NDArray
 
-from upto.core import random_stream
 from upto.engines import blas_threads_for
 from upto.unmix.components import (
     Unmixing,
@@ -37,19 +34,15 @@ if TYPE_CHECKING:
 
 Float = NDArray[np.float64]
 
-FOUND = 0.8
+FOUND = 0.7
 """Correlation from which on a component counts as found again.
 
 Each part has half of the rows, so between two parts a component strays four times as much as the
-one of all rows does: 0.8 between them is about 0.95 of that one with its source.
+one of all rows does: 0.7 between them is about 0.92 of that one with its source.
 """
-LEVEL = 0.01
-"""Chance that components which may turn freely are taken for found again."""
 PART_ROWS, PART_ROWS_EACH, PART_BYTES = 20_000, 500, 2**28
 """Rows of a part that are searched at most: in any case, for each component, and by memory."""
 ITERATIONS = 100
-_GRID = (2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64)
-_DRAWS, _FEW_DRAWS, _MANY_AXES = 2000, 40, 16
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -140,43 +133,3 @@ def _matched(unmixing: Unmixing, part: Unmixing) -> NDArray[np.intp]:
     match = np.full(len(likeness), -1, dtype=np.intp)
     match[ours] = theirs
     return match
-
-
-def beyond_chance(between: Float) -> NDArray[np.bool_]:
-    """Say which components agree more between parts than freely turned ones do.
-
-    Few directions agree by chance: of two planes' axes, turned at random, the better half are
-    within 22.5°. From all components down, those that agree least are compared with axes
-    turned at random in as many dimensions and matched; the first time that they agree no more than
-    these, they are left, and all above them agree beyond chance. One component alone cannot turn.
-    """
-    order = np.argsort(between, kind="stable")
-    beyond = np.zeros(len(between), dtype=np.bool_)
-    size = len(between)
-    while size > 1 and between[order[:size]].mean() > _random_agreement(_on_grid(size)):
-        size -= 1
-    beyond[order[size if size > 1 else 0 :]] = True
-    return beyond
-
-
-def _on_grid(size: int) -> int:
-    """Return the next smaller size that is simulated, whose limit is higher."""
-    return max(each for each in _GRID if each <= size)
-
-
-@lru_cache(maxsize=len(_GRID))
-def _random_agreement(size: int) -> float:
-    """Return the mean correlation that matched axes exceed with chance `LEVEL` if turned freely."""
-    if size == 2:
-        # The angle between the axes is uniform up to an eighth of a turn.
-        return float(np.cos(LEVEL * np.pi / 4))
-    rng = random_stream(0, "axes turned at random", str(size))
-    found = np.empty(_DRAWS if size < _MANY_AXES else _FEW_DRAWS)
-    for draw in range(len(found)):
-        turn = np.abs(np.linalg.qr(rng.normal(size=(size, size)))[0])
-        rows, columns = scipy.optimize.linear_sum_assignment(turn, maximize=True)
-        found[draw] = turn[rows, columns].mean()
-    if size >= _MANY_AXES:
-        # The mean of so many is nearly normal, and few draws tell its ends.
-        return float(found.mean() + scipy.stats.norm.isf(LEVEL) * found.std(ddof=1))
-    return float(np.quantile(found, 1 - LEVEL))
