@@ -54,10 +54,16 @@ NEGLIGIBLE = 0.2
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Judged:
-    """What two parts of the rows say of each component."""
+    """What two parts of the rows say of each component.
 
+    `parts` are the components of each part by itself; `may_turn` marks those that are not told from
+    Gaussian ones or are of a round pair, if they are two or more.
+    """
+
+    parts: tuple[Unmixing, Unmixing]
     nongaussianity: NonGaussianity
     again: Recurrence
+    may_turn: NDArray[np.bool_]
     states: tuple[Identifiability, ...]
     subspaces: tuple[tuple[int, ...], ...]
 
@@ -110,7 +116,10 @@ def identify(
     unjudged = _why_not(unmixing, settings, split, time)
     with progress.task("judge components", 3) as advance:
         if unjudged is None:
-            judged = judge(engine, rows, unmixing, settings, split=split, time=time)
+            limit = affordable_part(len(unmixing.components), int(rows.shape[1]))
+            chosen = (distinct_rows(split, part)[:limit] for part in (0, 1))
+            first, second = (take_rows(engine, rows, index) for index in chosen)
+            judged = judge(engine, first, second, unmixing, settings, time=time)
             subspaces = judged.subspaces
         advance(1)
         sample = take_rows(
@@ -144,20 +153,24 @@ def identify(
 
 
 def judge(
-    engine: Engine, rows: Any, unmixing: Unmixing, settings: Settings, *, split: Split, time: float
+    engine: Engine,
+    first: Float,
+    second: Float,
+    unmixing: Unmixing,
+    settings: Settings,
+    *,
+    time: float = 1.0,
 ) -> Judged:
     """Find the components again in each part of the rows, and judge those on the other part.
 
     A component is identifiable if both parts have it and it is no Gaussian and of no round pair:
     few directions are found again by chance, so being found is not enough. One that is left alone
-    by all others may be Gaussian. Those that are not are known to turn if
-    they are as good as Gaussian or of a round pair.
+    by all others may be Gaussian. Those that are not are known to turn if they are as good as
+    Gaussian or of a round pair. `time` is how many rows are worth one.
     """
     k, contrast = len(unmixing.components), settings.contrast
-    limit = affordable_part(k, int(rows.shape[1]))
-    parts = [take_rows(engine, rows, distinct_rows(split, part)[:limit]) for part in (0, 1)]
     seeds = random_stream(settings.seed, "parts").integers(2**31 - 1, size=2)
-    first, second = (
+    ours, theirs = (
         find_in_part(
             engine,
             part,
@@ -167,26 +180,26 @@ def judge(
             rank_tolerance=settings.rank_tolerance,
             seed=int(seed),
         )
-        for part, seed in zip(parts, seeds, strict=True)
+        for part, seed in zip((first, second), seeds, strict=True)
     )
-    again = recurrence(unmixing, first, second)
-    ours, theirs = (part[:JUDGED_ROWS] for part in parts)
-    counts, wider = (len(theirs), len(ours)), float(np.sqrt(time))
+    again = recurrence(unmixing, ours, theirs)
+    on_ours, on_theirs = first[:JUDGED_ROWS], second[:JUDGED_ROWS]
+    counts, wider = (len(on_theirs), len(on_ours)), float(np.sqrt(time))
     found = pooled_nongaussianity(
-        nongaussianity(engine, theirs, first, contrast).arranged(again.first),
-        nongaussianity(engine, ours, second, contrast).arranged(again.second),
+        nongaussianity(engine, on_theirs, ours, contrast).arranged(again.first),
+        nongaussianity(engine, on_ours, theirs, contrast).arranged(again.second),
         counts,
     ).widened(wider)
     curvatures = pooled_curvature(
-        pair_curvature(engine, theirs, first, contrast).arranged(again.first),
-        pair_curvature(engine, ours, second, contrast).arranged(again.second),
+        pair_curvature(engine, on_theirs, ours, contrast).arranged(again.first),
+        pair_curvature(engine, on_ours, theirs, contrast).arranged(again.second),
         counts,
     ).widened(wider)
     round_pairs = curvatures.round_pairs
-    # What is NaN is clear of nothing.
-    doubtful = ~(found.z >= CLEAR) | round_pairs.any(axis=0) | ~again.found
-    # A single direction has nothing to turn into.
-    identifiable = again.found & (~doubtful | (np.count_nonzero(doubtful) == 1))
+    # What is NaN is clear of nothing, and a single direction has nothing to turn into.
+    doubtful = ~(found.z >= CLEAR) | round_pairs.any(axis=0)
+    lost = doubtful | ~again.found
+    identifiable = again.found & (~lost | (np.count_nonzero(lost) == 1))
     gaussian = ~(found.z >= CLEAR) & found.below(NEGLIGIBLE * laplace_nongaussianity(contrast))
     linked = np.outer(gaussian, gaussian) | round_pairs
     linked &= ~np.logical_or.outer(identifiable, identifiable)
@@ -194,8 +207,10 @@ def judge(
     subspaces = connected(linked)
     turning = {i for group in subspaces for i in group}
     return Judged(
+        parts=(ours, theirs),
         nongaussianity=found,
         again=again,
+        may_turn=doubtful & (np.count_nonzero(doubtful) > 1),
         states=tuple(
             "identifiable" if identifiable[i] else "turning" if i in turning else "not shown"
             for i in range(k)

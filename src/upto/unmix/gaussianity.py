@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.stats
@@ -27,6 +27,18 @@ CHANCE = 0.001
 """Chance that independent components have any pair that counts as clearly dependent."""
 BATCHES = 16
 """Parts of the rows from whose differences standard errors of curvatures are taken."""
+
+
+class Centred(Protocol):
+    """Components of centred rows, which are all that is asked for here."""
+
+    @property
+    def mean(self) -> Float:
+        """Mean of the rows."""
+
+    @property
+    def components(self) -> Float:
+        """What the centred rows are multiplied by, a component each row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -83,7 +95,7 @@ class NonGaussianity:
 
 
 def nongaussianity(
-    engine: Engine, rows: Any, unmixing: Unmixing, contrast: Contrast | None = None
+    engine: Engine, rows: Any, unmixing: Centred, contrast: Contrast | None = None
 ) -> NonGaussianity:
     """Measure how far each component is from a Gaussian of its mean and variance.
 
