@@ -325,7 +325,7 @@ def inspection(
         spectrum=tuple(float(share) for share in shares),
         effective_dimension=float(1 / np.sum(shares**2)),
         nongaussianity=(),
-        n_near_gaussian=0,
+        n_near_gaussian=None,
         verdict=f"{name[:60]}: 1000 rows of 64 coordinates, rank 62.",
         findings=(),
         provenance=provenance("upto inspect run-a.npy"),

@@ -155,7 +155,8 @@ RULES: dict[str, Rule] = {
             code="UP015",
             title="too few held-out rows",
             severity="warning",
-            meaning="There are too few rows to hold some out, or too few held out for an interval.",
+            meaning="There are too few rows to hold some out, or too few held out for an interval "
+            "or to judge components.",
             matters="What cannot be measured is left empty rather than guessed.",
             remedy="Use more rows, or read the in-sample column as the lower bound it is.",
         ),
@@ -216,7 +217,8 @@ RULES: dict[str, Rule] = {
             code="UP022",
             title="unstable components",
             severity="warning",
-            meaning="Some components are not found again from other starts or in resampled rows.",
+            meaning="Some components are not found again from other starts or in resampled rows, or "
+            "some starts did not converge. All starts count.",
             matters="They depend on the start or on single rows: another run will not show them.",
             remedy="Keep the stable components, use more rows, or ask for fewer components.",
         ),

@@ -10,7 +10,7 @@ IDENTIFIABILITY_RULES = (
         title="components not shown to be identifiable",
         severity="warning",
         meaning="Some components are not found again in two parts of the rows that share none, or "
-        "agree there no more than directions that turn freely; nor is it known that they can turn.",
+        "cannot be told from Gaussian ones; nor is it known that they can turn.",
         matters="They may be sources that so few rows do not settle, or mixtures that only these "
         "rows have: another sample, or another training, need not show them.",
         remedy="Read the components that are identifiable. Use more rows, at least 50 for each "
