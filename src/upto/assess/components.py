@@ -225,9 +225,7 @@ def distinct_rows(split: Split, part: int) -> NDArray[np.intp]:
     return index[~split.repeats[index]]
 
 
-def _why_not(
-    unmixing: Unmixing, settings: Settings, split: Split, time: float
-) -> str | None:
+def _why_not(unmixing: Unmixing, settings: Settings, split: Split, time: float) -> str | None:
     """Say why components cannot be judged."""
     if settings.whiten in ("rotation", "none"):
         return f"whiten is {settings.whiten!r}, and only whitened components can be judged"

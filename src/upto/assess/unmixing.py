@@ -307,7 +307,9 @@ def _verdict(name: str, k: int, identified: Identified, *, converged: bool) -> s
     parts = [f"{alone} identifiable up to order and sign"]
     if turning:
         groups = len(identified.subspaces)
-        parts.append(f"{turning} only as {'one subspace' if groups == 1 else f'{groups} subspaces'}")
+        parts.append(
+            f"{turning} only as {'one subspace' if groups == 1 else f'{groups} subspaces'}"
+        )
     if k - alone - turning:
         parts.append(f"{k - alone - turning} not shown to be either, which more rows may settle")
     return f"{has}: {', '.join(parts)}."
@@ -329,7 +331,10 @@ def _findings(name: str, fitted: Fitted, identified: Identified) -> list[Finding
     unsettled = len({*form.unsettled_order, *form.unsettled_signs})
     if unsettled:
         add("UP021", f"{unsettled} of {k} components of {name}.")
-    for code, message in (*_remarks_on_starts(name, identified), *_remarks_on_parts(name, identified)):
+    for code, message in (
+        *_remarks_on_starts(name, identified),
+        *_remarks_on_parts(name, identified),
+    ):
         add(code, message)
     return found
 

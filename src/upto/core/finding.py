@@ -217,8 +217,8 @@ RULES: dict[str, Rule] = {
             code="UP022",
             title="unstable components",
             severity="warning",
-            meaning="Some components are not found again from other starts or in resampled rows, or "
-            "some starts did not converge. All starts count.",
+            meaning="Some components are not found again from other starts or in resampled rows, "
+            "or some starts did not converge. All starts count.",
             matters="They depend on the start or on single rows: another run will not show them.",
             remedy="Keep the stable components, use more rows, or ask for fewer components.",
         ),

@@ -42,6 +42,7 @@ class UnmixedView:
     note: str
     any_near: bool
     any_alone: bool
+    any_not_shown: bool
     n_subspaces: int
     trace: TraceChart | None
     trace_note: str
@@ -57,7 +58,8 @@ def unmixed_view(result: Unmixed) -> UnmixedView:
         measured=any(component.nongaussianity is not None for component in components),
         note=_components_note(result),
         any_near=any(near_gaussian(component) for component in components),
-        any_alone=any(component.subspace is None for component in components),
+        any_alone=any(c.subspace is None and c.state != "not shown" for c in components),
+        any_not_shown=any(component.state == "not shown" for component in components),
         n_subspaces=len(result.subspaces),
         trace=trace,
         trace_note=_trace_note(result, trace),
@@ -118,7 +120,9 @@ def identifiable_badge(result: Unmixed) -> tuple[str, str]:
     if result.n_identifiable is None:
         return "identifiability not judged", "fair"
     if result.n_identifiable == 0:
-        return "no component shown identifiable" if _not_shown(result) else "no component identifiable", "poor"
+        return "no component shown identifiable" if _not_shown(
+            result
+        ) else "no component identifiable", "poor"
     if result.n_identifiable < len(result.components):
         return "partly identifiable", "fair"
     return "identifiable", "good"
@@ -181,7 +185,7 @@ def subspace_sentences(result: Unmixed) -> tuple[Sentence, ...]:
         who = f"Component {left[0]}" if len(left) == 1 else who
         verb = "is" if len(left) == 1 else "are"
         text = f"{who} {verb} not shown to be identifiable, nor to turn: more rows may settle it."
-        sentences.append(Sentence(kind="", text=text))
+        sentences.append(Sentence(kind="nowhere", text=text))
     if result.n_identifiable:
         rest = "component stands" if result.n_identifiable == 1 else "components stand"
         text = f"{result.n_identifiable:,} {rest} alone: identifiable up to sign and order."

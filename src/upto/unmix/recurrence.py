@@ -119,9 +119,12 @@ def recurrence(unmixing: Unmixing, first: Unmixing, second: Unmixing) -> Recurre
     k = len(unmixing.components)
     similarity, between = np.full((2, k), np.nan)
     known = (ours >= 0) & (theirs >= 0)
-    kept = (unmixing.components[known], first.components[ours[known]])
-    kept += (second.components[theirs[known]],)
-    pairs = [np.abs(np.diag(correlated(a, b, mixing))) for a, b in (kept[:2], kept[::2], kept[1:])]
+    whole = unmixing.components[known]
+    mine, other = first.components[ours[known]], second.components[theirs[known]]
+    pairs = [
+        np.abs(np.diag(correlated(a, b, mixing)))
+        for a, b in ((whole, mine), (whole, other), (mine, other))
+    ]
     between[known] = pairs[2]
     similarity[known] = np.min(pairs, axis=0)
     return Recurrence(first=ours, second=theirs, between=between, similarity=similarity)

@@ -148,8 +148,9 @@ def _verdict_of_components(result: Consensus) -> str:
         most = max(component.n_runs or 0 for component in result.components)
         some = f"{total - len(none)} of {total} appear in up to {most}" if most else f"of {total}"
         return f"No component appears in {where}: {some}, {len(none)} in none, where {limit}."
+    appear = "appears" if len(every) == 1 else "appear"
     return (
-        f"{len(every)} of {total} components appear in {where}, {len(none)} in none: those in "
+        f"{len(every)} of {total} components {appear} in {where}, {len(none)} in none: those in "
         f"every run have a held-out correlation of {_range(means, '.2f')} with the mean of the "
         f"others, where {limit}."
     )
