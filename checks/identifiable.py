@@ -122,7 +122,7 @@ def main() -> None:
 
 
 def sources(share: float, seed: int) -> Iterator[Rate]:
-    """Laplace sources, over dimensions and rows for each of them."""
+    """Measure Laplace sources, over dimensions and rows for each of them."""
     for width, trials in TRIALS.items():
         for each in ROWS_EACH:
             yield from _recovery(
@@ -136,7 +136,7 @@ def sources(share: float, seed: int) -> Iterator[Rate]:
 
 
 def weak(share: float, seed: int) -> Iterator[Rate]:
-    """Sources that are nearly Gaussian."""
+    """Measure sources that are nearly Gaussian."""
     for n_samples in (1000, 3000, 10_000):
         yield from _recovery(
             "weak",
@@ -210,7 +210,7 @@ def autoregressive(rng: np.random.Generator, n: int, d: int, correlation: float)
 
 
 def level(share: float, seed: int) -> Iterator[Rate]:
-    """Gaussian rows: no component is identifiable."""
+    """Count Gaussian rows without an identifiable component."""
     trials = max(1, round(share * LEVEL_TRIALS))
     cases: list[tuple[str, int, int, Callable[[np.random.Generator, int, int], Float]]] = [
         (f"independent, {n}×{d}", n, d, lambda rng, n, d: rng.normal(size=(n, d)))

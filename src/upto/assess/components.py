@@ -48,6 +48,11 @@ MIN_ROWS_EACH = 2
 """Rows for each component that a part needs at least."""
 MIN_WORTH = 30
 """Independent rows that all rows must be worth: of fewer, any two parts share their trend."""
+SURE = 3.5
+"""Standard errors from a Gaussian that a component needs beside being found again.
+
+More than elsewhere: what both parts have is far from Gaussian in both, if only by accident.
+"""
 NEGLIGIBLE = 0.2
 """Share of a Laplace distribution's non-Gaussianity below which a component counts as Gaussian."""
 
@@ -197,7 +202,7 @@ def judge(
     ).widened(wider)
     round_pairs = curvatures.round_pairs
     # What is NaN is clear of nothing, and a single direction has nothing to turn into.
-    doubtful = ~(found.z >= CLEAR) | round_pairs.any(axis=0)
+    doubtful = ~(found.z >= SURE) | round_pairs.any(axis=0)
     lost = doubtful | ~again.found
     identifiable = again.found & (~lost | (np.count_nonzero(lost) == 1))
     gaussian = ~(found.z >= CLEAR) & found.below(NEGLIGIBLE * laplace_nongaussianity(contrast))

@@ -64,11 +64,12 @@ class Consensus(Result):
     """Many runs in one space, judged on rows it was not fitted to.
 
     `up_to` says how runs were brought together: by rigid motions, similarities, ICA and then a
-    signed permutation, or a signed permutation of their coordinates. `components` are in the order of the columns that were written. `n_judged`
-    of the held-out rows were judged on. `chance_limit` is the correlation that the best match of a
-    component with shuffled rows exceeds in one of a hundred cases; to appear, a component needs more
-    than that and than `least_correlation`. `consistency` is the share of
-    the matches between two runs that the common matching keeps; None without matching.
+    signed permutation, or a signed permutation of their coordinates. `components` are in the order
+    of the columns that were written. `n_judged` of the held-out rows were judged on. `chance_limit`
+    is the correlation that the best match of a component with shuffled rows exceeds in one of a
+    hundred cases; to appear, a component needs more than that and than `least_correlation`.
+    `consistency` is the share of the matches between two runs that the common matching keeps; None
+    without matching.
     """
 
     kind: ClassVar[str] = "consensus"

@@ -50,8 +50,8 @@ class Sources:
     ``(rows - mean) @ components.T`` are of unit variance on the fitted rows. `parts` are the
     components that each of two parts of those rows has by itself, in the order and with the signs
     of `components` and zero where it has none; they are empty where nothing was searched for. Those
-    that `may_turn` are not told from Gaussian ones, or are of a round pair; `n_near_gaussian` counts
-    the former. `converged` is None where nothing was searched for.
+    that `may_turn` are not told from Gaussian ones, or are of a round pair; `n_near_gaussian`
+    counts the former. `converged` is None where nothing was searched for.
     """
 
     mean: Float
