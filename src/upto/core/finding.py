@@ -336,3 +336,5 @@ RULES: dict[str, Rule] = {
         *BATCH_RULES,
     )
 }
+# Modules hold rules by subject; readers look for them by code.
+RULES = dict(sorted(RULES.items()))

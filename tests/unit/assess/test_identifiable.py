@@ -88,9 +88,9 @@ def test_gaussian_rows_are_seldom_called_identifiable_however_few_directions(wid
     wrong = sum(
         unmixed(np.random.default_rng(seed).normal(size=(1000, width)), seed=seed).n_identifiable
         > 0
-        for seed in range(60)
+        for seed in range(30)
     )
-    assert wrong <= 5
+    assert wrong <= 3
 
 
 def test_what_is_gaussian_for_all_the_rows_know_turns_and_with_few_rows_is_left_open():
@@ -137,12 +137,12 @@ def test_a_single_gaussian_component_among_others_is_identifiable():
 @pytest.mark.parametrize("correlation", [0.9, 0.99])
 def test_rows_that_depend_on_their_neighbours_are_a_finding_and_seldom_identifiable(correlation):
     wrong = 0
-    for seed in range(20):
+    for seed in range(8):
         rows = autoregressive(np.random.default_rng(seed), 10_000, 5, correlation)
         result = unmixed(rows, seed=seed)
         assert "UP033" in codes(result)
         wrong += bool(result.n_identifiable)
-    assert wrong <= 2
+    assert wrong <= 1
 
 
 def test_sources_of_dependent_rows_are_still_found():
@@ -164,11 +164,11 @@ def test_a_random_walk_is_worth_too_few_rows_to_judge():
 @pytest.mark.parametrize("copied", ["next to each other", "one block after another"])
 def test_copies_of_gaussian_rows_are_no_evidence(copied):
     wrong = 0
-    for seed in range(20):
+    for seed in range(10):
         rows = np.random.default_rng(seed).normal(size=(1500, 5))
         four = np.repeat(rows, 4, axis=0) if "next" in copied else np.tile(rows, (4, 1))
         wrong += bool(unmixed(four, seed=seed).n_identifiable)
-    assert wrong <= 2
+    assert wrong <= 1
 
 
 def test_starts_that_do_not_converge_count():
