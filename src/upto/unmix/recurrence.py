@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.optimize
+import scipy.stats
 from numpy.typing import NDArray
 
 from upto.engines import blas_threads_for
@@ -34,12 +35,14 @@ if TYPE_CHECKING:
 
 Float = NDArray[np.float64]
 
-FOUND = 0.7
-"""Correlation from which on a component counts as found again.
+FOUND, FOUND_OF_FEW = 0.7, 0.85
+"""Correlation from which on a component counts as found again: at least, and at most.
 
 Each part has half of the rows, so between two parts a component strays four times as much as the
-one of all rows does: 0.7 between them is about 0.92 of that one with its source.
+one of all rows does: 0.7 between them is about 0.92 of that one with its source, 0.85 about 0.96.
 """
+CHANCE = 0.05
+"""Chance that a random direction comes as close to one of as many axes."""
 PART_ROWS, PART_ROWS_EACH, PART_BYTES = 20_000, 500, 2**28
 """Rows of a part that are searched at most: in any case, for each component, and by memory."""
 ITERATIONS = 100
@@ -67,8 +70,21 @@ class Recurrence:
     @property
     def found(self) -> NDArray[np.bool_]:
         """Components that both parts have."""
-        found: NDArray[np.bool_] = self.known & (self.similarity >= FOUND)
+        limit = found_limit(len(self.similarity))
+        found: NDArray[np.bool_] = self.known & (self.similarity >= limit)
         return found
+
+
+def found_limit(n_components: int) -> float:
+    """Return the correlation from which on one of so many components counts as found again.
+
+    Among few axes a random direction is close to one: the squared cosine with each has a beta
+    distribution.
+    """
+    if n_components < 2:
+        return FOUND
+    square = scipy.stats.beta.isf(CHANCE / n_components, 0.5, (n_components - 1) / 2)
+    return float(np.clip(np.sqrt(square), FOUND, FOUND_OF_FEW))
 
 
 def affordable_part(n_components: int, width: int) -> int:

@@ -12,7 +12,7 @@ from upto import ThreadsEngine
 from upto.unmix import find_components
 from upto.unmix.contrasts import Cube, LogCosh
 from upto.unmix.gaussianity import NonGaussianity, laplace_nongaussianity, pooled_nongaussianity
-from upto.unmix.recurrence import find_in_part, recurrence
+from upto.unmix.recurrence import find_in_part, found_limit, recurrence
 
 ENGINE = ThreadsEngine(n_threads=1)
 
@@ -33,6 +33,14 @@ def test_parts_find_sources_again_but_not_gaussian_axes(rng):
     same = recurrence(whole, whole, whole)
     np.testing.assert_allclose(same.similarity, 1.0, atol=1e-9)
     assert same.first.tolist() == list(range(8))
+
+
+def test_more_is_asked_for_where_few_axes_come_close_by_chance(rng):
+    assert [found_limit(k) for k in (1, 2, 5, 64)] == [0.7, 0.85, 0.85, 0.7]
+    directions = rng.normal(size=(40_000, 10))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    close = np.abs(directions).max(axis=1) >= found_limit(10)
+    assert close.mean() == pytest.approx(0.05, abs=0.005)
 
 
 def test_what_a_part_does_not_span_is_not_found(rng):
