@@ -138,6 +138,10 @@ first, second = np.random.default_rng(0).laplace(size=(2, 40, 4))
 plates = np.minimum(np.arange(40), 9)
 result = upto.similarity(first, second, measures="linear-cka", within=plates)
 """,
+    "UP029": """\
+rng = np.random.default_rng(0)
+result = upto.unmix_run(rng.laplace(size=(640, 64)))
+""",
     "UP030": """\
 rng = np.random.default_rng(0)
 rows = rng.laplace(size=(400, 4))
@@ -154,6 +158,11 @@ result = upto.consensus(*runs, up_to="ica")
 sources = np.random.default_rng(0).laplace(size=(3000, 6))
 ring = sources + np.roll(sources, -1, axis=1)
 result = upto.consensus(ring[:, [0, 3]], ring[:, [1, 4]], ring[:, [2, 5]], up_to="ica")
+""",
+    "UP033": """\
+rng = np.random.default_rng(0)
+steps = rng.laplace(size=(4000, 3))
+result = upto.unmix_run(steps[1:] + steps[:-1])
 """,
     "UP034": """\
 rng = np.random.default_rng(0)

@@ -12,5 +12,5 @@ FIGURE = Path(__file__).parents[1] / "_static" / "ica.svg"
 if __name__ == "__main__":
     mpl.rcParams["svg.hashsalt"] = "upto"
     run = f"{bundled_path('cifar_resnets')}::resnet20"
-    result = upto.unmix_run(run, held_out=0.4, restarts=10, seed=0)
+    result = upto.unmix_run(run, restarts=10, seed=0)
     result.plot().savefig(FIGURE, metadata={"Date": None})

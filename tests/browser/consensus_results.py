@@ -40,6 +40,7 @@ def consensus(
     up_to: str = "ica",
     judged: bool = True,
     everywhere: int = 4,
+    least: float = 0.0,
     verdict: str = "4 of 24 components appear in all 6 runs, 3 in none: those in every run have a "
     "held-out correlation of 0.86 to 0.97 with the mean of the others.",
     findings: tuple[Finding, ...] = FINDINGS,
@@ -72,6 +73,7 @@ def consensus(
             belongs=index < n_runs - 1 if judged else None,
             n_appearing=20 - index if judged else None,
             converged=True if up_to == "ica" else None,
+            n_near_gaussian=2 if up_to == "ica" else None,
         )
         for index, name in enumerate(names)
     )
@@ -87,6 +89,7 @@ def consensus(
         verdict=verdict,
         findings=findings,
         provenance=provenance("upto compare seed-*.npy --consensus shared.npy"),
+        least_correlation=least,
     )
 
 

@@ -244,6 +244,8 @@ def component(index: int, count: int, subspace: int | None, *, stability: bool) 
         if stability
         else None,
         subspace=subspace,
+        found_again=steady if subspace is None else 0.3,
+        state="identifiable" if subspace is None else "turning",
     )
 
 
@@ -262,6 +264,7 @@ def unmixed(
     subspaces: tuple[tuple[int, ...], ...] = ((17, 20, 21), (22, 23)),
     steps: tuple[TraceStep, ...] | None = None,
     measured: bool = True,
+    n_not_shown: int = 0,
     restarts: bool = True,
     converged: bool = True,
     verdict: str = "19 of 24 components are identifiable: the other 5 lie in 2 subspaces within "
@@ -275,8 +278,12 @@ def unmixed(
         for index in range(n_components)
     )
     if not measured:
-        components = tuple(replace(c, nongaussianity=None, z=None) for c in components)
-    n_identifiable = n_components - len(number_of)
+        unknown: dict[str, None] = dict.fromkeys(("nongaussianity", "z", "found_again", "state"))
+        components = tuple(replace(c, **unknown) for c in components)
+    if n_not_shown:
+        left = tuple(replace(c, state="not shown") for c in components[:n_not_shown])
+        components = left + components[n_not_shown:]
+    n_identifiable = n_components - len(number_of) - n_not_shown
     return Unmixed(
         name=name,
         n_samples=20_000,
@@ -293,7 +300,7 @@ def unmixed(
         n_passes=steps[-1].passes if steps else 0,
         components=components,
         subspaces=subspaces,
-        n_identifiable=n_identifiable,
+        n_identifiable=n_identifiable if measured and converged else None,
         curvature=Estimate(value=0.0021, low=-0.0009, high=0.0051) if measured else None,
         curvature_identifiable=0.0184 if measured and n_identifiable else None,
         trace=steps,
@@ -318,7 +325,7 @@ def inspection(
         spectrum=tuple(float(share) for share in shares),
         effective_dimension=float(1 / np.sum(shares**2)),
         nongaussianity=(),
-        n_near_gaussian=0,
+        n_near_gaussian=None,
         verdict=f"{name[:60]}: 1000 rows of 64 coordinates, rank 62.",
         findings=(),
         provenance=provenance("upto inspect run-a.npy"),

@@ -75,7 +75,9 @@ def test_pointing_at_any_plane_shows_the_component(show: Callable[..., Tab], pla
         f"non-Gaussianity {shown.nongaussianity:.4f}",
         f"standard errors {shown.z:.1f}",
         f"variance {shown.variance:.2%}",
+        f"found again {shown.found_again:.3f}",
         f"stability {shown.stability:.3f}",
+        "turning",
         "subspace 1",
     ]
     assert page.locator(f"{COMPONENTS} .cursor.shown").count() == 3
@@ -154,15 +156,15 @@ def test_hundreds_of_components_sort_both_ways_with_missing_ones_last(
     result = sample.unmixed(n_components=400, subspaces=((7, 300), (20, 21, 22)))
     page = show(result).page
     heads = page.locator("table.sortable >> nth=0").locator("thead th")
-    for index, name in ((1, "non-Gaussianity"), (3, "variance"), (4, "stability")):
+    for index, name in ((1, "non-Gaussianity"), (3, "variance"), (5, "stability")):
         assert heads.nth(index).inner_text().startswith(name)
         for reverse in (False, True):
             heads.nth(index).get_by_role("button").click()
             shown = [float(text.rstrip("%")) for text in column(page, index + 1)]
             assert len(shown) == 400
             assert shown == sorted(shown, reverse=reverse)
-    heads.nth(5).get_by_role("button").click()
-    assert column(page, 6)[:6] == ["1", "1", "2", "2", "2", "–"]
+    heads.nth(6).get_by_role("button").click()
+    assert column(page, 7)[:6] == ["1", "1", "2", "2", "2", "–"]
     heads.nth(0).get_by_role("button").click()
     assert column(page, 1) == [str(number) for number in range(400)]
 

@@ -17,11 +17,11 @@ SEEDS = ("seed0.npy", "seed1.npy", "seed2.npy")
 @pytest.fixture
 def seeds(tmp_path, rng):
     """Write three rotations of one run, and a run that has nothing to do with them."""
-    latent = rng.laplace(size=(400, 4)) * (2, 1.5, 1, 0.5)
+    latent = rng.laplace(size=(1500, 4)) * (2, 1.5, 1, 0.5)
     for name in SEEDS:
         turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
         np.save(tmp_path / name, latent @ turn + 0.1 * rng.normal(size=latent.shape))
-    np.save(tmp_path / "odd.npy", rng.laplace(size=(400, 4)))
+    np.save(tmp_path / "odd.npy", rng.laplace(size=(1500, 4)))
     return tmp_path
 
 
@@ -36,7 +36,7 @@ def test_a_consensus_is_written_and_said(upto, seeds):
     assert "seed1" in result.stdout
     assert "wrote out.csv" in result.stderr
     found = read_run(seeds / "out.csv")
-    assert found.rows.shape == (400, 4)
+    assert found.rows.shape == (1500, 4)
     head = (seeds / "out.csv").read_text().splitlines()[0]
     assert head == "consensus_0,consensus_1,consensus_2,consensus_3"
 
@@ -62,7 +62,7 @@ def test_a_manifest_stands_for_its_runs(upto, seeds):
     text = "\n".join(f'[[run]]\npath = "{name}"' for name in SEEDS)
     (seeds / "runs.toml").write_text(text)
     assert upto("compare", "runs.toml", "--consensus", "out.npy").exit_code == 0
-    assert np.load(seeds / "out.npy").shape == (400, 4)
+    assert np.load(seeds / "out.npy").shape == (1500, 4)
 
 
 def test_verbose_shows_what_the_runs_share(upto, seeds):

@@ -197,6 +197,78 @@ def test_an_unrelated_run_is_flagged_and_no_other(rng, up_to):
     assert result.runs[4].n_appearing == sum(appearing) <= 1
 
 
+def test_gaussian_runs_of_the_same_rows_share_no_component(rng):
+    """The accident of the sample is the same in every run, but no component of it."""
+    rows = rng.normal(size=(5000, 8))
+    result = consensus(*(rows @ rotation(rng, 8) for _ in range(4)), up_to="ica", seed=0)
+    assert result.in_every_run == ()
+    assert result.verdict.startswith("No component appears in all 4 runs")
+    assert [run.n_near_gaussian for run in result.runs] == [8] * 4
+    messages = [finding.message for finding in result.findings if finding.code == "UP003"]
+    assert len(messages) == 4
+    assert messages[0].startswith("8 of 8 components of first cannot be told from Gaussian ones")
+
+
+@pytest.mark.parametrize("given", ["mixtures", "ICA of mixtures"])
+def test_gaussian_sources_beside_others_do_not_appear(rng, given):
+    sources = np.hstack([rng.laplace(size=(4000, 6)), rng.normal(size=(4000, 4))])
+    runs = [sources @ rng.normal(size=(10, 10)) for _ in range(6)]
+    if given != "mixtures":
+        runs = [upto.ICA(random_state=i).fit_transform(run) for i, run in enumerate(runs)]
+    result = consensus(*runs, up_to="ica", seed=0)
+    assert result.verdict.startswith("6 of 10 components appear in all 6 runs, 4 in none: ")
+    assert "UP003" in codes(result)
+
+
+def test_components_that_are_given_are_matched_as_they_are(rng, tmp_path):
+    shared = rng.laplace(size=(2000, 4))
+    runs = []
+    for _ in range(3):
+        own = np.hstack([shared + 0.2 * rng.normal(size=shared.shape), rng.laplace(size=(2000, 2))])
+        scales = rng.choice([-1, 1], 6) * rng.uniform(0.1, 10, 6)
+        runs.append((own * scales)[:, rng.permutation(6)])
+    result, rows = written(tmp_path, *runs, up_to="signed-permutation")
+    assert result.in_every_run == (0, 1, 2, 3)
+    assert result.verdict.startswith("4 of 6 components appear in all 3 runs, 2 in none: ")
+    assert all(run.converged is None and run.n_components == 6 for run in result.runs)
+    found = correlations(rows[:, :4], shared)
+    assert sorted(found.argmax(axis=1)) == [0, 1, 2, 3]
+    # The mean of three has a third of the noise.
+    variance = 2 / (2 + 0.04 / 3)
+    np.testing.assert_allclose(found.max(axis=1), np.sqrt(variance), atol=2e-3)
+    with pytest.raises(InputError, match="components is 3, but a consensus up to signed-perm"):
+        consensus(*runs, up_to="signed-permutation", components=3)
+    # Coordinates that were turned are no match any more.
+    turns = [run @ rotation(rng, 6) for run in runs]
+    assert len(consensus(*turns, up_to="signed-permutation").in_every_run) < 4
+
+
+def test_given_components_that_are_gaussian_are_a_finding(rng):
+    rows = np.hstack([rng.laplace(size=(3000, 2)), rng.normal(size=(3000, 3)), np.ones((3000, 1))])
+    result = consensus(rows, 2 * rows[:, ::-1], up_to="signed-permutation")
+    assert [run.n_components for run in result.runs] == [5, 5]
+    messages = [finding.message for finding in result.findings if finding.code == "UP003"]
+    assert [message.split(" cannot")[0] for message in messages] == [
+        "3 of 5 components of first",
+        "3 of 5 components of second",
+    ]
+
+
+@pytest.mark.parametrize(("noise", "appears"), [(0.6, True), (1.4, False)])
+def test_a_component_needs_half_a_correlation_to_appear(rng, noise, appears):
+    """Two runs of a source and noise correlate by 1 / (1 + σ²)."""
+    source = rng.laplace(size=(4000, 3)) / np.sqrt(2)
+    runs = [source + noise * rng.normal(size=source.shape) for _ in range(2)]
+    result = consensus(*runs, up_to="signed-permutation")
+    wanted = 1 / (1 + noise**2)
+    found = [component.mean.value for component in result.components]
+    np.testing.assert_allclose(found, wanted, atol=0.05)
+    assert result.chance_limit < wanted
+    assert (result.least_correlation, result.limit) == (0.5, 0.5)
+    assert (result.in_every_run == (0, 1, 2)) is appears
+    assert "where 0.50 is asked for and chance reaches 0.0" in result.verdict
+
+
 @pytest.mark.slow
 def test_components_of_an_unrelated_run_appear_as_seldom_as_the_limit_says(rng):
     # Which rows are held out follows their last bits, so one draw is right or wrong by chance.
@@ -471,11 +543,13 @@ def test_a_component_that_turns_round_on_other_rows_does_not_appear(rng):
     space = spaces.Space(
         means=(np.zeros(2),) * 4,
         matrices=(np.eye(2),) * 4,
+        parts=(),
         present=np.ones((4, 2), dtype=bool),
+        settled=np.ones((4, 2), dtype=bool),
         factor=np.ones(2),
         variance=np.ones(2),
         scales=np.ones(4),
-        unmixings=(),
+        sources=(),
         predict=lambda _: None,
         consistent=lambda _: None,
     )

@@ -160,7 +160,7 @@ def test_sentences_name_the_components_of_every_some_and_no_run():
     assert [sentence.text for sentence in shared_sentences(result)] == [
         "Components 0–1 appear in every run: the identifiable part of the model.",
         "Components 2–3 appear in some runs only.",
-        "Components 4–5 appear in no run beyond chance.",
+        "Components 4–5 appear in no run.",
     ]
     alone = replace(result, components=(components[0], *components[4:]))
     assert shared_sentences(alone)[0].text.startswith("Component 0 appears in every run")
@@ -174,7 +174,10 @@ def test_facts_are_those_of_the_result():
     facts = {label: (value, detail) for label, value, detail in consensus_facts(sample.consensus())}
     assert facts["runs"] == ("6", "5 belong; up to ica")
     assert facts["components in every run"][0] == "4"
-    assert facts["chance limit"][0] == "0.140"
+    asked = "correlation; the best match by chance has 0.140"
+    assert facts["needed to appear"] == ("0.140", asked)
+    more = {label: value for label, value, _ in consensus_facts(sample.consensus(least=0.5))}
+    assert more["needed to appear"] == "0.500"
     assert facts["consistency"] == ("93%", "of matches between two runs kept")
     assert facts["rows"] == ("20,000", "6,000 held out")
     unjudged = [label for label, *_ in consensus_facts(sample.consensus(judged=False))]

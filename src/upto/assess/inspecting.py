@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.assess.comparing import as_embeddings
-from upto.assess.prepare import place_runs, prepare_run, survey_runs
+from upto.assess.prepare import MIN_GAUSSIANITY_ROWS, place_runs, prepare_run, survey_runs
 from upto.assess.split import split_rows
 from upto.core import (
     Finding,
@@ -77,14 +77,23 @@ def inspect_run(
     values = np.maximum(np.linalg.eigvalsh(prepared.everything.scatter)[::-1], 0.0)
     shares = values / values.sum()
     scores = () if prepared.nongaussianity is None else prepared.nongaussianity
-    near = int(np.sum(np.asarray(scores) < CLEAR))
+    near = int(np.sum(np.asarray(scores) < CLEAR)) if len(scores) else None
     findings = list(prepared.findings)
     if split.n_duplicates:
         message = f"{split.n_duplicates} of {len(embeddings)} rows repeat another."
         findings.append(Finding(code="UP007", message=message))
     summary = prepared.summary
     dimension = float(1.0 / np.sum(shares**2))
-    gaussian = f"; {near} of {len(scores)} components are near-Gaussian" if len(scores) else ""
+    gaussian = ""
+    if near is not None:
+        gaussian = f"; {near} of {len(scores)} components are near-Gaussian"
+    elif ica:
+        gaussian = "; whether components are Gaussian is not judged"
+        message = (
+            f"{split.n_held_out} of {len(embeddings)} rows of {summary.name} are held out and "
+            f"{MIN_GAUSSIANITY_ROWS} are needed: whether components are Gaussian is not judged."
+        )
+        findings.append(Finding(code="UP015", message=message))
     return Inspection(
         run=summary,
         dtype=str(np.dtype(embeddings.rows.dtype)),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from upto.assess.applying import single_run, write_transformed
-from upto.assess.components import MIN_JUDGED_ROWS, Identified, identify
+from upto.assess.components import Identified, identify
 from upto.assess.coordinates import coordinate_names
 from upto.assess.prepare import place_runs, run_findings, survey_runs
-from upto.assess.split import split_rows
+from upto.assess.serial import SerialDependence, alternating_blocks, serial_dependence
+from upto.assess.split import Split, split_rows, take_rows
 from upto.core import (
     Component,
     Embeddings,
@@ -36,6 +38,8 @@ from upto.unmix.saving import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from upto.assess.comparing import Run
@@ -47,6 +51,8 @@ if TYPE_CHECKING:
 
 UNSTABLE = 0.8
 """Stability below which a component counts as unstable."""
+SERIAL_ROWS, SERIAL_BYTES = 2**16, 2**27
+"""First rows whose dependence on their neighbours is looked at: how many, and in memory."""
 
 
 def unmix_run(
@@ -63,7 +69,7 @@ def unmix_run(
     rank_tolerance: float | None = None,
     restarts: int = 1,
     bootstraps: int = 0,
-    held_out: float = 0.2,
+    held_out: float = 0.5,
     checkpoint: str | Path | None = None,
     resume: bool = False,
     seed: int = 0,
@@ -72,8 +78,9 @@ def unmix_run(
 ) -> Unmixed:
     """Find the independent components of a run and say which of them are identifiable.
 
-    The components are fitted to all rows. Whether they are Gaussian or can turn into each other is
-    judged on held-out rows, with components fitted again without these.
+    The components are fitted to all rows. Two parts of the rows that share none are then searched
+    by themselves, each from another start, and what one part has is judged on the other: whether it
+    is found again there, is Gaussian, or can turn into others.
 
     Parameters
     ----------
@@ -92,7 +99,7 @@ def unmix_run(
     bootstraps
         Fits on resampled rows; `stability` is the lower of what starts and these say.
     held_out
-        Fraction of the rows on which the components are judged; 0 leaves them unjudged.
+        Fraction of the rows in the second of the two parts; 0 leaves the components unjudged.
     checkpoint
         File that keeps the search while it runs, and is removed when all is done.
     resume
@@ -139,8 +146,12 @@ def unmix_run(
     (surveyed,) = survey_runs(engine, [placed])
     rows = placed.rows
     split = split_rows(engine, [rows], held_out, seed)
-    fitted_part, held_out_part = moments(engine, rows, surveyed.mean, split.parts)
-    everything = fitted_part + held_out_part
+    serial = _serial_dependence(engine, rows, split)
+    if serial.is_clear and split.n_held_out:
+        blocks = alternating_blocks(embeddings.n_samples, serial.time, held_out)
+        split = replace(split, parts=blocks)
+    first_part, second_part = moments(engine, rows, surveyed.mean, split.parts)
+    everything = first_part + second_part
     fitted = _fit(engine, rows, settings, everything, start, keeper, progress)
     keeper.write()
     identified = identify(
@@ -149,7 +160,7 @@ def unmix_run(
         fitted,
         settings,
         split=split,
-        part=fitted_part,
+        time=serial.time,
         bootstraps=bootstraps,
         progress=progress,
     )
@@ -163,6 +174,12 @@ def unmix_run(
     keeper.remove()
     n_dead = int((surveyed.low == surveyed.high).sum())
     findings = run_findings(embeddings, rank=fitted.unmixing.rank, n_dead=n_dead)
+    if serial.is_clear:
+        message = (
+            f"neighbouring rows of {embeddings.name} correlate by {serial.correlation:.2f}: "
+            f"{embeddings.n_samples} rows are worth about {embeddings.n_samples / serial.time:.0f}."
+        )
+        findings.append(Finding(code="UP033", message=message))
     return _result(
         embeddings,
         fitted,
@@ -182,6 +199,12 @@ def unmix_run(
             versions=library_versions(),
         ),
     )
+
+
+def _serial_dependence(engine: Engine, rows: Any, split: Split) -> SerialDependence:
+    """Look at the first rows in their order, without copies, which are no neighbours."""
+    limit = min(SERIAL_ROWS, SERIAL_BYTES // (8 * int(rows.shape[1])))
+    return serial_dependence(take_rows(engine, rows, np.flatnonzero(~split.repeats)[:limit]))
 
 
 def _fit(
@@ -228,18 +251,25 @@ def _result(
     carried = own * np.sum(unmixing.mixing**2, axis=0) / part.total_variance
     home = {i: n for n, group in enumerate(identified.subspaces, 1) for i in group}
     k = len(unmixing.components)
-    stability = identified.stability
-    z = np.full(k, np.nan) if identified.z is None else identified.z
+    stability, judged = identified.stability, identified.judged
+    unknown = np.full(k, np.nan)
+    z = unknown if identified.z is None else identified.z
+    again = unknown if judged is None else judged.again.similarity
     components = tuple(
         Component(
-            nongaussianity=identified.nongaussianity[i] if identified.nongaussianity else None,
+            nongaussianity=identified.estimate(i),
             z=None if np.isnan(z[i]) else float(z[i]),
             variance=float(carried[i]),
             stability=None if stability is None else float(stability[i]),
             subspace=home.get(i),
+            found_again=None if np.isnan(again[i]) else float(again[i]),
+            state=None if judged is None else judged.states[i],
         )
         for i in range(k)
     )
+    n_identifiable = None
+    if judged is not None and unmixing.converged:
+        n_identifiable = judged.states.count("identifiable")
     curvature = identified.curvature
     return Unmixed(
         name=embeddings.name,
@@ -258,33 +288,39 @@ def _result(
         n_passes=unmixing.n_passes,
         components=components,
         subspaces=identified.subspaces,
-        n_identifiable=k - len(home),
+        n_identifiable=n_identifiable,
         curvature=None if curvature is None else Estimate(value=curvature.value),
         curvature_identifiable=None if curvature is None else curvature.identifiable,
         trace=unmixing.steps,
-        verdict=_verdict(embeddings.name, k, len(home), identified, converged=unmixing.converged),
-        findings=unique_findings(
-            [*findings, *_findings(embeddings.name, fitted, identified, n_held_out)]
-        ),
+        verdict=_verdict(embeddings.name, k, identified, converged=unmixing.converged),
+        findings=unique_findings([*findings, *_findings(embeddings.name, fitted, identified)]),
         provenance=provenance,
     )
 
 
-def _verdict(name: str, k: int, turning: int, identified: Identified, *, converged: bool) -> str:
+def _verdict(name: str, k: int, identified: Identified, *, converged: bool) -> str:
     ended = "" if converged else " The search did not converge."
     has = f"{name} has {k} component{'' if k == 1 else 's'}"
-    if identified.unjudged is not None:
+    if identified.judged is None:
         return f"{has}, not judged: {identified.unjudged}.{ended}"
     if not converged:
         return f"{has}, but the search did not converge: what is identifiable is not known."
-    if turning == 0:
+    states = identified.judged.states
+    alone, turning = states.count("identifiable"), states.count("turning")
+    if alone == k:
         return f"{has}, all identifiable up to order and sign."
-    groups = len(identified.subspaces)
-    where = "one subspace" if groups == 1 else f"{groups} subspaces"
-    return f"{has}: {k - turning} identifiable up to order and sign, {turning} only as {where}."
+    parts = [f"{alone} identifiable up to order and sign"]
+    if turning:
+        groups = len(identified.subspaces)
+        parts.append(
+            f"{turning} only as {'one subspace' if groups == 1 else f'{groups} subspaces'}"
+        )
+    if k - alone - turning:
+        parts.append(f"{k - alone - turning} not shown to be either, which more rows may settle")
+    return f"{has}: {', '.join(parts)}."
 
 
-def _findings(name: str, fitted: Fitted, identified: Identified, n_held_out: int) -> list[Finding]:
+def _findings(name: str, fitted: Fitted, identified: Identified) -> list[Finding]:
     unmixing, found = fitted.unmixing, []
 
     def add(code: str, message: str) -> None:
@@ -296,10 +332,6 @@ def _findings(name: str, fitted: Fitted, identified: Identified, n_held_out: int
         add("UP008", f"{dropped.count} of {width} directions of {name}: {dropped.words}.")
     if not unmixing.converged:
         add("UP004", f"ICA of {name} stopped after {unmixing.n_iterations} steps.")
-    near = 0 if identified.z is None else int((identified.z < CLEAR).sum())
-    if near >= 2:
-        words = "cannot be told from Gaussian ones on held-out rows."
-        add("UP003", f"{near} of {k} components of {name} {words}")
     for group in identified.subspaces:
         listed = ", ".join(str(i) for i in group[:12]) + (", …" if len(group) > 12 else "")
         add("UP023", f"components {listed} of {name}: {len(group)} of {k}.")
@@ -307,14 +339,53 @@ def _findings(name: str, fitted: Fitted, identified: Identified, n_held_out: int
     unsettled = len({*form.unsettled_order, *form.unsettled_signs})
     if unsettled:
         add("UP021", f"{unsettled} of {k} components of {name}.")
-    if identified.stability is not None:
-        weak = np.flatnonzero(identified.stability < UNSTABLE)
-        if len(weak):
-            lowest = float(identified.stability.min())
-            add("UP022", f"{len(weak)} of {k} components of {name}, the lowest at {lowest:.2f}.")
-    if n_held_out < MIN_JUDGED_ROWS:
-        add("UP015", f"{n_held_out} rows of {name} are held out: components are not judged.")
-    elif identified.z is not None and np.isnan(identified.z).any():
-        lost = int(np.isnan(identified.z).sum())
-        add("UP015", f"{lost} of {k} components of {name} vary in held-out rows only.")
+    for code, message in (
+        *_remarks_on_starts(name, identified),
+        *_remarks_on_parts(name, identified),
+    ):
+        add(code, message)
     return found
+
+
+def _remarks_on_starts(name: str, identified: Identified) -> Iterator[tuple[str, str]]:
+    stability, missed = identified.stability, identified.missed
+    if stability is None:
+        return
+    weak, n_starts = int(np.count_nonzero(stability < UNSTABLE)), len(missed)
+    circling = int(np.count_nonzero(~identified.converged))
+    # Among components that can turn, a search may circle for ever, and nothing is lost.
+    circling = 0 if identified.subspaces and not missed.any() else circling
+    if not weak and not missed.any() and not circling:
+        return
+    lowest = f"{weak} of {len(stability)} components of {name}, the lowest at {stability.min():.2f}"
+    starts = []
+    if missed.any():
+        starts.append(f"{np.count_nonzero(missed)} of {n_starts} starts end at another optimum")
+    if circling:
+        starts.append(f"{circling} of {n_starts} starts did not converge")
+    yield "UP022", "; ".join([lowest, *starts]) + "."
+
+
+def _remarks_on_parts(name: str, identified: Identified) -> Iterator[tuple[str, str]]:
+    judged = identified.judged
+    if judged is None:
+        if identified.unjudged is not None and "whiten" not in identified.unjudged:
+            yield "UP015", f"{identified.unjudged}: components of {name} are not judged."
+        return
+    k, z = len(judged.states), judged.nongaussianity.z
+    states = np.array(judged.states)
+    near = int(np.count_nonzero((z < CLEAR) & (states != "identifiable")))
+    if near >= 2:
+        words = "cannot be told from Gaussian ones on rows they were not fitted to."
+        yield "UP003", f"{near} of {k} components of {name} {words}"
+    unknown = int(np.isnan(z).sum())
+    if unknown:
+        yield "UP015", f"{unknown} of {k} components of {name} vary in one part of the rows only."
+    left = states == "not shown"
+    if left.any():
+        lost = int(np.count_nonzero(left & ~judged.again.found))
+        yield (
+            "UP029",
+            f"{np.count_nonzero(left)} of {k} components of {name}; {lost} of them are not found "
+            "again in two parts of the rows.",
+        )

@@ -110,10 +110,11 @@ _NOT_WITH_CONSENSUS = (
 )
 @click.option(
     "--consensus-up-to",
-    type=click.Choice(["rigid", "similarity", "ica"]),
+    type=click.Choice(["rigid", "similarity", "ica", "signed-permutation"]),
     default="rigid",
     show_default=True,
-    help="With --consensus: turn runs, turn and scale them, or match their components after ICA.",
+    help="With --consensus: turn runs, turn and scale them, match their components after ICA, or "
+    "match their coordinates as they are.",
 )
 @click.option(
     "--layers", is_flag=True, help="Compare every layer with every other; manifests list them."

@@ -125,9 +125,9 @@ def _count_or_fraction(
 @click.option(
     "--held-out",
     type=click.FloatRange(0, 1, max_open=True),
-    default=0.2,
+    default=0.5,
     show_default=True,
-    help="Fraction of the rows on which Gaussianity is judged and nothing is fitted.",
+    help="Fraction of the rows in the second of two parts that components are found again in.",
 )
 @click.option(
     "--save",

@@ -86,7 +86,7 @@ from upto.core.similarity import MeasuredRun, MeasureSummary, Similarities, Simi
 from upto.core.study import Claim, SettingValue, StudyResult
 from upto.core.table import Cell, Column, Table
 from upto.core.tensors import read_tensors, write_tensors
-from upto.core.unmixed import Component, TraceStep, Unmixed
+from upto.core.unmixed import Component, Identifiability, TraceStep, Unmixed
 
 __all__ = [
     "RULES",
@@ -133,6 +133,7 @@ __all__ = [
     "GatheringRows",
     "Group",
     "Histogram",
+    "Identifiability",
     "InputError",
     "Inspection",
     "LatentForm",

@@ -12,7 +12,7 @@ from upto.core.table import Cell, Column, Table
 
 SHOWN_RUNS = 12
 """Runs whose correlations stand beside the components; of more, only `data_table` has them."""
-ConsensusUpTo = Literal["rigid", "similarity", "ica"]
+ConsensusUpTo = Literal["rigid", "similarity", "ica", "signed-permutation"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,8 @@ class ConsensusRun:
     explains something, and by `p_value` more than chance does. `n_appearing` counts the components
     of the consensus that appear in the run. What could not be judged is None. `scale` is what the
     run is multiplied by, 1 but for similarities; `converged` says whether ICA did, where it was
-    used.
+    used. `n_near_gaussian` counts the components of the run that cannot be told from Gaussian ones,
+    where components are matched.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ConsensusRun:
     belongs: bool | None
     n_appearing: int | None
     converged: bool | None
+    n_near_gaussian: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +48,9 @@ class ConsensusComponent:
     `variance` is the share of the variance it carries: of the consensus, or of a run on average.
     `correlations` holds, for each run, the correlation on held-out rows of its coordinate
     with the mean of the other runs'; None where the run has none or nothing was judged. `mean` is
-    their mean, with an interval over rows. The component appears in the `n_runs` runs whose
-    correlation is above the chance limit.
+    their mean, with an interval over rows. After ICA both sides of a correlation were found in
+    different rows. The component appears in the `n_runs` runs whose correlation is above the limit
+    and where it cannot turn.
     """
 
     variance: float
@@ -60,11 +63,13 @@ class ConsensusComponent:
 class Consensus(Result):
     """Many runs in one space, judged on rows it was not fitted to.
 
-    `up_to` says how runs were brought together: by rigid motions, similarities, or ICA and then a
-    signed permutation. `components` are in the order of the columns that were written. `n_judged`
-    of the held-out rows were judged on. `chance_limit` is the correlation that the best match of a
-    component with shuffled rows exceeds in one of a hundred cases. `consistency` is the share of
-    the matches between two runs that the common matching keeps; None without matching.
+    `up_to` says how runs were brought together: by rigid motions, similarities, ICA and then a
+    signed permutation, or a signed permutation of their coordinates. `components` are in the order
+    of the columns that were written. `n_judged` of the held-out rows were judged on. `chance_limit`
+    is the correlation that the best match of a component with shuffled rows exceeds in one of a
+    hundred cases; to appear, a component needs more than that and than `least_correlation`.
+    `consistency` is the share of the matches between two runs that the common matching keeps; None
+    without matching.
     """
 
     kind: ClassVar[str] = "consensus"
@@ -81,6 +86,19 @@ class Consensus(Result):
     verdict: str
     findings: tuple[Finding, ...]
     provenance: Provenance
+    least_correlation: float = 0.0
+
+    @property
+    def is_matched(self) -> bool:
+        """Whether the coordinates are components of runs that were matched."""
+        return self.up_to in ("ica", "signed-permutation")
+
+    @property
+    def limit(self) -> float | None:
+        """The correlation above which a component appears in a run; None if nothing is judged."""
+        if self.chance_limit is None:
+            return None
+        return max(self.chance_limit, self.least_correlation)
 
     @property
     def in_every_run(self) -> tuple[int, ...]:
@@ -135,8 +153,8 @@ class Consensus(Result):
             for number, component in enumerate(self.components)
         ]
         limit = ""
-        if self.chance_limit is not None:
-            limit = f"; above {self.chance_limit:.3f} a component appears in a run"
+        if self.limit is not None:
+            limit = f"; above {self.limit:.3f} a component appears in a run"
         return Table(
             title="Components: correlation of a run with the mean of the others",
             columns=(
@@ -155,11 +173,13 @@ class Consensus(Result):
         for run in self.runs:
             belongs = None if run.belongs is None else "yes" if run.belongs else "no"
             cells = (run.explained, run.chance, run.p_value, belongs, run.n_appearing)
-            rows.append((run.name, run.n_features, run.n_components, run.scale, *cells))
+            counts = (run.n_features, run.n_components, run.n_near_gaussian)
+            rows.append((run.name, *counts, run.scale, *cells))
         heads = [
             Column(name="run"),
             Column(name="coordinates"),
             Column(name="components"),
+            Column(name="near-Gaussian"),
             Column(name="scale", spec=".3g"),
             Column(name="explained", spec=".3f"),
             Column(name="chance", spec=".3f"),
@@ -167,7 +187,8 @@ class Consensus(Result):
             Column(name="belongs"),
             Column(name="appearing"),
         ]
-        wanted = {"scale": self.up_to == "similarity", "components": self.up_to == "ica"}
+        wanted = {"scale": self.up_to == "similarity"}
+        wanted |= dict.fromkeys(("components", "near-Gaussian"), self.is_matched)
         shown = [i for i, column in enumerate(heads) if wanted.get(column.name, True)]
         return Table(
             title="Variance of each run that the consensus of the others explains",

@@ -9,6 +9,7 @@ from upto.core.comparison_rules import COMPARISON_RULES
 from upto.core.component_rules import COMPONENT_RULES
 from upto.core.factor_rules import FACTOR_RULES
 from upto.core.geometry_rules import GEOMETRY_RULES
+from upto.core.identifiability_rules import IDENTIFIABILITY_RULES
 from upto.core.rule import Rule
 
 
@@ -157,7 +158,8 @@ RULES: dict[str, Rule] = {
             code="UP015",
             title="too few held-out rows",
             severity="warning",
-            meaning="There are too few rows to hold some out, or too few held out for an interval.",
+            meaning="There are too few rows to hold some out, or too few held out for an interval "
+            "or to judge components.",
             matters="What cannot be measured is left empty rather than guessed.",
             remedy="Use more rows, or read the in-sample column as the lower bound it is.",
         ),
@@ -218,7 +220,8 @@ RULES: dict[str, Rule] = {
             code="UP022",
             title="unstable components",
             severity="warning",
-            meaning="Some components are not found again from other starts or in resampled rows.",
+            meaning="Some components are not found again from other starts or in resampled rows, "
+            "or some starts did not converge. All starts count.",
             matters="They depend on the start or on single rows: another run will not show them.",
             remedy="Keep the stable components, use more rows, or ask for fewer components.",
         ),
@@ -330,9 +333,12 @@ RULES: dict[str, Rule] = {
             remedy="Check that all layers were recorded of the same samples in the same order, or "
             "record ids to match them; use more rows.",
         ),
+        *IDENTIFIABILITY_RULES,
         *COMPARISON_RULES,
         *GEOMETRY_RULES,
         *FACTOR_RULES,
         *BATCH_RULES,
     )
 }
+# Modules hold rules by subject; readers look for them by code.
+RULES = dict(sorted(RULES.items()))

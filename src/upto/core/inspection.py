@@ -20,7 +20,8 @@ class Inspection(Result):
     `spectrum` holds the share of the variance in each principal direction, the largest first;
     `effective_dimension` is the inverse of the sum of their squares; `nongaussianity` is, for each
     independent component, how many standard errors its contrast on held-out rows lies from a
-    Gaussian's; it is empty where components were not looked for or too few rows held out.
+    Gaussian's, and `n_near_gaussian` counts those within three; the one is empty and the other None
+    where components were not looked for or too few rows held out.
     """
 
     kind: ClassVar[str] = "inspection"
@@ -34,7 +35,7 @@ class Inspection(Result):
     spectrum: tuple[float, ...]
     effective_dimension: float
     nongaussianity: tuple[float, ...]
-    n_near_gaussian: int
+    n_near_gaussian: int | None
     verdict: str
     findings: tuple[Finding, ...]
     provenance: Provenance
@@ -55,7 +56,7 @@ class Inspection(Result):
             ("diameter", extent),
             ("99.9 % of distances below", diameter.quantile),
             ("root mean square distance to the centre", run.spread),
-            ("near-Gaussian components", self.n_near_gaussian if self.nongaussianity else None),
+            ("near-Gaussian components", self.n_near_gaussian),
             ("type", self.dtype),
             ("ids", "yes" if self.has_ids else "no"),
             ("columns", ", ".join(self.columns) or "none"),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.result import Provenance, Result
 from upto.core.table import Cell, Column, Table
+
+Identifiability = Literal["identifiable", "turning", "not shown"]
+"""What is known of a component: that it is one, that it turns into others, or neither."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +40,13 @@ class Component:
     """One component.
 
     `nongaussianity` is how much the mean contrast differs from a Gaussian's on rows that were not
-    fitted, and `z` that difference in standard errors; both are None where too few rows were held
-    out. `variance` is the share of the run's variance that the component carries. `stability` is
-    Icasso's index over restarts, 1 for a component that every restart finds. `subspace` numbers the
-    group of components it can turn into, from 1; None for a component that stands alone.
+    fitted, and `z` that difference in standard errors. `found_again` is how alike the component and
+    those are that two parts of the rows have for it, each found by itself: the lowest of their
+    three correlations. `state` says what follows: ``identifiable``, ``turning`` into others, or
+    ``not shown`` to be either. All four are None where components were not judged. `variance` is
+    the share of the run's variance that the component carries. `stability` is Icasso's index over
+    restarts, 1 for a component that every restart finds. `subspace` numbers the group of components
+    it can turn into, from 1; None for a component that stands alone.
     """
 
     nongaussianity: Estimate | None
@@ -48,6 +54,8 @@ class Component:
     variance: float
     stability: float | None
     subspace: int | None
+    found_again: float | None = None
+    state: Identifiability | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +64,9 @@ class Unmixed(Result):
 
     `curvature` is the smallest eigenvalue of the Riemannian Hessian of the contrast at the
     components, the μ of Theorem 2, and `curvature_identifiable` that over turns that do not stay
-    within a subspace of `subspaces`; `n_identifiable` counts the components outside of them.
+    within a subspace of `subspaces`. `n_identifiable` counts the components that are identifiable;
+    it is None where they were not judged or the search did not converge. `n_held_out` are the rows
+    of the second of the two parts that components are found again in.
     """
 
     kind: ClassVar[str] = "unmixed"
@@ -77,7 +87,7 @@ class Unmixed(Result):
     n_passes: int
     components: tuple[Component, ...]
     subspaces: tuple[tuple[int, ...], ...]
-    n_identifiable: int
+    n_identifiable: int | None
     curvature: Estimate | None
     curvature_identifiable: float | None
     trace: tuple[TraceStep, ...]
@@ -96,8 +106,10 @@ class Unmixed(Result):
                 component.nongaussianity,
                 component.z,
                 component.variance,
+                component.found_again,
                 component.stability,
                 component.subspace,
+                component.state,
             )
             for number, component in enumerate(self.components)
         ]
@@ -108,20 +120,33 @@ class Unmixed(Result):
                 Column(name="non-Gaussianity", spec=".4f"),
                 Column(name="standard errors", spec=".1f"),
                 Column(name="variance", spec=".2%"),
+                Column(name="found again", spec=".3f"),
                 Column(name="stability", spec=".3f"),
                 Column(name="subspace"),
+                Column(name="state"),
             ),
             rows=tuple(rows),
-            caption="Components of one subspace can turn into each other: only the subspace is "
-            "identifiable."
-            if self.subspaces
-            else "",
+            caption=self._caption(),
         )
+
+    def _caption(self) -> str:
+        words = []
+        if self.subspaces:
+            words.append(
+                "Components of one subspace can turn into each other: only the subspace is "
+                "identifiable."
+            )
+        if any(component.state is not None for component in self.components):
+            words.append(
+                "Found again is the correlation with what each of two parts of the rows has by "
+                "itself."
+            )
+        return " ".join(words)
 
     def _facts(self) -> Table:
         facts: list[tuple[Cell, ...]] = [
             ("rows", self.n_samples),
-            ("rows the components were not fitted to", self.n_held_out),
+            ("rows in the second part", self.n_held_out),
             ("coordinates", self.n_features),
             ("rank", self.rank),
             ("components", len(self.components)),

@@ -66,6 +66,11 @@ def subspace_class(number: int | None) -> str:
     return "alone" if number is None else f"s{(number - 1) % N_SUBSPACE_COLOURS}"
 
 
+def _class_of(component: Component) -> str:
+    """Return the class that colours a component: grey where nothing is known of it."""
+    return "nowhere" if component.state == "not shown" else subspace_class(component.subspace)
+
+
 def _centre(index: int, count: int) -> float:
     return WIDTH * (index + 0.5) / count
 
@@ -126,7 +131,7 @@ def _bars(
             continue
         left, right = _sides(index, len(components))
         top = level(scale, value, height)
-        kind = f"pillar {subspace_class(component.subspace)}{shade}"
+        kind = f"pillar {_class_of(component)}{shade}"
         piece = f"M{left:.2f} {zero:.1f}V{top:.1f}H{right:.2f}V{zero:.1f}Z"
         pieces.setdefault(kind, []).append(piece)
     return [path(kind, pieces[kind]) for kind in sorted(pieces)]
@@ -144,7 +149,7 @@ def _intervals(components: Sequence[Component], scale: Scale) -> list[Inert]:
         if crowded:
             left, right = _sides(index, len(components))
             piece = f"M{left:.2f} {low:.1f}V{high:.1f}H{right:.2f}V{low:.1f}Z"
-        kind = f"{'band' if crowded else 'whisker'} {subspace_class(component.subspace)}"
+        kind = f"{'band' if crowded else 'whisker'} {_class_of(component)}"
         pieces.setdefault(kind, []).append(piece)
     return [path(kind, pieces[kind]) for kind in sorted(pieces)]
 
@@ -219,8 +224,12 @@ def _tip(index: int, result: Unmixed) -> str:
     if component.z is not None:
         lines.append(f"standard errors {component.z:.1f}")
     lines.append(f"variance {component.variance:.2%}")
+    if component.found_again is not None:
+        lines.append(f"found again {component.found_again:.3f}")
     if component.stability is not None:
         lines.append(f"stability {component.stability:.3f}")
+    if component.state is not None:
+        lines.append(component.state)
     if component.subspace is not None:
         lines.append(f"subspace {component.subspace}")
     return "\n".join(lines)

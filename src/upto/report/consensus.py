@@ -64,6 +64,8 @@ def consensus_view(result: Consensus) -> ConsensusView:
             "Correlation of each run with the mean of the other runs, on "
             f"{result.n_judged:,} held-out rows; the most reproducible components first."
         )
+        if result.up_to == "ica":
+            note += " The run and the others were unmixed on different rows."
     return ConsensusView(
         components=_components(result) if judged else None,
         runs=_runs(result) if judged else None,
@@ -85,7 +87,7 @@ def consensus_badge(result: Consensus) -> tuple[str, str]:
     """Return the few words above the verdict and how good they are."""
     if result.chance_limit is None:
         return "not judged", "fair"
-    if result.up_to == "ica":
+    if result.is_matched:
         if len(result.in_every_run) == len(result.components):
             return "reproducible", "good"
         none = len(result.in_no_run) == len(result.components)
@@ -110,8 +112,8 @@ def consensus_facts(result: Consensus) -> tuple[tuple[str, str, str], ...]:
         shares = [run.explained.value for run in result.runs if run.explained is not None]
         ends = f"{min(shares):.3f} to {max(shares):.3f}"
         facts.append(("median explained share", f"{median(shares):.3f}", f"by the others; {ends}"))
-        limit = "correlation of the best match by chance"
-        facts.append(("chance limit", f"{result.chance_limit:.3f}", limit))
+        asked = f"correlation; the best match by chance has {result.chance_limit:.3f}"
+        facts.append(("needed to appear", f"{result.limit:.3f}", asked))
     if result.consistency is not None:
         kept = "of matches between two runs kept"
         facts.append(("consistency", f"{result.consistency:.0%}", kept))
@@ -139,7 +141,7 @@ def shared_sentences(result: Consensus) -> tuple[Sentence, ...]:
     for kind, members, where in (
         ("every", result.in_every_run, f"in every run: {part}"),
         ("some", result.in_some_runs, "in some runs only"),
-        ("nowhere", result.in_no_run, "in no run beyond chance"),
+        ("nowhere", result.in_no_run, "in no run"),
     ):
         if len(members) == len(result.components):
             text = f"All {counted(len(members), 'component')} appear {where}."
@@ -201,7 +203,7 @@ def _sides(place: int, count: int, *, widest: float = WIDTH) -> tuple[float, flo
 def _means(result: Consensus, order: Sequence[int]) -> Plane:
     found = [(result.components[number].mean, result.components[number]) for number in order]
     kinds = [_kind(component, result) for _, component in found]
-    limit = level(_SHARES, result.chance_limit or 0.0, _HEIGHT)
+    limit = level(_SHARES, result.limit or 0.0, _HEIGHT)
     marks = _bars([mean for mean, _ in found], kinds, _SHARES, _HEIGHT)
     return plane(
         picture(*marks, height=_HEIGHT),

@@ -200,10 +200,10 @@ def _consensus(result: Consensus) -> Figure:
     above.vlines(range(len(order)), lows, highs, colors=INK, linewidth=1, alpha=0.75)
     above.set_ylim(0, 1.05)
     above.set_ylabel("mean correlation")
-    if result.chance_limit is None:
+    if result.limit is None:
         say(above, "Not judged; the verdict says why.")
     else:
-        above.axhline(result.chance_limit, color=ORANGE, lw=1.2, label="chance limit")
+        above.axhline(result.limit, color=ORANGE, lw=1.2, label="needed to appear")
         for kind in (kind for kind in colours if kind in kinds):
             above.plot([], [], "s", color=colours[kind], label=kind)
         above.legend(frameon=False, fontsize=7, ncols=4, loc="lower right", bbox_to_anchor=(1, 1))

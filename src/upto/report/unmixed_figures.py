@@ -16,9 +16,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from upto.core import TraceStep, Unmixed
+    from upto.core import Component, TraceStep, Unmixed
 
 _NAME = 60
+
+
+def _colour(component: Component) -> str:
+    """Return the colour of a component's subspace: blue outside of all, grey where unknown."""
+    if component.state == "not shown":
+        return GREY
+    return BLUE if component.subspace is None else COLOURS[(component.subspace - 1) % len(COLOURS)]
 
 
 def draw_unmixed(figure: Figure, result: Unmixed) -> Figure:
@@ -26,11 +33,7 @@ def draw_unmixed(figure: Figure, result: Unmixed) -> Figure:
     trace, nongaussianity, below = figure.subplots(3, height_ratios=(1.15, 1.15, 0.6))
     trace.set_title(shorten(result.name, _NAME), loc="left", fontsize=10, parse_math=False)
     _trace_panel(trace, result.trace)
-    # In the order of the components, the others mark what stands alone.
-    colours = [
-        BLUE if c.subspace is None else COLOURS[(c.subspace - 1) % len(COLOURS)]
-        for c in result.components
-    ]
+    colours = [_colour(component) for component in result.components]
     width = min(max(240 / max(len(colours), 1), 0.7), 9)
     estimates = [component.nongaussianity for component in result.components]
     values = [math.nan if e is None else e.value for e in estimates]

@@ -42,6 +42,7 @@ class UnmixedView:
     note: str
     any_near: bool
     any_alone: bool
+    any_not_shown: bool
     n_subspaces: int
     trace: TraceChart | None
     trace_note: str
@@ -57,7 +58,8 @@ def unmixed_view(result: Unmixed) -> UnmixedView:
         measured=any(component.nongaussianity is not None for component in components),
         note=_components_note(result),
         any_near=any(near_gaussian(component) for component in components),
-        any_alone=any(component.subspace is None for component in components),
+        any_alone=any(c.subspace is None and c.state != "not shown" for c in components),
+        any_not_shown=any(component.state == "not shown" for component in components),
         n_subspaces=len(result.subspaces),
         trace=trace,
         trace_note=_trace_note(result, trace),
@@ -71,14 +73,10 @@ def plots(view: UnmixedView) -> list[dict[str, Any]]:
     return [{"at": plot.at, "tips": plot.tips} for plot in drawn if plot is not None]
 
 
-def identifiability_measured(result: Unmixed) -> bool:
-    """Say whether anything tells which components can turn into each other."""
-    return (
-        len(result.components) == 1
-        or result.curvature is not None
-        or bool(result.subspaces)
-        or any(component.nongaussianity is not None for component in result.components)
-    )
+def _not_shown(result: Unmixed) -> tuple[int, ...]:
+    """Return the components that are known neither to be identifiable nor to turn."""
+    states = enumerate(component.state for component in result.components)
+    return tuple(number for number, state in states if state == "not shown")
 
 
 def unmixed_facts(result: Unmixed) -> tuple[tuple[str, str, str], ...]:
@@ -86,9 +84,11 @@ def unmixed_facts(result: Unmixed) -> tuple[tuple[str, str, str], ...]:
     count = len(result.components)
     parts = len(result.subspaces)
     inside = counted(parts, "subspace") if parts else "no subspace"
-    value, detail = f"{result.n_identifiable:,}", f"of {count:,}; {inside}"
-    if not identifiability_measured(result):
-        value, detail = "–", f"of {count:,}; not measured"
+    if left := len(_not_shown(result)):
+        inside += f", {left:,} not shown"
+    value, detail = "–", f"of {count:,}; not judged"
+    if result.n_identifiable is not None:
+        value, detail = f"{result.n_identifiable:,}", f"of {count:,}; {inside}"
     facts = [("identifiable components", value, detail)]
     if result.curvature is not None:
         mu = result.curvature
@@ -107,18 +107,22 @@ def unmixed_facts(result: Unmixed) -> tuple[tuple[str, str, str], ...]:
     iterations = counted(result.n_iterations, "iteration")
     detail = f"{iterations}, {counted(result.n_passes, 'pass')} over the rows"
     facts.append(("converged", "yes" if result.converged else "no", detail))
-    unfitted = f"{result.n_held_out:,} not fitted" if result.n_held_out else "all of them fitted"
-    return (*facts, ("rows", f"{result.n_samples:,}", unfitted))
+    parted = "not divided"
+    if result.n_held_out:
+        parted = f"in parts of {result.n_samples - result.n_held_out:,} and {result.n_held_out:,}"
+    return (*facts, ("rows", f"{result.n_samples:,}", parted))
 
 
 def identifiable_badge(result: Unmixed) -> tuple[str, str]:
     """Return the few words above the verdict and how good they are."""
     if not result.converged:
         return "not converged", "poor"
-    if not identifiability_measured(result):
-        return "identifiability not measured", "fair"
+    if result.n_identifiable is None:
+        return "identifiability not judged", "fair"
     if result.n_identifiable == 0:
-        return "no component identifiable", "poor"
+        return "no component shown identifiable" if _not_shown(
+            result
+        ) else "no component identifiable", "poor"
     if result.n_identifiable < len(result.components):
         return "partly identifiable", "fair"
     return "identifiable", "good"
@@ -127,8 +131,8 @@ def identifiable_badge(result: Unmixed) -> tuple[str, str]:
 def _components_note(result: Unmixed) -> str:
     if any(component.nongaussianity is not None for component in result.components):
         note = (
-            "How much the mean contrast differs from a Gaussian's on the "
-            f"{result.n_held_out:,} rows the components were not fitted to."
+            "How much the mean contrast differs from a Gaussian's: components of each of two parts "
+            f"of the {result.n_samples:,} rows, judged on the other part."
         )
     else:
         note = "Non-Gaussianity is not measured; the verdict says why."
@@ -158,9 +162,9 @@ def _trace_note(result: Unmixed, trace: TraceChart | None) -> str:
 
 
 def subspace_sentences(result: Unmixed) -> tuple[Sentence, ...]:
-    """Say for each subspace which components can turn into each other."""
-    count = len(result.components)
-    if not result.subspaces:
+    """Say which components can turn into each other, which do not, and of which it is unknown."""
+    count, left = len(result.components), _not_shown(result)
+    if not result.subspaces and not left:
         return (Sentence(kind="alone", text=_no_subspaces(result)),)
     sentences = []
     shown = result.subspaces[:_MAX_SENTENCES]
@@ -176,8 +180,13 @@ def subspace_sentences(result: Unmixed) -> tuple[Sentence, ...]:
     if more:
         text = f"The table names the members of {more:,} more subspaces."
         sentences.append(Sentence(kind="", text=text))
+    if left:
+        who = f"All {count:,} components" if len(left) == count else f"Components {_numbers(left)}"
+        who = f"Component {left[0]}" if len(left) == 1 else who
+        verb = "is" if len(left) == 1 else "are"
+        text = f"{who} {verb} not shown to be identifiable, nor to turn: more rows may settle it."
+        sentences.append(Sentence(kind="nowhere", text=text))
     if result.n_identifiable:
-        # Components outside the subspaces are what the result calls identifiable.
         rest = "component stands" if result.n_identifiable == 1 else "components stand"
         text = f"{result.n_identifiable:,} {rest} alone: identifiable up to sign and order."
         sentences.append(Sentence(kind="alone", text=text))
@@ -188,8 +197,8 @@ def _no_subspaces(result: Unmixed) -> str:
     count = len(result.components)
     if count == 1:
         return "There is one component: it has no other to turn into."
-    if not identifiability_measured(result):
-        return "Too few rows were held out to say which components can turn into each other."
+    if result.n_identifiable is None:
+        return "Which components are identifiable was not judged; the verdict says why."
     return f"All {count:,} components stand alone: identifiable up to sign and order."
 
 

@@ -80,10 +80,14 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """The components, those that other starts ended at, and a factor that sources shall have."""
+    """The components, those that every start ended at, and which of these searches converged.
+
+    `scale` is a factor that sources shall have.
+    """
 
     unmixing: Unmixing
     restarted: list[Float]
+    converged: NDArray[np.bool_]
     scale: float = 1.0
 
 
@@ -118,6 +122,7 @@ def _fit(
         )
         raise InputError(message)
     restarted: list[Float] = []
+    converged = np.zeros(0, dtype=np.bool_)
     if start is None and (settings.restarts > 1 or settings.first is not None):
         whitening = whitening_for(
             engine,
@@ -139,11 +144,10 @@ def _fit(
             if listener is None
             else lambda step, turned: listener(step, turned @ whitening.matrix),
         )
-        # A search that circles says nothing of stability, unless all do.
-        kept = converged if np.count_nonzero(converged) > 1 else np.ones_like(converged)
-        found = [rotation @ whitening.matrix for rotation in rotations]
-        restarted = [each for each, is_kept in zip(found, kept, strict=True) if is_kept]
-        start = found[int(np.where(kept, contrasts, -np.inf).argmax())]
+        # A search that circles is no place to go on from, but it counts: it found nothing stable.
+        kept = converged if converged.any() else np.ones_like(converged)
+        restarted = [rotation @ whitening.matrix for rotation in rotations]
+        start = restarted[int(np.where(kept, contrasts, -np.inf).argmax())]
     unmixing = find_components(
         engine,
         rows,
@@ -162,7 +166,7 @@ def _fit(
         listener=listener,
     )
     scale = 1.0 / np.sqrt(part.weight) if settings.unit_norm else 1.0
-    return Fitted(unmixing, restarted, float(scale))
+    return Fitted(unmixing, restarted, converged, float(scale))
 
 
 def _started(first: Float, whitening: Whitening) -> Float:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.stats
@@ -29,18 +29,56 @@ BATCHES = 16
 """Parts of the rows from whose differences standard errors of curvatures are taken."""
 
 
+class Centred(Protocol):
+    """Components of centred rows, which are all that is asked for here."""
+
+    @property
+    def mean(self) -> Float:
+        """Mean of the rows."""
+
+    @property
+    def components(self) -> Float:
+        """What the centred rows are multiplied by, a component each row."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class NonGaussianity:
-    """How far the mean contrast of each component is from a Gaussian's, and its standard error."""
+    """How far the mean contrast of each component is from a Gaussian's, and its standard error.
 
-    value: Float
+    `difference` has a sign, which tells heavy tails from light ones; `value` has none.
+    """
+
+    difference: Float
     error: Float
+
+    @property
+    def value(self) -> Float:
+        """How far each component is from a Gaussian, on whichever side."""
+        value: Float = np.abs(self.difference)
+        return value
 
     @property
     def z(self) -> Float:
         """The distance in standard errors."""
         z: Float = self.value / self.error
         return z
+
+    def below(self, limit: float) -> NDArray[np.bool_]:
+        """Say which are known to be nearer to a Gaussian than a limit: the test of equivalence."""
+        reach = float(scipy.stats.norm.ppf(LEVEL))
+        below: NDArray[np.bool_] = self.value + reach * self.error < limit
+        return below
+
+    def arranged(self, order: NDArray[np.intp]) -> NonGaussianity:
+        """Return the components in another order, NaN for those that it has not."""
+        return NonGaussianity(
+            difference=np.where(order < 0, np.nan, self.difference[order]),
+            error=np.where(order < 0, np.nan, self.error[order]),
+        )
+
+    def widened(self, factor: float) -> NonGaussianity:
+        """Return it with larger standard errors, as of rows that are not independent."""
+        return replace(self, error=factor * self.error)
 
     def estimates(self) -> list[Estimate]:
         """Return each with its interval."""
@@ -57,7 +95,7 @@ class NonGaussianity:
 
 
 def nongaussianity(
-    engine: Engine, rows: Any, unmixing: Unmixing, contrast: Contrast | None = None
+    engine: Engine, rows: Any, unmixing: Centred, contrast: Contrast | None = None
 ) -> NonGaussianity:
     """Measure how far each component is from a Gaussian of its mean and variance.
 
@@ -78,7 +116,28 @@ def nongaussianity(
     variance = (value_2 - value**2) + weight**2 * (square_2 - square**2)
     variance -= 2 * weight * (both - value * square)
     error = np.sqrt(np.maximum(variance, np.finfo(float).tiny) / n_samples)
-    return NonGaussianity(value=np.abs(value - weight * (square - 1) - gaussian), error=error)
+    return NonGaussianity(difference=value - weight * (square - 1) - gaussian, error=error)
+
+
+def laplace_nongaussianity(contrast: Contrast) -> float:
+    """Return how far a Laplace distribution is from a Gaussian, as a measure for others."""
+    import array_api_compat
+
+    nodes, weights = np.polynomial.laguerre.laggauss(64)
+    grid = nodes[:, None] / np.sqrt(2.0)
+    value = contrast(array_api_compat.array_namespace(grid), grid)[0][:, 0]
+    return float(abs(np.sum(weights * value) - gaussian_moments(contrast)[0]))
+
+
+def pooled_nongaussianity(
+    first: NonGaussianity, second: NonGaussianity, rows: tuple[int, int]
+) -> NonGaussianity:
+    """Join what two numbers of rows say of the same components."""
+    ours, theirs = (count / sum(rows) for count in rows)
+    return NonGaussianity(
+        difference=ours * first.difference + theirs * second.difference,
+        error=np.hypot(ours * first.error, theirs * second.error),
+    )
 
 
 def _contrast_moments(xp: Any, x: Any, mean: Any, unmixing: Any, *, contrast: Contrast) -> Arrays:
@@ -103,20 +162,43 @@ class PairCurvature:
     excess: Float
     excess_error: Float
 
+    @property
+    def round_pairs(self) -> NDArray[np.bool_]:
+        """Pairs whose curvature is not told from zero and clearly below that of independent ones.
+
+        Clearly for the many pairs that are looked at.
+        """
+        k = len(self.value)
+        clear = float(scipy.stats.t.isf(CHANCE / max(k * (k - 1) // 2, 1), BATCHES - 1))
+        # What is NaN is not known to be round.
+        round_pairs: NDArray[np.bool_] = self.value < CLEAR * self.error
+        round_pairs &= self.excess < -clear * self.excess_error
+        np.fill_diagonal(round_pairs, val=False)
+        return round_pairs
+
     def subspaces(self, gaussian: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:
         """Return the groups of components that can turn into each other.
 
-        Two components are linked if neither can be told from `gaussian`, or if their curvature
-        cannot be told from zero but is clearly below that of independent components, clearly for
-        the many pairs that are looked at.
+        Two components are linked if both are `gaussian`, or if they are a round pair.
         """
-        pairs = max(len(gaussian) * (len(gaussian) - 1) // 2, 1)
-        clear = float(scipy.stats.t.isf(CHANCE / pairs, BATCHES - 1))
-        round_pairs = self.value < CLEAR * self.error
-        round_pairs &= self.excess < -clear * self.excess_error
-        linked = np.outer(gaussian, gaussian) | round_pairs
+        linked = np.outer(gaussian, gaussian) | self.round_pairs
         np.fill_diagonal(linked, val=False)
         return connected(linked)
+
+    def arranged(self, order: NDArray[np.intp]) -> PairCurvature:
+        """Return the components in another order, NaN for those that it has not."""
+        unknown = np.logical_or.outer(order < 0, order < 0)
+        chosen = np.ix_(order, order)
+        return PairCurvature(
+            value=np.where(unknown, np.nan, self.value[chosen]),
+            error=np.where(unknown, np.nan, self.error[chosen]),
+            excess=np.where(unknown, np.nan, self.excess[chosen]),
+            excess_error=np.where(unknown, np.nan, self.excess_error[chosen]),
+        )
+
+    def widened(self, factor: float) -> PairCurvature:
+        """Return it with larger standard errors, as of rows that are not independent."""
+        return replace(self, error=factor * self.error, excess_error=factor * self.excess_error)
 
 
 def pair_curvature(
@@ -149,6 +231,19 @@ def pair_curvature(
     value, error = _over_batches(0.5 * signs[:, None] * sided)
     excess, excess_error = _over_batches(0.5 * signs[:, None] * beyond)
     return PairCurvature(value=value, error=error, excess=excess, excess_error=excess_error)
+
+
+def pooled_curvature(
+    first: PairCurvature, second: PairCurvature, rows: tuple[int, int]
+) -> PairCurvature:
+    """Join what two numbers of rows say of the same pairs."""
+    ours, theirs = (count / sum(rows) for count in rows)
+    return PairCurvature(
+        value=ours * first.value + theirs * second.value,
+        error=np.hypot(ours * first.error, theirs * second.error),
+        excess=ours * first.excess + theirs * second.excess,
+        excess_error=np.hypot(ours * first.excess_error, theirs * second.excess_error),
+    )
 
 
 def _over_batches(sided: Float) -> tuple[Float, Float]:

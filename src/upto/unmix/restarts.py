@@ -163,14 +163,14 @@ def stability_of(unmixing: Unmixing, found: list[Float]) -> Stability:
     matched = np.empty((len(found), k, reference.shape[1]))
     similarity = np.empty((len(found), k))
     for number, components in enumerate(found):
-        correlation = np.abs(_correlations(reference, components, unmixing.mixing))
+        correlation = np.abs(correlated(reference, components, unmixing.mixing))
         ours, theirs = scipy.optimize.linear_sum_assignment(correlation, maximize=True)
         matched[number, ours] = components[theirs]
         similarity[number, ours] = correlation[ours, theirs]
     everything = np.concatenate([reference[None], matched]).transpose(1, 0, 2)
     size = everything.shape[1]
     flat = everything.reshape(k * size, -1)
-    between = np.abs(_correlations(flat, flat, unmixing.mixing)).reshape(k, size, k, size)
+    between = np.abs(correlated(flat, flat, unmixing.mixing)).reshape(k, size, k, size)
     index = np.empty(k)
     for i in range(k):
         inside = between[i, :, i, :]
@@ -180,7 +180,7 @@ def stability_of(unmixing: Unmixing, found: list[Float]) -> Stability:
     return Stability(index=index, similarity=similarity)
 
 
-def _correlations(first: Float, second: Float, mixing: Float) -> Float:
+def correlated(first: Float, second: Float, mixing: Float) -> Float:
     """Correlate components over rows whose covariance is ``mixing @ mixing.T``."""
     a, b = first @ mixing, second @ mixing
     a /= np.maximum(np.linalg.norm(a, axis=1, keepdims=True), 1e-300)

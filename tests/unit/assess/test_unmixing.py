@@ -12,6 +12,7 @@ from upto.assess import unmix_run, unmixing
 from upto.core import Unmixed
 from upto.unmix import find_components, nongaussianity
 from upto.unmix.checkpoint import Checkpoint
+from upto.unmix.recurrence import find_in_part
 from upto.unmix.saving import load_transform
 
 ENGINE = ThreadsEngine(n_threads=1)
@@ -42,7 +43,7 @@ def test_a_clear_run_is_identifiable_without_a_remark(rows):
     assert result.findings == ()
     assert result.verdict == "run has 4 components, all identifiable up to order and sign."
     assert (result.n_identifiable, result.subspaces, result.rank) == (4, (), 4)
-    assert (result.n_samples, result.n_features, result.n_held_out) == (3000, 4, 600)
+    assert (result.n_samples, result.n_features, result.n_held_out) == (3000, 4, 1500)
     assert result.converged
     assert result.n_iterations == result.trace[-1].iteration
     assert (result.n_restarts, result.n_bootstraps) == (1, 0)
@@ -59,22 +60,23 @@ def test_components_are_those_of_all_rows_and_judged_without_the_held_out(rows, 
 
 
 def test_components_are_judged_on_rows_they_were_not_fitted_to(rows, monkeypatch):
-    seen = {}
+    fitted, on = [], []
 
-    def fitting(engine, rows, *, keep, **options):
-        seen["fitted"] = np.asarray(rows)[keep]
-        return find_components(engine, rows, keep=keep, **options)
+    def finding(engine, rows, **options):
+        fitted.append(np.asarray(rows))
+        return find_in_part(engine, rows, **options)
 
     def judging(engine, rows, *args):
-        seen["judged"] = np.asarray(rows)
+        on.append(np.asarray(rows))
         return nongaussianity(engine, rows, *args)
 
-    monkeypatch.setattr(judged, "find_components", fitting)
+    monkeypatch.setattr(judged, "find_in_part", finding)
     monkeypatch.setattr(judged, "nongaussianity", judging)
     result = unmixed(rows)
-    assert len(seen["judged"]) == result.n_held_out == 600
-    both = np.concatenate([seen["fitted"], seen["judged"]])
-    np.testing.assert_array_equal(np.sort(both[:, 0]), np.sort(rows[:, 0]))
+    assert [len(part) for part in fitted] == [3000 - result.n_held_out, result.n_held_out]
+    for part, other in zip(fitted, on, strict=True):
+        both = np.concatenate([part, other])
+        np.testing.assert_array_equal(np.sort(both[:, 0]), np.sort(rows[:, 0]))
 
 
 def test_gaussian_components_are_a_finding_and_the_verdict_counts_them():
@@ -124,27 +126,26 @@ def test_a_search_cut_short_is_a_finding_and_no_warning(rows):
     assert not result.converged
 
 
-@pytest.mark.parametrize("held_out", [0.0, 0.1])
-def test_too_few_held_out_rows_leave_components_unjudged(rows, held_out):
+@pytest.mark.parametrize(
+    ("held_out", "why"),
+    [(0.0, "no rows are held out"), (0.05, "3000 rows are given and 4000 are needed")],
+)
+def test_too_few_rows_leave_components_unjudged_and_say_how_many_are_needed(rows, held_out, why):
     result = unmixed(rows, held_out=held_out)
-    assert message(result, "UP015") == (
-        f"{result.n_held_out} rows of run are held out: components are not judged."
-    )
-    assert result.verdict == (
-        f"run has 4 components, not judged: {result.n_held_out} rows are held out and 400 are "
-        "needed."
-    )
-    assert {(component.nongaussianity, component.z) for component in result.components} == {
-        (None, None)
-    }
+    assert message(result, "UP015") == f"{why}: components of run are not judged."
+    assert result.verdict == f"run has 4 components, not judged: {why}."
+    assert result.n_identifiable is None
+    for component in result.components:
+        unknown = (component.nongaussianity, component.z, component.found_again, component.state)
+        assert unknown == (None,) * 4
     assert result.curvature.value > 0.05
 
 
 def test_what_the_search_saw_turning_is_named_where_nothing_can_be_judged():
     _, rows = mixed(np.random.default_rng(0), 1500, some_gaussian(6, 8))
-    result = unmixed(rows)
-    assert result.n_held_out == 300
+    result = unmixed(rows, held_out=0.0)
     assert result.subspaces == ((2, 3, 4, 5, 6, 7),)
+    assert result.n_identifiable is None
 
 
 def test_components_without_whitening_are_not_judged_and_say_why(rng):
@@ -176,21 +177,18 @@ def test_the_variances_of_components_are_shares_of_the_runs(whiten, rng, tmp_pat
 
 
 def test_a_coordinate_that_varies_in_one_row_only_does_not_spoil_the_others(rng):
-    """Whether that row is held out or not; values are chosen so that sums are exact."""
-    held_out = set()
-    for position in range(0, 200, 10):
+    """Values are chosen so that sums are exact."""
+    for position in range(0, 100, 10):
         rows = np.column_stack([planted(rng, 4096), np.zeros(4096)])
         rows[position, 4] = 4096.0
         result = unmixed(rows)
         assert result.rank == 5
-        alone = [component for component in result.components if component.z is None]
-        held_out.add(len(alone))
-        if alone:
-            assert (
-                message(result, "UP015") == "1 of 5 components of run vary in held-out rows only."
-            )
-        assert result.subspaces == ()
-    assert held_out == {0, 1}
+        (alone,) = (each for each in result.components if each.z is None)
+        assert (alone.found_again, alone.state) == (None, "not shown")
+        assert message(result, "UP015") == (
+            "1 of 5 components of run vary in one part of the rows only."
+        )
+        assert result.n_identifiable == 4
 
 
 HARD = {

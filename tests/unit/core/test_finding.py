@@ -15,9 +15,11 @@ from upto.core import (
     Rule,
     batch_rules,
     comparison_rules,
+    component_rules,
     factor_rules,
     finding,
     geometry_rules,
+    identifiability_rules,
     unique_findings,
 )
 
@@ -39,14 +41,22 @@ def test_codes_are_unique_in_the_source():
     # The dictionary would hide a code that is used twice.
     codes = [
         keyword.value.value
-        for module in (finding, comparison_rules, geometry_rules, factor_rules, batch_rules)
+        for module in (
+            finding,
+            comparison_rules,
+            component_rules,
+            identifiability_rules,
+            geometry_rules,
+            factor_rules,
+            batch_rules,
+        )
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Rule"
         for keyword in node.keywords
         if keyword.arg == "code"
     ]
-    assert len(codes) == len(set(codes))
     assert sorted(codes) == sorted(RULES)
+    assert len(codes) == len(set(codes))
 
 
 def test_titles_are_unique():

@@ -266,13 +266,31 @@ def test_subspaces_are_named_in_words() -> None:
         ),
         (
             {"measured": False, "subspaces": ()},
-            "Too few rows were held out to say which components can turn into each other.",
+            "Which components are identifiable was not judged; the verdict says why.",
+        ),
+        (
+            {"n_components": 6, "subspaces": (), "n_not_shown": 6},
+            "All 6 components are not shown to be identifiable, nor to turn: more rows may settle "
+            "it.",
         ),
     ],
 )
 def test_the_extremes_are_named_in_words(arguments: dict[str, object], text: str) -> None:
     result = sample.unmixed(**arguments)  # type: ignore[arg-type]
     assert [sentence.text for sentence in subspace_sentences(result)] == [text]
+
+
+def test_components_of_which_nothing_is_known_are_named_beside_those_that_stand_alone() -> None:
+    result = sample.unmixed(n_components=6, subspaces=((4, 5),), n_not_shown=2)
+    assert [sentence.text for sentence in subspace_sentences(result)][1:] == [
+        "Components 0 and 1 are not shown to be identifiable, nor to turn: more rows may settle "
+        "it.",
+        "2 components stand alone: identifiable up to sign and order.",
+    ]
+    facts = {fact.label: fact for fact in summarise(result).facts}
+    assert facts["identifiable components"].value == "2"
+    assert facts["identifiable components"].detail == "of 6; 1 subspace, 2 not shown"
+    assert "\nnot shown" in unmixed_view(result).components.tips[0]
 
 
 def test_many_members_are_named_by_their_stretches() -> None:
@@ -297,7 +315,11 @@ def test_many_members_are_named_by_their_stretches() -> None:
         (sample.unmixed(converged=False), ("not converged", "poor")),
         (
             sample.unmixed(measured=False, subspaces=()),
-            ("identifiability not measured", "fair"),
+            ("identifiability not judged", "fair"),
+        ),
+        (
+            sample.unmixed(n_components=3, subspaces=(), n_not_shown=3),
+            ("no component shown identifiable", "poor"),
         ),
     ],
 )
@@ -315,7 +337,7 @@ def test_facts_hold_the_numbers_of_the_result() -> None:
     lowest = min(c.stability for c in result.components if c.stability is not None)
     assert facts["median stability"].detail.startswith(f"lowest {lowest:.3f}; 10 restarts")
     assert facts["converged"].detail == "30 iterations, 36 passes over the rows"
-    assert facts["rows"].detail == "6,000 not fitted"
+    assert facts["rows"].detail == "in parts of 14,000 and 6,000"
     bare = summarise(sample.unmixed(measured=False, restarts=False, subspaces=(), converged=False))
     facts = {fact.label: fact for fact in bare.facts}
     assert list(facts) == ["identifiable components", "converged", "rows"]

@@ -12,6 +12,7 @@ from upto.assess.agreement.reproducing import Explained, Reproduced, explain, ju
 from upto.assess.agreement.spaces import (
     Space,
     gather,
+    given_components,
     matched_space,
     turned_space,
     unmix_runs,
@@ -78,8 +79,9 @@ def consensus(
     *runs
         Two or more arrays, paths or `Embeddings`, as of `compare`.
     up_to
-        ``"rigid"`` turns the runs (generalised Procrustes), ``"similarity"`` also scales them, and
-        ``"ica"`` matches their independent components by signed permutations.
+        ``"rigid"`` turns the runs (generalised Procrustes), ``"similarity"`` also scales them,
+        ``"ica"`` finds their independent components and matches them by signed permutations, and
+        ``"signed-permutation"`` matches the coordinates as they are given.
     output
         File to write the consensus of every row to, with the ids and columns of the first run: the
         mean of the runs along its principal axes, or the means of matched components, scaled to
@@ -135,10 +137,10 @@ def consensus(
     with blas_threads_for(max(run.n_features for run in embeddings)):
         surveys = survey_runs(engine, placed)
         split = split_rows(engine, [run.rows for run in placed], held_out, seed)
-        space = _fit(engine, placed, surveys, split, up_to, components, seed, progress)
         rows = judged_rows(engine, placed, split)
+        space = _fit(engine, placed, surveys, split, rows, up_to, components, seed, progress)
         explained, reproduced = _judge(rows, space, permutations, seed, progress)
-        if up_to == "ica":
+        if space.sources:
             order = _most_reproducible_first(space, reproduced)
             space = space.arranged(order, np.ones(len(order)))
             reproduced = reproduced.arranged(order) if reproduced else None
@@ -219,6 +221,7 @@ def _fit(
     runs: Sequence[Embeddings],
     surveys: Sequence[Survey],
     split: Split,
+    rows: Sequence[Float],
     up_to: ConsensusUpTo,
     components: int | float | None,
     seed: int,
@@ -227,11 +230,13 @@ def _fit(
     count = len(runs)
     with progress.task("gather moments", count + count * (count - 1) // 2) as advance:
         gathered = gather(engine, runs, surveys, split, advance)
+    if up_to == "signed-permutation":
+        return matched_space(gathered, given_components(engine, rows, runs, gathered))
     if up_to != "ica":
         return turned_space(gathered, scaled=up_to == "similarity")
     with progress.task("find components", count) as advance:
-        unmixings = unmix_runs(engine, runs, gathered, split, components, seed, advance)
-    return matched_space(gathered, unmixings)
+        sources = unmix_runs(engine, runs, gathered, split, components, seed, advance)
+    return matched_space(gathered, sources)
 
 
 def _judge(

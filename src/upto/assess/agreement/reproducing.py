@@ -28,6 +28,9 @@ JUDGED_ROWS, JUDGED_BYTES = 20_000, 2**28
 """Held-out rows of all runs that are judged on: how many, and the memory they may take."""
 CHANCE = 0.99
 """Quantile of the best matches with shuffled rows above which a component appears in a run."""
+LEAST = 0.5
+"""Correlation that a component needs to appear in a run, however small chance is: a quarter of its
+variance is then that of the others."""
 CHANCE_MATCHES, MIN_SHUFFLES = 2000, 3
 """Best matches behind the chance limit at least, and shuffles of the rows at least."""
 _NORMAL_QUANTILE = 1.959963984540054
@@ -56,10 +59,12 @@ class Explained:
 class Reproduced:
     """How each run shows each coordinate: runs by coordinates, NaN where a run has none.
 
-    `means` are over the runs, NaN where no two have the coordinate.
+    `means` are over the runs, NaN where no two have the coordinate. `settled` says where it cannot
+    turn: a direction that can is no component, whatever it correlates with.
     """
 
     correlations: Float
+    settled: NDArray[np.bool_]
     means: Float
     lows: Float
     highs: Float
@@ -68,13 +73,14 @@ class Reproduced:
     @property
     def appears(self) -> NDArray[np.bool_]:
         """Which runs show which coordinates."""
-        return np.nan_to_num(self.correlations) > self.limit
+        return self.settled & (np.nan_to_num(self.correlations) > max(self.limit, LEAST))
 
     def arranged(self, order: NDArray[np.intp]) -> Reproduced:
         """Return the coordinates in another order."""
         return replace(
             self,
             correlations=self.correlations[:, order],
+            settled=self.settled[:, order],
             means=self.means[order],
             lows=self.lows[order],
             highs=self.highs[order],
@@ -164,28 +170,40 @@ def _p_value(target: Float, predicted: Float, permutations: int, seed: int) -> f
 def reproduce(rows: Sequence[Float], space: Space, *, seed: int) -> Reproduced:
     """Correlate the coordinates of every run with the mean of the other runs'.
 
-    Their signs were fitted on other rows, so a correlation below zero is a failure to appear.
+    Their signs were fitted on other rows, so a correlation below zero is a failure to appear. Where
+    components were searched for in two parts of the rows, those of a run in one part are correlated
+    with those of the others in the other part, both ways: on rows that they share, runs share what
+    is an accident of these rows.
     """
-    scores = [
-        (own - mean) @ matrix
-        for own, mean, matrix in zip(rows, space.means, space.matrices, strict=True)
-    ]
-    summed = np.sum(scores, axis=0)
+    n_runs = len(rows)
     count = space.present.sum(axis=0)
-    # Every coordinate of a run beside its mean over the others, both of unit variance.
-    pairs = [
-        (standardised(own), standardised((summed - own) / np.maximum(count - has, 1)))
-        for own, has in zip(scores, space.present, strict=True)
+    maps = [(own, own) for own in space.matrices]
+    if space.parts:
+        maps = [(first, second) for first, second in space.parts]
+    scores = [
+        [(own - mean) @ matrix for matrix in both]
+        for own, mean, both in zip(rows, space.means, maps, strict=True)
     ]
     known = space.present & (count > 1)
+    # Every coordinate of a run beside its mean over the others, both of unit variance.
+    pairs = []
+    for ours, theirs in ((0, 1), (1, 0)) if space.parts else ((0, 0),):
+        summed = np.sum([both[theirs] for both in scores], axis=0)
+        for both, has in zip(scores, space.present, strict=True):
+            others = (summed - both[theirs]) / np.maximum(count - has, 1)
+            pairs.append((standardised(both[ours]), standardised(others)))
     correlations = np.stack([np.mean(own * others, axis=0) for own, others in pairs])
-    means, lows, highs = mean_correlations(pairs, correlations, known)
+    times = len(pairs) // n_runs
+    every = np.tile(known, (times, 1))
+    means, lows, highs = mean_correlations(pairs, correlations, every)
+    of_runs = correlations.reshape(times, n_runs, -1).mean(axis=0)
     return Reproduced(
-        correlations=np.where(known, correlations, np.nan),
+        correlations=np.where(known, of_runs, np.nan),
+        settled=space.settled,
         means=means,
         lows=lows,
         highs=highs,
-        limit=chance_limit(pairs, known, seed),
+        limit=chance_limit(pairs, every, seed),
     )
 
 

@@ -19,8 +19,14 @@ from upto.align.consensus import (
     principal_axes,
     synchronise,
 )
+from upto.assess.components import Judged, distinct_rows, judge
+from upto.assess.split import take_rows
 from upto.engines import Moments, cross_scatters, moments
-from upto.unmix import Unmixing, find_components
+from upto.unmix import find_components, nongaussianity
+from upto.unmix.fitting import Settings
+from upto.unmix.gaussianity import CLEAR
+from upto.unmix.recurrence import affordable_part
+from upto.unmix.restarts import correlated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +39,29 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 
 ICA_TOLERANCE, ICA_ITERATIONS = 1e-5, 200
+MIN_PART_ROWS = 32
+"""Rows that each of two parts needs for components of its own."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Sources:
+    """The components of a run: those that ICA found in it, or its coordinates as they were given.
+
+    ``(rows - mean) @ components.T`` are of unit variance on the fitted rows. `parts` are the
+    components that each of two parts of those rows has by itself, in the order and with the signs
+    of `components` and zero where it has none; they are empty where nothing was searched for. Those
+    that `may_turn` are not told from Gaussian ones, or are of a round pair; `n_near_gaussian`
+    counts the former. `converged` is None where nothing was searched for.
+    """
+
+    mean: Float
+    components: Float
+    mixing: Float
+    rank: int
+    parts: tuple[Float, ...]
+    may_turn: NDArray[np.bool_]
+    n_near_gaussian: int
+    converged: bool | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -48,18 +77,22 @@ class Space:
     """One space for many runs.
 
     The rows of run i, less ``means[i]`` and times ``matrices[i]``, are its coordinates there, but
-    for those that `present` says it has not. The consensus is the mean of the runs that have a
-    coordinate, times `factor`. `predict` tells how the others predict a run, `consistent` which
+    for those that `present` says it has not, and `parts` those of each of two parts of the rows by
+    itself, where components were searched for. `settled` marks the coordinates that cannot turn in
+    a run. The consensus is the mean of the runs that have a coordinate, times `factor`. `predict`
+    tells how the others predict a run, `consistent` which
     share of pairwise matches above a correlation is kept.
     """
 
     means: tuple[Float, ...]
     matrices: tuple[Float, ...]
+    parts: tuple[tuple[Float, ...], ...]
     present: NDArray[np.bool_]
+    settled: NDArray[np.bool_]
     factor: Float
     variance: Float
     scales: Float
-    unmixings: tuple[Unmixing, ...]
+    sources: tuple[Sources, ...]
     predict: Callable[[int], Prediction]
     consistent: Callable[[float], float | None]
 
@@ -73,7 +106,11 @@ class Space:
         return replace(
             self,
             matrices=tuple(matrix[:, order] * signs for matrix in self.matrices),
+            parts=tuple(
+                tuple(matrix[:, order] * signs for matrix in matrices) for matrices in self.parts
+            ),
             present=self.present[:, order],
+            settled=self.settled[:, order],
             factor=self.factor[order],
             variance=self.variance[order],
         )
@@ -113,11 +150,13 @@ def turned_space(gathered: Gathered, *, scaled: bool) -> Space:
     return Space(
         means=tuple(part.mean for part in gathered.fitted),
         matrices=tuple(matrix @ axes for matrix in agreement.maps),
+        parts=(),
         present=np.ones((count, width), dtype=np.bool_),
+        settled=np.ones((count, width), dtype=np.bool_),
         factor=np.ones(width),
         variance=spread / spread.sum(),
         scales=agreement.scales,
-        unmixings=(),
+        sources=(),
         predict=partial(predict_left_out, scatters, agreement, scaled=scaled),
         consistent=_nothing_matched,
     )
@@ -135,36 +174,112 @@ def unmix_runs(
     components: int | float | None,
     seed: int,
     advance: Callable[[int], None],
-) -> tuple[Unmixing, ...]:
-    """Find the independent components of every run by itself, on the fitted rows."""
-    found = []
-    for run, part in zip(runs, gathered.fitted, strict=True):
-        unmixing = find_components(
-            engine,
-            run.rows,
-            part=part,
-            keep=split.parts == 0,
-            n_components=components,
-            seed=seed,
-            tolerance=ICA_TOLERANCE,
-            max_iterations=ICA_ITERATIONS,
+) -> tuple[Sources, ...]:
+    """Find the independent components of every run by itself, on the fitted rows.
+
+    Runs of the same rows share the accidents of these rows, so components are also found in each of
+    two parts of them: what a run has in one part is compared with what others have in the other.
+    """
+    index = distinct_rows(split, 0)
+    return tuple(
+        _unmixed(engine, run, part, split, index, components, seed, advance)
+        for run, part in zip(runs, gathered.fitted, strict=True)
+    )
+
+
+def _unmixed(
+    engine: Engine,
+    run: Embeddings,
+    part: Moments,
+    split: Split,
+    index: NDArray[np.intp],
+    components: int | float | None,
+    seed: int,
+    advance: Callable[[int], None],
+) -> Sources:
+    unmixing = find_components(
+        engine,
+        run.rows,
+        part=part,
+        keep=split.parts == 0,
+        n_components=components,
+        seed=seed,
+        tolerance=ICA_TOLERANCE,
+        max_iterations=ICA_ITERATIONS,
+    )
+    if unmixing.interrupted:
+        raise KeyboardInterrupt
+    k, width = unmixing.components.shape
+    parts: tuple[Float, ...] = (np.zeros((k, width)),) * 2
+    may_turn, near = np.ones(k, dtype=np.bool_), k
+    if len(index) >= 2 * MIN_PART_ROWS:
+        limit = affordable_part(k, width)
+        first, second = (
+            take_rows(engine, run.rows, some[:limit]) for some in (index[::2], index[1::2])
         )
-        if unmixing.interrupted:
-            raise KeyboardInterrupt
-        found.append(unmixing)
-        advance(1)
+        judged = judge(engine, first, second, unmixing, Settings(seed=seed))
+        parts = _aligned(judged, unmixing.components, unmixing.mixing)
+        may_turn = judged.may_turn
+        near = int(np.count_nonzero(~(judged.nongaussianity.z >= CLEAR)))
+    advance(1)
+    return Sources(
+        mean=part.mean,
+        components=unmixing.components,
+        mixing=unmixing.mixing,
+        rank=unmixing.rank,
+        parts=parts,
+        may_turn=may_turn,
+        n_near_gaussian=near,
+        converged=unmixing.converged,
+    )
+
+
+def _aligned(judged: Judged, components: Float, mixing: Float) -> tuple[Float, ...]:
+    """Return the components of each part with the order and signs of those of all rows."""
+    aligned = []
+    orders = (judged.again.first, judged.again.second)
+    for unmixing, order in zip(judged.parts, orders, strict=True):
+        found = np.where(order[:, None] < 0, 0.0, unmixing.components[order])
+        signs = np.where(np.diag(correlated(components, found, mixing)) < 0, -1.0, 1.0)
+        aligned.append(signs[:, None] * found)
+    return tuple(aligned)
+
+
+def given_components(
+    engine: Engine, rows: Sequence[Float], runs: Sequence[Embeddings], gathered: Gathered
+) -> tuple[Sources, ...]:
+    """Take the coordinates of runs for their components; `rows` are those they are judged on."""
+    found = []
+    for number, (run, part) in enumerate(zip(runs, gathered.fitted, strict=True)):
+        deviation = np.sqrt(np.diag(part.scatter) / part.weight)
+        alive = deviation > 1e-12 * max(float(deviation.max()), np.finfo(float).tiny)
+        mixing = np.diag(deviation)[:, alive]
+        sources = Sources(
+            mean=part.mean,
+            components=np.diag(1.0 / np.where(alive, deviation, 1.0))[alive],
+            mixing=mixing,
+            rank=run.n_features,
+            parts=(),
+            may_turn=np.zeros(mixing.shape[1], dtype=np.bool_),
+            n_near_gaussian=0,
+            converged=None,
+        )
+        if rows:
+            z = nongaussianity(engine, rows[number], sources).z
+            sources = replace(sources, n_near_gaussian=int(np.count_nonzero(~(z >= CLEAR))))
+        found.append(sources)
     return tuple(found)
 
 
-def matched_space(gathered: Gathered, unmixings: tuple[Unmixing, ...]) -> Space:
+def matched_space(gathered: Gathered, sources: tuple[Sources, ...]) -> Space:
     """Match the components of runs; the coordinates are the means of matched components.
 
     They are in no particular order. Components have unit variance on the fitted rows, and so have
     the coordinates of the consensus.
     """
     weight = gathered.fitted[0].weight
-    sources = [unmixing.components.T / np.sqrt(weight) for unmixing in unmixings]
-    correlations = gathered.scatters.mapped(sources)
+    scaled = [each.components.T / np.sqrt(weight) for each in sources]
+    correlations = gathered.scatters.mapped(scaled)
     synchronised = synchronise(correlations)
     elements = synchronised.elements
     present = np.stack([np.abs(element).sum(axis=0) > 0 for element in elements])
@@ -172,18 +287,26 @@ def matched_space(gathered: Gathered, unmixings: tuple[Unmixing, ...]) -> Space:
     summed = np.maximum(agreement.sum(axis=(0, 1)), np.finfo(float).tiny)
     # Component by component, what a run's variance is made of.
     carried = [
-        np.sum((u.mixing @ a) ** 2, axis=0) for u, a in zip(unmixings, elements, strict=True)
+        np.sum((each.mixing @ a) ** 2, axis=0) for each, a in zip(sources, elements, strict=True)
     ]
     shares = [v / part.total_variance for v, part in zip(carried, gathered.fitted, strict=True)]
     return Space(
         means=tuple(part.mean for part in gathered.fitted),
-        matrices=tuple(u.components.T @ a for u, a in zip(unmixings, elements, strict=True)),
+        matrices=tuple(each.components.T @ a for each, a in zip(sources, elements, strict=True)),
+        parts=tuple(
+            tuple(part.T @ a for part in each.parts)
+            for each, a in zip(sources, elements, strict=True)
+            if each.parts
+        ),
         present=present,
+        settled=np.stack(
+            [np.abs(a).T @ ~each.may_turn > 0 for each, a in zip(sources, elements, strict=True)]
+        ),
         factor=present.sum(axis=0) / np.sqrt(summed),
-        variance=np.sum(shares, axis=0) / len(unmixings),
-        scales=np.ones(len(unmixings)),
-        unmixings=unmixings,
-        predict=partial(_predict_from_components, unmixings, elements, present, agreement),
+        variance=np.sum(shares, axis=0) / len(sources),
+        scales=np.ones(len(sources)),
+        sources=sources,
+        predict=partial(_predict_from_components, sources, elements, present, agreement),
         consistent=partial(kept_matches, correlations, synchronised),
     )
 
@@ -199,21 +322,21 @@ def _matched_correlations(correlations: Scatters, elements: tuple[Float, ...]) -
 
 
 def _predict_from_components(
-    unmixings: tuple[Unmixing, ...],
+    sources: tuple[Sources, ...],
     elements: tuple[Float, ...],
     present: NDArray[np.bool_],
     agreement: Float,
     run: int,
 ) -> Prediction:
     """Predict each component of a run by the matched mean of the others, and mix them."""
-    others = [i for i in range(len(unmixings)) if i != run]
+    others = [i for i in range(len(sources)) if i != run]
     count = np.maximum(present[others].sum(axis=0), 1)
     shared = agreement[run, others].sum(axis=0) / count
     spread = agreement[np.ix_(others, others)].sum(axis=(0, 1)) / count**2
     slope = np.divide(shared, spread, out=np.zeros_like(shared), where=spread > 0)
     return Prediction(
-        maps={i: unmixings[i].components.T @ elements[i] / count for i in others},
-        back=slope[:, None] * (unmixings[run].mixing @ elements[run]).T,
+        maps={i: sources[i].components.T @ elements[i] / count for i in others},
+        back=slope[:, None] * (sources[run].mixing @ elements[run]).T,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from upto.assess.agreement.reproducing import LEAST
 from upto.assess.prepare import run_findings
 from upto.assess.verdict import undecided
 from upto.core import (
@@ -70,6 +71,7 @@ def consensus_result(
         verdict=undecided(len(split.parts), asked=asked),
         findings=(),
         provenance=provenance,
+        least_correlation=LEAST,
     )
     remarks = [Finding(code=code, message=message) for code, message in _remarks(result)]
     return replace(
@@ -86,18 +88,19 @@ def _run(
     explained: Explained | None,
     reproduced: Reproduced | None,
 ) -> ConsensusRun:
-    unmixing = space.unmixings[number] if space.unmixings else None
+    sources = space.sources[number] if space.sources else None
     return ConsensusRun(
         name=run.name,
         n_features=run.n_features,
-        n_components=int(space.present[number].sum()) if unmixing else run.n_features,
+        n_components=int(space.present[number].sum()) if sources else run.n_features,
         scale=float(space.scales[number]),
         explained=explained.share if explained else None,
         chance=explained.chance if explained else None,
         p_value=explained.p_value if explained else None,
         belongs=explained.belongs if explained else None,
         n_appearing=None if reproduced is None else int(reproduced.appears[number].sum()),
-        converged=unmixing.converged if unmixing else None,
+        converged=sources.converged if sources else None,
+        n_near_gaussian=sources.n_near_gaussian if sources else None,
     )
 
 
@@ -115,7 +118,7 @@ def _component(space: Space, number: int, reproduced: Reproduced | None) -> Cons
 
 
 def _verdict(result: Consensus) -> str:
-    words = _verdict_of_components if result.up_to == "ica" else _verdict_of_space
+    words = _verdict_of_components if result.is_matched else _verdict_of_space
     return words(result)
 
 
@@ -138,13 +141,16 @@ def _verdict_of_components(result: Consensus) -> str:
     every, none = result.in_every_run, result.in_no_run
     where = "both runs" if count == 2 else f"all {count} runs"
     means = [each.value for i in every if (each := result.components[i].mean)]
-    limit = f"chance reaches {result.chance_limit:.2f}"
+    limit = (
+        f"{result.least_correlation:.2f} is asked for and chance reaches {result.chance_limit:.2f}"
+    )
     if not every:
         most = max(component.n_runs or 0 for component in result.components)
         some = f"{total - len(none)} of {total} appear in up to {most}" if most else f"of {total}"
         return f"No component appears in {where}: {some}, {len(none)} in none, where {limit}."
+    appear = "appears" if len(every) == 1 else "appear"
     return (
-        f"{len(every)} of {total} components appear in {where}, {len(none)} in none: those in "
+        f"{len(every)} of {total} components {appear} in {where}, {len(none)} in none: those in "
         f"every run have a held-out correlation of {_range(means, '.2f')} with the mean of the "
         f"others, where {limit}."
     )
@@ -159,6 +165,9 @@ def _remarks(result: Consensus) -> Iterator[tuple[str, str]]:
     for run in result.runs:
         if run.converged is False:
             yield "UP004", f"ICA of {run.name} stopped before it converged."
+        if (near := run.n_near_gaussian or 0) >= 2 and result.chance_limit is not None:
+            words = "cannot be told from Gaussian ones on rows they were not fitted to."
+            yield "UP003", f"{near} of {run.n_components} components of {run.name} {words}"
         if run.belongs is False and run.explained is not None:
             yield (
                 "UP030",
@@ -185,7 +194,7 @@ def remarks_on_rows(
 ) -> Iterator[Finding]:
     """Remark on the runs as they were given; `rows` are those that are judged on."""
     for number, (run, surveyed) in enumerate(zip(runs, surveys, strict=True)):
-        rank = space.unmixings[number].rank if space.unmixings else run.n_features
+        rank = space.sources[number].rank if space.sources else run.n_features
         n_dead = int((surveyed.low == surveyed.high).sum())
         yield from run_findings(run, rank=rank, n_dead=n_dead)
     for i, first in enumerate(rows):

@@ -1,0 +1,57 @@
+"""A quick version of ``checks/identifiable.py``, and what its record promises."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "checks" / "identifiable.py"
+
+
+@pytest.fixture(scope="module")
+def check():
+    spec = importlib.util.spec_from_file_location("identifiable", SOURCE)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["identifiable"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["identifiable"]
+
+
+@pytest.fixture(scope="module")
+def record():
+    return json.loads(SOURCE.with_suffix(".json").read_text())
+
+
+def test_every_promise_of_the_record_is_kept(record):
+    assert record["share_of_trials"] == 1
+    kept = [rate["kept"] for rate in record["rates"]]
+    assert False not in kept
+    assert kept.count(True) > 20
+
+
+def test_the_page_has_the_numbers_of_the_record(record):
+    page = (ROOT / "docs" / "choosing-an-ica.md").read_text(encoding="utf-8")
+    for rate in record["rates"]:
+        if rate["trials"]:
+            assert f"{rate['hits']}/{rate['trials']}" in page, rate
+
+
+def test_components_that_are_called_identifiable_are_sources(check):
+    flagged, best = check.recovered(
+        lambda rng, n, d: rng.laplace(size=(n, d)), 1600, 16, (check.SEED, 0)
+    )
+    assert flagged.sum() >= 15
+    assert best[flagged].min() > check.A_SOURCE
+
+
+def test_autoregressive_rows_have_the_correlation_that_is_asked_for(check):
+    rows = check.autoregressive(np.random.default_rng(0), 40_000, 2, 0.9)
+    np.testing.assert_allclose(np.mean(rows[1:] * rows[:-1], axis=0), 0.9, atol=0.03)
+    np.testing.assert_allclose(rows.var(axis=0), 1, atol=0.05)

@@ -1,0 +1,37 @@
+"""What `inspect_run` says of Gaussianity, and that it says where it was not judged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from upto import ThreadsEngine
+from upto.assess import inspect_run
+
+ENGINE = ThreadsEngine(n_threads=1)
+
+
+def test_gaussian_rows_too_few_to_judge_are_said_not_to_be_judged():
+    result = inspect_run(np.random.default_rng(0).normal(size=(1000, 6)), engine=ENGINE)
+    assert result.verdict.endswith("; whether components are Gaussian is not judged.")
+    assert result.n_near_gaussian is None
+    (finding,) = result.findings
+    assert finding.code == "UP015"
+    assert finding.message == (
+        "300 of 1000 rows of run are held out and 400 are needed: whether components are Gaussian "
+        "is not judged."
+    )
+    assert dict(result.tables()[0].rows)["near-Gaussian components"] is None
+
+
+def test_gaussian_rows_that_are_many_enough_are_counted():
+    result = inspect_run(np.random.default_rng(0).normal(size=(3000, 6)), engine=ENGINE)
+    assert result.verdict.endswith("; 6 of 6 components are near-Gaussian.")
+    assert result.n_near_gaussian == 6
+    assert [finding.code for finding in result.findings] == ["UP003"]
+
+
+def test_gaussianity_that_was_not_asked_for_is_no_finding():
+    result = inspect_run(np.random.default_rng(0).normal(size=(1000, 6)), ica=False, engine=ENGINE)
+    assert result.findings == ()
+    assert "Gaussian" not in result.verdict
+    assert result.n_near_gaussian is None
