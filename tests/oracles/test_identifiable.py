@@ -53,5 +53,7 @@ def test_components_that_are_called_identifiable_are_sources(check):
 
 def test_autoregressive_rows_have_the_correlation_that_is_asked_for(check):
     rows = check.autoregressive(np.random.default_rng(0), 40_000, 2, 0.9)
-    np.testing.assert_allclose(np.mean(rows[1:] * rows[:-1], axis=0), 0.9, atol=0.03)
-    np.testing.assert_allclose(rows.var(axis=0), 1, atol=0.05)
+    found = np.sum(rows[1:] * rows[:-1], axis=0) / np.sum(rows**2, axis=0)
+    np.testing.assert_allclose(found, 0.9, atol=0.01)
+    # The variance is that of about forty thousand over nineteen independent rows.
+    np.testing.assert_allclose(rows.var(axis=0), 1, atol=0.12)

@@ -19,7 +19,6 @@ from upto.unmix import (
     stability_of,
 )
 from upto.unmix.gaussianity import (
-    CLEAR,
     NonGaussianity,
     connected,
     laplace_nongaussianity,
@@ -205,7 +204,7 @@ def judge(
     doubtful = ~(found.z >= SURE) | round_pairs.any(axis=0)
     lost = doubtful | ~again.found
     identifiable = again.found & (~lost | (np.count_nonzero(lost) == 1))
-    gaussian = ~(found.z >= CLEAR) & found.below(NEGLIGIBLE * laplace_nongaussianity(contrast))
+    gaussian = found.below(NEGLIGIBLE * laplace_nongaussianity(contrast))
     linked = np.outer(gaussian, gaussian) | round_pairs
     linked &= ~np.logical_or.outer(identifiable, identifiable)
     np.fill_diagonal(linked, val=False)
