@@ -29,8 +29,8 @@ MIN_HELD_OUT = 5
 """Rows held out of a small sample: five can be permuted in enough ways for a 5 % level."""
 _COPIED = 0.9
 """Share of different rows that are different in every single run, where equal ones are copies."""
-_MANY_COPIES, _UNEVEN = 10.0, 2.0
-"""Rows for each different one, and their variance over their mean, that no copying explains."""
+_MANY_COPIES, _UNEVEN, _EVEN = 10.0, 2.0, 0.25
+"""Rows for each different one, and variances over means that no copying and no chance explain."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -239,8 +239,9 @@ def _are_copies(counts: Index, fewest: int) -> bool:
         return False
     if n_distinct >= n_samples / 2:
         return True
-    mean = n_samples / n_distinct
-    return mean <= _MANY_COPIES and float(counts.var()) <= _UNEVEN * mean
+    mean, variance = n_samples / n_distinct, float(counts.var())
+    # Chance alone makes the number of a common value vary by as much as its mean.
+    return variance <= _EVEN * mean or (mean <= _MANY_COPIES and variance <= _UNEVEN * mean)
 
 
 def _occurrences(order: Index, is_new: NDArray[np.bool_]) -> NDArray[np.uint64]:

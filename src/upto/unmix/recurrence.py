@@ -26,7 +26,6 @@ from upto.unmix.components import (
 )
 from upto.unmix.restarts import correlated
 from upto.unmix.searching import LARGE, search
-from upto.unmix.whitening import RANK_TOLERANCE
 
 if TYPE_CHECKING:
     from upto.engines.base import Engine
@@ -100,7 +99,7 @@ def find_in_part(
     n_components: int,
     contrast: Contrast,
     solver: Solver = "auto",
-    rank_tolerance: float = RANK_TOLERANCE,
+    rank_tolerance: float | None = None,
     seed: int,
 ) -> Unmixing:
     """Find the components of a part of the rows, to the accuracy that so many rows deserve.
