@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from upto.core import Result
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LEGIBLE = 4.5  # WCAG AA for text
 
@@ -172,10 +172,10 @@ def test_numbers_sort_as_numbers_and_missing_ones_last(show: Callable[..., Tab])
     page = show(sample.comparison()).page
     page.locator("summary").click()
     details = "details table.sortable"
-    head = page.locator(details).locator("thead th").nth(6).get_by_role("button")
+    head = page.locator(details).locator("thead th").nth(7).get_by_role("button")
     for reverse in (False, True):
         head.click()
-        shown = column(page, 7, details)
+        shown = column(page, 8, details)
         numbers = [text for text in shown if text != "–"]
         assert len(numbers) == len(sample.ROWS)
         assert shown[: len(numbers)] == sorted(numbers, key=float, reverse=reverse)

@@ -294,7 +294,7 @@ def test_a_matrix_as_csv_has_every_error(upto, tmp_path, pair, rng):
     np.save(tmp_path / "third.npy", rng.normal(size=(300, 4)))
     result = upto("compare", *pair, "third.npy", *FAST, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert len(rows) == 6 * 7
+    assert len(rows) == 6 * 8
     assert float(rows[0]["error"]) > 0
 
 

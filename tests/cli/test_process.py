@@ -146,7 +146,8 @@ def test_signals_that_are_ignored_stay_ignored(folder):
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize("closed", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", [1, 2])
 def test_a_closed_stream_is_no_crash(folder, closed):
     done = subprocess.run(
         f"exec {sys.executable} -m upto inspect run.npy --no-ica -o out.json {closed}>&-",
@@ -257,7 +258,8 @@ def test_a_signal_while_modules_are_loaded_has_its_own_code(folder, number):
     assert done.stderr == f"upto: ended by {name}; nothing was left half written.\n"
 
 
-@pytest.mark.parametrize("suffix", [pytest.param("h5", marks=pytest.mark.slow), "zarr"])
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["h5", "zarr"])
 def test_two_signals_at_once_are_one(folder, suffix):
     process = writing(folder, suffix)
     process.send_signal(signal.SIGHUP)

@@ -208,7 +208,14 @@ def test_blocks_that_are_not_run_say_why():
     assert len(skipped) <= 6, skipped
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+# The examples of findings are run by the test that their pages are up to date.
+SLOW_PAGES = [
+    pytest.param(page, marks=pytest.mark.slow) if page.parent.name == "findings" else page
+    for page in PAGES
+]
+
+
+@pytest.mark.parametrize("page", SLOW_PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_every_fence_is_read(page):
     text = page.read_text(encoding="utf-8")
     opened = re.findall(rf"^```(?:{'|'.join(LANGUAGES)})\b", text, re.MULTILINE)

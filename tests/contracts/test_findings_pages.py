@@ -41,7 +41,11 @@ def test_the_index_of_findings_is_up_to_date():
     )
 
 
-@pytest.mark.parametrize("code", RULES)
+LONG = ("UP070", "UP080")
+CODES = [pytest.param(code, marks=pytest.mark.slow) if code in LONG else code for code in RULES]
+
+
+@pytest.mark.parametrize("code", CODES)
 def test_the_page_of_a_finding_is_up_to_date(code):
     tool = load_tool("findings")
     path = tool.FOLDER / f"{code}.md"

@@ -145,7 +145,11 @@ def every_pass(engine, source, target) -> dict[str, np.ndarray]:
     weighted = cross_moments(engine, source, target, WEIGHTS)
     for name, each in (("all", both), ("weighted", weighted)):
         numbers |= {f"{name} scatter": each.source.scatter, f"{name} cross": each.cross}
-    maps = list(fit_maps([group for group in Group if group is not Group.IDENTITY], both).values())
+    maps = list(
+        fit_maps(
+            [group for group in Group if group.is_affine and group is not Group.IDENTITY], both
+        ).values()
+    )
     numbers["row errors"] = row_errors(engine, source, target, maps)
     numbers["held-out errors"] = row_errors(engine, source, target, maps, keep=PARTS == 1)
     sample = np.asarray(source[:100], dtype=np.float64)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upto.assess.serial import CLEAR, NOTABLE, autocorrelation
 from upto.assess.split import RowKeys, take_rows
 from upto.measure import squared_distances
 
@@ -35,6 +36,8 @@ _CLOSE = 1e-4
 """Chance of a neighbour so close, by the density around it, below which it is a near copy."""
 _FEWEST, _OFTEN = 5, 0.02
 """Rows with a near copy, and their share, from which on near copies are a matter."""
+_FEWEST_IN_ORDER = 20
+"""Fewer rows than this show no memory."""
 _BLOCK_BYTES = 2**26
 
 
@@ -183,24 +186,19 @@ def find_memory(
         index = np.sort(np.unique(units, return_index=True)[1])
     index = index[:FOLLOWING]
     n_rows = len(index)
-    found = []
+    largest = 0.0
     for rows in runs:
         sample = take_rows(engine, rows, index)
-        sample = sample - sample.mean(axis=0)
         if classes is not None:
             sample = sample - _class_means(sample, classes[index])
-        own = np.einsum("ij,ij->j", sample, sample)
-        next_to = np.einsum("ij,ij->j", sample[1:], sample[:-1])
-        alive = own > 1e-20 * own.max(initial=0.0)
-        if n_rows < 20 or not alive.any():
+        if n_rows < _FEWEST_IN_ORDER:
             return None
-        correlations = next_to[alive] / own[alive]
-        # The mean has at most the standard error of one, and of all the largest is looked at too.
-        noise = 1.0 / np.sqrt(n_rows)
-        if correlations.mean() < max(0.05, 4 * noise) and correlations.max() < max(0.2, 6 * noise):
+        found, error = autocorrelation(sample)
+        clear = found[(found > CLEAR * error) & (found > NOTABLE)]
+        if len(clear) == 0:
             return None
-        found.append(max(float(next_to.sum() / own.sum()), float(correlations.mean())))
-    return float(np.clip(max(found), 0.05, 1.0))
+        largest = max(largest, float(clear.max()))
+    return min(largest, 1.0)
 
 
 def _class_means(sample: Float, classes: Index) -> Float:

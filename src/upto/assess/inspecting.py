@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.assess.comparing import as_embeddings
-from upto.assess.prepare import MIN_GAUSSIANITY_ROWS, place_runs, prepare_run, survey_runs
+from upto.assess.prepare import place_runs, prepare_run, survey_runs
 from upto.assess.split import split_rows
 from upto.core import (
     Finding,
@@ -89,11 +89,6 @@ def inspect_run(
         gaussian = f"; {near} of {len(scores)} components are near-Gaussian"
     elif ica:
         gaussian = "; whether components are Gaussian is not judged"
-        message = (
-            f"{split.n_held_out} of {len(embeddings)} rows of {summary.name} are held out and "
-            f"{MIN_GAUSSIANITY_ROWS} are needed: whether components are Gaussian is not judged."
-        )
-        findings.append(Finding(code="UP015", message=message))
     return Inspection(
         run=summary,
         dtype=str(np.dtype(embeddings.rows.dtype)),

@@ -102,6 +102,8 @@ def alternating_blocks(n_rows: int, time: float, share: float) -> NDArray[np.int
 def _leading(rows: Float) -> Float:
     """Return the scores of leading principal components that vary."""
     centred = rows - rows.mean(axis=0)
+    # Sums of squares of their squares would overflow long before those of the rows do.
+    centred = centred / max(float(np.abs(centred).max(initial=0.0)), np.finfo(float).tiny)
     values, vectors = np.linalg.eigh(centred.T @ centred)
     kept = values > _FLAT * max(float(values[-1]), np.finfo(float).tiny)
     leading: Float = centred @ vectors[:, kept][:, ::-1][:, :AXES]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.special
 from numpy.typing import NDArray
 
 from upto.core import GatheringRows, random_stream
@@ -29,8 +30,9 @@ MIN_HELD_OUT = 5
 """Rows held out of a small sample: five can be permuted in enough ways for a 5 % level."""
 _COPIED = 0.9
 """Share of different rows that are different in every single run, where equal ones are copies."""
-_MANY_COPIES, _UNEVEN, _EVEN = 10.0, 2.0, 0.25
-"""Rows for each different one, and variances over means that no copying and no chance explain."""
+_MANY_COPIES, _UNEVEN, _EVEN = 10.0, 2.0, 1e-4
+"""Rows for each different one and their variance over their mean that no copying explains, and the
+chance of values as even as copies are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,7 +243,8 @@ def _are_copies(counts: Index, fewest: int) -> bool:
         return True
     mean, variance = n_samples / n_distinct, float(counts.var())
     # Chance alone makes the number of a common value vary by as much as its mean.
-    return variance <= _EVEN * mean or (mean <= _MANY_COPIES and variance <= _UNEVEN * mean)
+    evenness = float(scipy.special.chdtr(n_distinct - 1, n_distinct * variance / mean))
+    return evenness < _EVEN or (mean <= _MANY_COPIES and variance <= _UNEVEN * mean)
 
 
 def _occurrences(order: Index, is_new: NDArray[np.bool_]) -> NDArray[np.uint64]:
