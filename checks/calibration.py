@@ -13,7 +13,7 @@ recovery
 power
     Runs that share a part of their variance are told from chance.
 
-``--quick`` runs a tenth of the trials. Every rate has its exact binomial interval. Trials are
+``--share 0.1`` runs a tenth of the trials. Every rate has its exact binomial interval. Trials are
 shared among ``--workers`` processes; each has its own seed, so their number changes nothing.
 """
 
@@ -92,12 +92,12 @@ class Rate:
 def main() -> None:
     """Run all checks, print their table and write the record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="run a tenth of the trials")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the trials to run")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--output", type=Path, default=Path(__file__).with_name("calibration.json"))
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
-    share = 0.1 if options.quick else 1.0
+    share = options.share
     console = Console(width=110)
     started = time.perf_counter()
     rates: list[Rate] = []
