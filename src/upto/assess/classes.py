@@ -8,6 +8,7 @@ import numpy as np
 
 from upto.align import fit_map
 from upto.assess.nulls import pairing_p_values
+from upto.assess.similarities.strata import class_means
 from upto.core import Classes, Group
 from upto.engines import cross_moments
 
@@ -47,11 +48,11 @@ def agree_within(
     predicted = forward.maps[group].predict(pair.source.paired)
     target = pair.target.paired
     inner = Group.AFFINE if group is Group.MONOTONE_PERMUTATION else group
-    moments = cross_moments(pair.engine, x - _means(x, fitted), y - _means(y, fitted))
+    moments = cross_moments(pair.engine, x - class_means(x, fitted), y - class_means(y, fitted))
     inside = fit_map(inner, moments)
     source = pair.source.paired
-    left = (target - _means(target, own))[several]
-    mapped = inside.predict((source - _means(source, own))[several])
+    left = (target - class_means(target, own))[several]
+    mapped = inside.predict((source - class_means(source, own))[several])
     (p_value,) = pairing_p_values(
         [mapped],
         left,
@@ -60,8 +61,8 @@ def agree_within(
         strata=own[several],
     )
     centre = target.mean(axis=0)
-    between = _means(target, own) - centre
-    missed = _means(target, own) - _means(predicted, own)
+    between = class_means(target, own) - centre
+    missed = class_means(target, own) - class_means(predicted, own)
     return Classes(
         label=label,
         n_classes=len(np.unique(classes)),
@@ -77,15 +78,6 @@ def only_classes_agree(found: Classes | None, level: float) -> bool:
         return False
     beyond = found.within_p_value is not None and found.within_p_value <= level
     return not beyond or found.within_r2 < LITTLE
-
-
-def _means(rows: Float, classes: Index) -> Float:
-    """Return the mean of its class for every row."""
-    _, place, counts = np.unique(classes, return_inverse=True, return_counts=True)
-    sums = np.zeros((len(counts), rows.shape[1]))
-    np.add.at(sums, place, rows)
-    means: Float = (sums / counts[:, None])[place]
-    return means
 
 
 def _explained(left: Float, whole: Float) -> float:

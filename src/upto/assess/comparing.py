@@ -12,14 +12,14 @@ import numpy as np
 from upto.assess.chance import chance_rows
 from upto.assess.details import compare_in_detail
 from upto.assess.geometry.distortions import find_distortions
-from upto.assess.held_out import choose_held_out, codes_of
+from upto.assess.held_out import choose_held_out
 from upto.assess.matrix import compare_all
 from upto.assess.nulls import PAIRED_ROWS, PAIRED_ROWS_OF_MANY
 from upto.assess.options import Options
 from upto.assess.pair import Pair
 from upto.assess.prepare import QUANTILE_ROWS, place_runs, prepare_run, survey_runs
 from upto.assess.promising import promises
-from upto.assess.similarities.strata import strata_of, with_strata
+from upto.assess.similarities.strata import codes_of, strata_of, with_strata
 from upto.core import (
     Comparison,
     ComparisonMatrix,

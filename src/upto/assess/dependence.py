@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.assess.serial import CLEAR, NOTABLE, autocorrelation
+from upto.assess.similarities.strata import class_means
 from upto.assess.split import RowKeys, take_rows
 from upto.measure import squared_distances
 
@@ -190,7 +191,7 @@ def find_memory(
     for rows in runs:
         sample = take_rows(engine, rows, index)
         if classes is not None:
-            sample = sample - _class_means(sample, classes[index])
+            sample = sample - class_means(sample, classes[index])
         if n_rows < _FEWEST_IN_ORDER:
             return None
         found, error = autocorrelation(sample)
@@ -199,11 +200,3 @@ def find_memory(
             return None
         largest = max(largest, float(clear.max()))
     return min(largest, 1.0)
-
-
-def _class_means(sample: Float, classes: Index) -> Float:
-    counts = np.maximum(np.bincount(classes), 1)
-    sums = np.zeros((len(counts), sample.shape[1]))
-    np.add.at(sums, classes, sample)
-    means: Float = (sums / counts[:, None])[classes]
-    return means

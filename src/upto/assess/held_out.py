@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from upto.assess.dependence import find_memory, find_near_copies
+from upto.assess.similarities.strata import as_comparable
 from upto.assess.split import Split, find_keys, hold_out, name_keys
 from upto.core import Embeddings, Finding, InputError
 
@@ -48,7 +49,7 @@ def choose_held_out(
     findings: list[Finding] = []
     units, unit_keys, memory = keys.units, None, None
     if grouping is not None:
-        names, units = np.unique(_as_text(runs[0].columns[grouping]), return_inverse=True)
+        names, units = np.unique(as_comparable(runs[0].columns[grouping]), return_inverse=True)
         unit_keys = name_keys(names, options.seed)
         if len(names) < 2:
             message = f"all {n_samples} rows are of one group: none can be held out."
@@ -80,15 +81,3 @@ def choose_held_out(
         seed=options.seed,
     )
     return replace(split, strata=strata), findings
-
-
-def codes_of(values: Any) -> Index:
-    """Return a number for each different value of a column."""
-    codes: Index = np.unique(_as_text(values), return_inverse=True)[1]
-    return codes
-
-
-def _as_text(values: Any) -> NDArray[Any]:
-    """Return values that compare with each other: missing ones and text do not."""
-    found = np.asarray(values)
-    return found.astype(str) if found.dtype.kind == "O" else found

@@ -9,6 +9,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from upto.unmix.components import whitening_for
+from upto.unmix.whitening import find_whitening
+
 if TYPE_CHECKING:
     from upto.assess.pair import Pair
     from upto.engines import CrossMoments, Moments
@@ -54,12 +57,12 @@ class Sharing:
 
 def find_shared(pair: Pair, moments: CrossMoments) -> Sharing:
     """Match directions on the fitted rows and count those that agree on held-out ones."""
-    source, target = _whitening(moments.source), _whitening(moments.target)
+    source, target = (find_whitening(part).matrix.T for part in (moments.source, moments.target))
     cross = source.T @ (moments.cross / moments.weight) @ target
     if pair.source.is_thin or pair.target.is_thin:
         x, y = pair.sample_rows(fitted=pair.split.n_held_out > 0)
-        source, target = _whitening_of_rows(x), _whitening_of_rows(y)
-        cross = _crossed(x, y, source, target)
+        source, target = (whitening_for(pair.engine, rows, None).matrix.T for rows in (x, y))
+        cross = ((x - x.mean(axis=0)) @ source).T @ ((y - y.mean(axis=0)) @ target) / len(x)
     left, _, right = scipy.linalg.svd(cross, full_matrices=False)
     first, second = source @ left, target @ right.T
     x = (pair.source.paired - moments.source.mean) @ first
@@ -74,35 +77,6 @@ def find_shared(pair: Pair, moments: CrossMoments) -> Sharing:
         variance_second=_variance(moments.target, second[:, agreeing]),
         rest=float(agreement[~agreeing].max(initial=0.0)),
     )
-
-
-def _whitening(part: Moments) -> Float:
-    """Return directions of unit variance, coordinates brought to one scale first."""
-    deviation = np.sqrt(np.diag(part.scatter) / part.weight)
-    inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
-    values, vectors = np.linalg.eigh(part.scatter / part.weight * np.outer(inverse, inverse))
-    kept = values > _RANK_TOLERANCE * max(values[-1], np.finfo(float).tiny)
-    whitening: Float = vectors[:, kept] * inverse[:, None] / np.sqrt(values[kept])
-    return whitening
-
-
-_RANK_TOLERANCE = 1e-10
-
-
-def _whitening_of_rows(rows: Float) -> Float:
-    """Return directions of unit variance without squaring the rows."""
-    centred = rows - rows.mean(axis=0)
-    deviation = centred.std(axis=0)
-    inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
-    _, values, right = np.linalg.svd(centred * inverse, full_matrices=False)
-    kept = values > 1e-13 * values[0]
-    whitening: Float = (inverse[:, None] * right[kept].T) * (np.sqrt(len(rows)) / values[kept])
-    return whitening
-
-
-def _crossed(x: Float, y: Float, source: Float, target: Float) -> Float:
-    found: Float = ((x - x.mean(axis=0)) @ source).T @ ((y - y.mean(axis=0)) @ target) / len(x)
-    return found
 
 
 def _squared_correlations(x: Float, y: Float) -> Float:

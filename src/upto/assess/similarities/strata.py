@@ -12,6 +12,7 @@ from upto.core import Embeddings, InputError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    Float = NDArray[np.float64]
     Index = NDArray[np.intp]
 
 GIVEN = "the classes given"
@@ -47,14 +48,28 @@ def strata_of(column: str | None, runs: tuple[Embeddings, ...]) -> Index | None:
     """Return a number for the class of each row, from the first run that has the column."""
     if column is None:
         return None
-    values: NDArray[Any] = next(
-        np.asarray(run.columns[column]) for run in runs if column in run.columns
-    )
-    if values.dtype.kind == "O":
-        # Missing values and text do not compare with each other.
-        values = values.astype(str)
-    codes: Index = np.unique(values, return_inverse=True)[1]
+    return codes_of(next(run.columns[column] for run in runs if column in run.columns))
+
+
+def codes_of(values: Any) -> Index:
+    """Return a number for each different value of a column."""
+    codes: Index = np.unique(as_comparable(values), return_inverse=True)[1]
     return codes
+
+
+def as_comparable(values: Any) -> NDArray[Any]:
+    """Return values that compare with each other: missing ones and text do not."""
+    found = np.asarray(values)
+    return found.astype(str) if found.dtype.kind == "O" else found
+
+
+def class_means(rows: Float, classes: Index) -> Float:
+    """Return the mean of its class for every row."""
+    _, place, counts = np.unique(classes, return_inverse=True, return_counts=True)
+    sums = np.zeros((len(counts), rows.shape[1]))
+    np.add.at(sums, place, rows)
+    means: Float = (sums / counts[:, None])[place]
+    return means
 
 
 def alone(cells: Index) -> int:
