@@ -350,3 +350,45 @@ def test_what_is_no_lipschitz_constant_or_decoder_is_refused(upto, pair, options
     result = upto("compare", *pair, *options)
     assert result.exit_code == code
     assert message in result.stderr
+
+
+@pytest.fixture
+def views(tmp_path, rng):
+    """Two unrelated runs of 60 patients, four views each, and who is who."""
+    patient = np.repeat(np.arange(60), 4)
+    for name in ("one", "two"):
+        rows = rng.normal(size=(60, 3))[patient] + 0.4 * rng.normal(size=(240, 3))
+        np.savez(tmp_path / f"{name}.npz", rows=rows, patient=patient)
+    return "one.npz::rows", "two.npz::rows"
+
+
+@pytest.mark.parametrize("where", ["patient", "one.npz::patient"])
+def test_whole_groups_are_held_out(upto, views, where):
+    result = upto("compare", *views, *FAST, "--groups", where, "--format", "json")
+    found = json.loads(result.stdout)
+    assert found["agreement"] == "chance"
+    assert found["n_held_out"] == 72
+
+
+@pytest.mark.parametrize("option", ["--groups", "--within"])
+def test_a_column_that_is_not_there_is_named(upto, views, option):
+    result = upto("compare", *views, *FAST, option, "doctor")
+    assert result.exit_code == 3
+    assert "'doctor'" in result.stderr
+
+
+def test_rows_are_paired_within_classes(upto, tmp_path, rng):
+    label = rng.integers(0, 6, 400)
+    means = 4 * rng.normal(size=(6, 3))
+    for name in ("one", "two"):
+        np.savez(
+            tmp_path / f"{name}.npz", rows=means[label] + rng.normal(size=(400, 3)), label=label
+        )
+    runs = ("one.npz::rows", "two.npz::rows")
+    free, within = (
+        json.loads(upto("compare", *runs, *FAST, *options, "--format", "json").stdout)
+        for options in (("--labels", "label"), ("--within", "label"))
+    )
+    assert free["agreement"] != "chance"
+    assert "UP038" in [finding["code"] for finding in free["findings"]]
+    assert within["agreement"] == "chance"
