@@ -86,7 +86,9 @@ def judge(
 
 
 def _shared(found: Sharing, forward: Onto, backward: Onto, up_to: Group) -> Shared:
-    n_shared = max(found.n_shared, _agreeing(forward, backward, up_to, found.n_first))
+    n_shared = found.n_shared
+    if found.n_first == found.n_second:
+        n_shared = max(n_shared, _agreeing(forward, backward, up_to, found.n_first))
     return Shared(
         n_shared=n_shared,
         n_first=found.n_first,

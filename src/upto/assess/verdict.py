@@ -41,23 +41,28 @@ def strictest_group(directions: Sequence[Onto], tolerance: float) -> Group | Non
         Loss allowed: of the error, as a fraction of that of predicting the mean, and of R² of an
         average direction where some group explains nearly all of it.
     """
-    allowed = set(Group)
+    allowed, losses = set(Group), dict.fromkeys(Group, 0.0)
     for onto in directions:
         counting = {
             group: each for group, each in onto.groups.items() if counts(each, onto.baseline)
         }
         if not counting:
             return None
-        error = min(each.error for each in counting.values()) + tolerance * onto.baseline
+        best = min(each.error for each in counting.values())
         even = max(each.even or 0.0 for each in counting.values())
         # Where some group has every direction, a stricter one must not lose narrow ones.
         least = even - tolerance if even >= EVENLY else 0.0
-        allowed &= {
-            group
+        losses = {
+            group: max(losses[group], (each.error - best) / onto.baseline)
             for group, each in counting.items()
-            if each.error <= error and (each.even or 0.0) >= least
+            if group in losses
         }
-    return next((group for group in Group if group in allowed), None)
+        allowed &= {group for group, each in counting.items() if (each.even or 0.0) >= least}
+    enough = [group for group in Group if group in allowed and losses.get(group, 1.0) <= tolerance]
+    if enough:
+        return enough[0]
+    # No group is good enough both ways: the one that loses least in the worse direction.
+    return min(losses, key=lambda group: losses[group], default=None)
 
 
 def word_for(candidates: Sequence[Candidate], *, share: float) -> Agreement:
@@ -168,6 +173,8 @@ def _directions(shared: Shared | None) -> str:
         return ""
     d = max(shared.n_first, shared.n_second)
     others = d - shared.n_shared
+    if shared.n_shared == 0:
+        return f"the runs agree on none of {d} directions"
     if shared.rest_is_unrelated:
         what = "is unrelated" if others == 1 else f"{others} are unrelated"
     else:
