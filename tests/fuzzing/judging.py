@@ -47,10 +47,10 @@ def judge(name: str, number: int, *, command: bool = False) -> Verdict:
         for path, content in mutant(name, number).items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)
-        _forget_peak()
+        before = _forget_peak()
         started = time.perf_counter()
         outcome, says = (_run_command if command else _read)(name, folder)
-        seconds, peak = time.perf_counter() - started, _peak()
+        seconds, peak = time.perf_counter() - started, _peak() - before
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if outcome in ("refused", "right", "read"):
@@ -349,9 +349,11 @@ ORACLES = {
 }
 
 
-def _forget_peak() -> None:
+def _forget_peak() -> int:
+    """Begin to look for the most memory anew; return what the process has already."""
     if os.path.exists("/proc/self/clear_refs"):  # noqa: PTH110
         Path("/proc/self/clear_refs").write_text("5")
+    return _peak()
 
 
 def _peak() -> int:
