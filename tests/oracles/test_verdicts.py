@@ -68,7 +68,9 @@ class TestDirections:
     """Agreement is that of every direction, however narrow."""
 
     @pytest.mark.parametrize("share", [1 / 16, 1 / 8, 1 / 4, 1 / 2])
-    @pytest.mark.parametrize("narrow", [0.02, 0.05, 0.1])
+    @pytest.mark.parametrize(
+        "narrow", [0.05, *(pytest.param(sd, marks=pytest.mark.slow) for sd in (0.02, 0.1))]
+    )
     def test_unrelated_narrow_directions_are_counted(self, share, narrow, rng):
         x, y, k = half_unrelated(rng, d=16, share=share, narrow=narrow)
         result = upto.compare(x, y, **FAST)
@@ -169,7 +171,9 @@ def test_narrow_directions_of_badly_scaled_columns_are_seen(rng):
     assert result.affine.supremum.low is None
 
 
-@pytest.mark.parametrize("seed", range(4, 14))
+@pytest.mark.parametrize(
+    "seed", [4, 5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 14))]
+)
 def test_a_row_far_away_does_not_stop_a_comparison(seed):
     rng = np.random.default_rng(seed)
     x = rng.laplace(size=(300, 4))
@@ -370,7 +374,13 @@ NOISE = {
 }
 
 
-@pytest.mark.parametrize("case", NOISE)
+OFTEN = ("memory 0.9", "random walks", "near copies in fives", "one very far row", "counts")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case if case in OFTEN else pytest.param(case, marks=pytest.mark.slow) for case in NOISE],
+)
 def test_unrelated_runs_whose_rows_are_not_exchangeable_are_chance(case):
     beyond = 0
     for seed in range(6):
