@@ -173,7 +173,7 @@ def test_a_closed_stream_is_no_crash(folder, closed):
 
 @pytest.mark.parametrize(
     "kind",
-    ["table", "json", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("md", "csv"))],
+    ["table", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("json", "md", "csv"))],
 )
 def test_a_stdout_of_ascii_only_is_no_crash(folder, kind):
     (folder / "run.npy").rename(folder / "größe→.npy")

@@ -68,6 +68,7 @@ def test_components_not_found_again_are_a_finding_with_their_number():
     assert "UP023" not in codes(result)
 
 
+@pytest.mark.slow
 def test_weak_sources_that_are_recovered_are_not_said_to_turn(tmp_path):
     """Of Student's t with ten degrees of freedom, with 600 rows for each."""
     n_identifiable, wrong = [], 0
@@ -84,7 +85,7 @@ def test_weak_sources_that_are_recovered_are_not_said_to_turn(tmp_path):
     assert wrong <= 2
 
 
-@pytest.mark.parametrize("width", [2, 5])
+@pytest.mark.parametrize("width", [2, pytest.param(5, marks=pytest.mark.slow)])
 def test_gaussian_rows_are_seldom_called_identifiable_however_few_directions(width):
     """Of two axes turned at random most are within 45° of each other: that is no evidence."""
     wrong = sum(
@@ -136,7 +137,7 @@ def test_a_single_gaussian_component_among_others_is_identifiable():
     assert min(each.z for each in result.components) < 3
 
 
-@pytest.mark.parametrize("correlation", [0.9, 0.99])
+@pytest.mark.parametrize("correlation", [pytest.param(0.9, marks=pytest.mark.slow), 0.99])
 def test_rows_that_depend_on_their_neighbours_are_a_finding_and_seldom_identifiable(correlation):
     wrong = 0
     for seed in range(8):
@@ -163,7 +164,10 @@ def test_a_random_walk_is_worth_too_few_rows_to_judge():
     assert result.n_identifiable is None
 
 
-@pytest.mark.parametrize("copied", ["next to each other", "one block after another"])
+@pytest.mark.parametrize(
+    "copied",
+    [pytest.param("next to each other", marks=pytest.mark.slow), "one block after another"],
+)
 def test_copies_of_gaussian_rows_are_no_evidence(copied):
     wrong = 0
     for seed in range(10):
