@@ -173,7 +173,7 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _warn(self, fitted: Fitted, asked: int | float | None) -> None:
-        """Say what scikit-learn says of what could not be had."""
+        """Warn as scikit-learn does: too many components asked for, low rank, no convergence."""
         unmixing = fitted.unmixing
         found, width = unmixing.components.shape
         if asked is not None and asked > found:
