@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-LOOKED_AT, ANCHORS = 4096, 512
+LOOKED_AT, ANCHORS = 4096, 256
 """Rows among which near copies are looked for, and of how many of them."""
 GROUPED = 20_000
 """Most rows that are sorted into groups of near copies."""

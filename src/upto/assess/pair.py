@@ -28,7 +28,7 @@ ICA_ROW, SCALED_ICA_ROW = "ica", "ica-scaled"
 UNMIXED = {ICA_ROW: Group.SIGNED_PERMUTATION, SCALED_ICA_ROW: Group.SCALED_PERMUTATION}
 """Group by which components are matched in the rows of ICA."""
 CONSTANT = "constant"
-MONOTONE_ROWS = 2000
+MONOTONE_ROWS = 1250
 """Rows that monotone functions are fitted to, at most."""
 _ERROR_BYTES = 2**25
 
