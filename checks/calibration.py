@@ -20,27 +20,22 @@ shared among ``--workers`` processes; each has its own seed, so their number cha
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
-import time
 from concurrent.futures import Executor, ProcessPoolExecutor
-from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.signal
-import scipy.stats
-from rich.console import Console
-from rich.table import Table
+from checks.rates import Rate, report
+from checks.unrelated import UNRELATED
 from threadpoolctl import threadpool_limits
 
 import upto
 from upto.align import Aligner
 from upto.assess.split import split_rows
-from upto.core import Group, library_versions
+from upto.core import Group
 from upto.engines import ThreadsEngine
 from upto.testing import random_element
 
@@ -56,37 +51,6 @@ SEED = 20260312
 FAST: dict[str, Any] = {"ica": False, "refits": 0}
 """Chance levels decide nothing, and the row of ICA only raises the adjusted p-values."""
 FRESH_ROWS = 20_000
-CONFIDENCE = 0.99
-"""Of the binomial interval around each rate: dozens of rates are looked at."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
-    """How often something happened, how often it should, and whether the two agree."""
-
-    check: str
-    case: str
-    n_samples: int
-    n_features: int
-    hits: int
-    trials: int
-    nominal: float | None = None
-
-    @property
-    def value(self) -> float:
-        """The rate."""
-        return self.hits / self.trials
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The exact (Clopper-Pearson) interval of the rate."""
-        found = scipy.stats.binomtest(self.hits, self.trials).proportion_ci(CONFIDENCE, "exact")
-        return float(found.low), float(found.high)
-
-    @property
-    def kept(self) -> bool | None:
-        """Whether the rate may reach its nominal value; None where it has none."""
-        return None if self.nominal is None else self.interval[1] >= self.nominal
 
 
 def main() -> None:
@@ -97,30 +61,16 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).with_name("calibration.json"))
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
-    share = options.share
-    console = Console(width=110)
-    started = time.perf_counter()
-    rates: list[Rate] = []
     with ProcessPoolExecutor(options.workers, initializer=_one_thread) as pool:
-        for run_check in (level, coverage, recovery, power):
-            for rate in run_check(share, options.seed, pool):
-                rates.append(rate)
-                console.log(rate.check, rate.case, f"{rate.hits}/{rate.trials}")
-    record = {
-        "seconds": round(time.perf_counter() - started, 1),
-        "seed": options.seed,
-        "share_of_trials": share,
-        "confidence": CONFIDENCE,
-        "versions": library_versions(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "rates": [
-            asdict(rate) | {"rate": rate.value, "interval": rate.interval, "kept": rate.kept}
-            for rate in rates
-        ],
-    }
-    options.output.write_text(json.dumps(record, indent=1) + "\n")
-    console.print(_table(rates))
-    console.print(f"{record['seconds']} s; written to {options.output}")
+        checks = (level, coverage, recovery, power)
+        rates = (each(options.share, options.seed, pool) for each in checks)
+        report(
+            "Calibration of upto.compare",
+            chain.from_iterable(rates),
+            options.output,
+            seed=options.seed,
+            share=options.share,
+        )
 
 
 def _one_thread() -> None:
@@ -134,111 +84,6 @@ def _each(
     calls = [pool.submit(call, *given, (seed, trial)) for trial in range(trials)]
     return [each.result() for each in calls]
 
-
-# ---------------------------------------------------------------- level
-
-
-def _gaussian(rng: np.random.Generator, n: int, d: int) -> Runs:
-    return rng.normal(size=(n, d)), rng.normal(size=(n, d))
-
-
-def _heavy_tailed(rng: np.random.Generator, n: int, d: int) -> Runs:
-    return rng.standard_t(1.5, size=(n, d)), rng.standard_t(1.5, size=(n, d))
-
-
-def _shared_marginals(rng: np.random.Generator, n: int, d: int) -> Runs:
-    """Both runs are drawn from one skewed law far from the origin, one direction dominating."""
-    scale = np.geomspace(30.0, 1.0, d)
-    return tuple(100.0 + scale * rng.lognormal(size=(n, d)) for _ in range(2))  # type: ignore[return-value]
-
-
-def _different_widths(rng: np.random.Generator, n: int, d: int) -> Runs:
-    return rng.normal(size=(n, d)), rng.laplace(size=(n, 2 * d))
-
-
-def _tied_integers(rng: np.random.Generator, n: int, d: int) -> Runs:
-    return rng.integers(3, size=(n, d)).astype(float), rng.integers(3, size=(n, d)).astype(float)
-
-
-def _clusters(rng: np.random.Generator, n: int, d: int) -> Runs:
-    """Both runs have the same clusters, but the rows belong to them independently."""
-    centres = 10.0 * rng.normal(size=(3, d))
-    return tuple(centres[rng.integers(3, size=n)] + rng.normal(size=(n, d)) for _ in range(2))  # type: ignore[return-value]
-
-
-def _repeated_rows(rng: np.random.Generator, n: int, d: int) -> Runs:
-    """Every pair of rows occurs five times."""
-    x, y = _gaussian(rng, n // 5, d)
-    return np.repeat(x, 5, axis=0), np.repeat(y, 5, axis=0)
-
-
-def _random_walks(rng: np.random.Generator, n: int, d: int) -> Runs:
-    return np.cumsum(rng.normal(size=(n, d)), axis=0), np.cumsum(rng.normal(size=(n, d)), axis=0)
-
-
-def _autoregressive(memory: float) -> Callable[[np.random.Generator, int, int], Runs]:
-    """Make runs whose rows keep a part of the row before them."""
-
-    def draw(rng: np.random.Generator, n: int, d: int) -> Runs:
-        noise = rng.normal(size=(2, n + 500, d))
-        rows = scipy.signal.lfilter([1.0], [1.0, -memory], noise, axis=1)[:, 500:]
-        return rows[0], rows[1]
-
-    return draw
-
-
-def _near_copies(each: int, jitter: float) -> Callable[[np.random.Generator, int, int], Runs]:
-    """Make runs in which every sample occurs several times, with a little noise."""
-
-    def draw(rng: np.random.Generator, n: int, d: int) -> Runs:
-        x, y = _gaussian(rng, n // each, d)
-        noise = jitter * rng.normal(size=(2, n // each * each, d))
-        return np.repeat(x, each, axis=0) + noise[0], np.repeat(y, each, axis=0) + noise[1]
-
-    return draw
-
-
-def _far_rows(share: float, scale: float) -> Callable[[np.random.Generator, int, int], Runs]:
-    """Make runs that have the same far rows."""
-
-    def draw(rng: np.random.Generator, n: int, d: int) -> Runs:
-        x, y = _gaussian(rng, n, d)
-        far = slice(0, max(1, round(share * n)))
-        x[far] *= scale
-        y[far] *= scale
-        return x, y
-
-    return draw
-
-
-def _counts(rng: np.random.Generator, n: int, d: int) -> Runs:
-    return rng.poisson(0.3, (n, d)).astype(float), rng.poisson(0.3, (n, d)).astype(float)
-
-
-def _bits(rng: np.random.Generator, n: int, d: int) -> Runs:
-    return (rng.random((n, d)) < 0.3).astype(float), (rng.random((n, d)) < 0.3).astype(float)
-
-
-INDEPENDENT: dict[str, Callable[[np.random.Generator, int, int], Runs]] = {
-    "Gaussian": _gaussian,
-    "heavy tails": _heavy_tailed,
-    "shared marginals": _shared_marginals,
-    "different widths": _different_widths,
-    "tied integers": _tied_integers,
-    "shared clusters": _clusters,
-    "repeated rows": _repeated_rows,
-    "memory 0.5": _autoregressive(0.5),
-    "memory 0.9": _autoregressive(0.9),
-    "memory 0.99": _autoregressive(0.99),
-    "random walks": _random_walks,
-    "near copies in fives": _near_copies(5, 1e-6),
-    "near copies in pairs": _near_copies(2, 0.05),
-    "one far row": _far_rows(0.0, 20.0),
-    "one very far row": _far_rows(0.0, 1e3),
-    "3 % far rows": _far_rows(0.03, 20.0),
-    "counts": _counts,
-    "bits": _bits,
-}
 
 LEVEL_CELLS = (
     ("Gaussian", 200, 8, 500),
@@ -291,7 +136,7 @@ def called_chance(
 ) -> bool:
     """Say whether one pair of independent runs is not called related."""
     rng = np.random.default_rng(seed)
-    runs = INDEPENDENT[kind](rng, n_samples, n_features)
+    runs = UNRELATED[kind](rng, n_samples, n_features)
     options = FAST | {"ica": ica}
     return upto.compare(*runs, seed=seed[1], **options).agreement in ("chance", "undecided")
 
@@ -424,27 +269,6 @@ def detected(explained: float, n: int, d: int, seed: tuple[int, int]) -> bool:
     y = np.sqrt(explained) * x @ linear + np.sqrt(1 - explained) * rng.normal(size=(n, d))
     found = upto.compare(x, y + translation, seed=seed[1], **FAST).agreement
     return found not in ("chance", "undecided")
-
-
-def _table(rates: list[Rate]) -> Table:
-    table = Table(title="Calibration of upto.compare", box=None)
-    for name in ("check", "case", "n", "d", "rate", f"{CONFIDENCE:.0%} interval", "nominal", ""):
-        table.add_column(name)
-    for rate in rates:
-        low, high = rate.interval
-        verdict = {None: "", True: "kept", False: "BELOW"}[rate.kept]
-        nominal = "" if rate.nominal is None else f"≥ {rate.nominal:.0%}"
-        table.add_row(
-            rate.check,
-            rate.case,
-            str(rate.n_samples),
-            str(rate.n_features),
-            f"{rate.hits}/{rate.trials} = {rate.value:.3f}",
-            f"{low:.3f} – {high:.3f}",
-            nominal,
-            verdict,
-        )
-    return table
 
 
 if __name__ == "__main__":

@@ -18,24 +18,17 @@ level
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import tempfile
-import time
-from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.signal
-import scipy.stats
-from rich.console import Console
-from rich.table import Table
+from checks.rates import Rate, report
 from threadpoolctl import threadpool_limits
 
 import upto
-from upto.core import library_versions
 from upto.engines import ThreadsEngine
 
 if TYPE_CHECKING:
@@ -48,42 +41,9 @@ if TYPE_CHECKING:
 SEED = 20261116
 A_SOURCE = 0.9
 """Correlation with a source from which on a component is that source."""
-CONFIDENCE = 0.99
-"""Of the binomial interval around each rate: dozens of rates are looked at."""
 ROWS_EACH = (5, 10, 20, 30, 50, 100, 200)
 TRIALS = {16: 24, 64: 6, 128: 3}
 LEVEL_TRIALS = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
-    """How often something happened, how often it should, and whether the two agree."""
-
-    check: str
-    case: str
-    n_samples: int
-    n_features: int
-    hits: int
-    trials: int
-    nominal: float | None = None
-
-    @property
-    def value(self) -> float | None:
-        """The rate; None where there was nothing to count."""
-        return self.hits / self.trials if self.trials else None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The exact (Clopper-Pearson) interval of the rate."""
-        if not self.trials:
-            return 0.0, 1.0
-        found = scipy.stats.binomtest(self.hits, self.trials).proportion_ci(CONFIDENCE, "exact")
-        return float(found.low), float(found.high)
-
-    @property
-    def kept(self) -> bool | None:
-        """Whether the rate may reach its nominal value; None where it has none."""
-        return None if self.nominal is None else self.interval[1] >= self.nominal
 
 
 def main() -> None:
@@ -96,29 +56,15 @@ def main() -> None:
     )
     options = parser.parse_args()
     share = 0.25 if options.quick else 1.0
-    console = Console(width=110)
-    started = time.perf_counter()
-    rates: list[Rate] = []
     with threadpool_limits(1, "blas"):
-        for run_check in (sources, weak, level):
-            for rate in run_check(share, options.seed):
-                rates.append(rate)
-                console.log(rate.check, rate.case, rate.n_samples, f"{rate.hits}/{rate.trials}")
-    record = {
-        "seconds": round(time.perf_counter() - started, 1),
-        "seed": options.seed,
-        "share_of_trials": share,
-        "confidence": CONFIDENCE,
-        "versions": library_versions(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "rates": [
-            asdict(rate) | {"rate": rate.value, "interval": rate.interval, "kept": rate.kept}
-            for rate in rates
-        ],
-    }
-    options.output.write_text(json.dumps(record, indent=1) + "\n")
-    console.print(_table(rates))
-    console.print(f"{record['seconds']} s; written to {options.output}")
+        rates = (each(share, options.seed) for each in (sources, weak, level))
+        report(
+            "What is called identifiable",
+            chain.from_iterable(rates),
+            options.output,
+            seed=options.seed,
+            share=share,
+        )
 
 
 def sources(share: float, seed: int) -> Iterator[Rate]:
@@ -254,24 +200,6 @@ def level(share: float, seed: int) -> Iterator[Rate]:
             trials=trials,
             nominal=0.95,
         )
-
-
-def _table(rates: list[Rate]) -> Table:
-    table = Table(title="What is called identifiable", title_justify="left")
-    for name in ("check", "case", "rows", "dimensions", "rate", "interval", "kept"):
-        table.add_column(name)
-    for rate in rates:
-        low, high = rate.interval
-        table.add_row(
-            rate.check,
-            rate.case,
-            str(rate.n_samples),
-            str(rate.n_features),
-            "–" if rate.value is None else f"{rate.value:.3f} ({rate.hits}/{rate.trials})",
-            f"{low:.3f} to {high:.3f}",
-            {True: "yes", False: "NO", None: ""}[rate.kept],
-        )
-    return table
 
 
 if __name__ == "__main__":

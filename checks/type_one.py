@@ -19,17 +19,15 @@ code is 1 if a promise is broken.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.stats
+from checks.rates import exact_interval, record_of, write_record
+from checks.unrelated import UNRELATED
 from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
@@ -37,7 +35,6 @@ from threadpoolctl import threadpool_limits
 import upto
 from upto.assess.similarities.calibrating import p_value
 from upto.assess.similarities.scoring import score_pairs
-from upto.core import library_versions
 from upto.measure.catalogue import find_measures
 
 if TYPE_CHECKING:
@@ -63,6 +60,17 @@ CELLS = (
     ("Gaussian", 40, 60),
     ("Gaussian", 200, 16),
     ("heavy tails", 50, 6),
+    ("memory 0.5", 200, 4),
+    ("memory 0.9", 1200, 4),
+    ("memory 0.99", 400, 4),
+    ("random walks", 200, 4),
+    ("near copies in fives", 200, 4),
+    ("near copies in pairs", 200, 4),
+    ("one far row", 200, 4),
+    ("one very far row", 200, 4),
+    ("3 % far rows", 200, 4),
+    ("counts", 100, 4),
+    ("bits", 100, 6),
 )
 FAMILIES = ("four independent runs", "two of four runs related")
 CONTROL = "every row five times"
@@ -88,8 +96,7 @@ class Share:
     @property
     def interval(self) -> tuple[float, float]:
         """The exact (Clopper-Pearson) interval of the share."""
-        found = scipy.stats.binomtest(self.hits, self.trials).proportion_ci(CONFIDENCE, "exact")
-        return float(found.low), float(found.high)
+        return exact_interval(self.hits, self.trials, CONFIDENCE)
 
     @property
     def kept(self) -> bool:
@@ -118,32 +125,23 @@ def main() -> None:
                     share.check, share.measure, share.case, share.n_samples, share.n_features,
                     f"{share.hits}/{share.trials}", "" if share.kept else "BROKEN",
                 )  # fmt: skip
-    record: dict[str, Any] = {
-        "seconds": round(time.perf_counter() - started, 1),
-        "seed": options.seed,
-        "trials": options.trials,
-        "permutations": PERMUTATIONS,
-        "level": LEVEL,
-        "confidence": CONFIDENCE,
-        "versions": library_versions(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "shares": [
-            asdict(share) | {"share": share.value, "interval": share.interval, "kept": share.kept}
-            for share in shares
-        ],
-    }
-    options.output.write_text(json.dumps(record, indent=1) + "\n")
+    record = record_of(
+        started,
+        seed=options.seed,
+        trials=options.trials,
+        permutations=PERMUTATIONS,
+        level=LEVEL,
+        confidence=CONFIDENCE,
+    )
+    record["shares"] = [
+        asdict(share) | {"share": share.value, "interval": share.interval, "kept": share.kept}
+        for share in shares
+    ]
+    write_record(options.output, record)
     console.print(_table(shares))
     broken = sum(not share.kept for share in shares)
     console.print(f"{broken} of {len(shares)} broken; {record['seconds']} s; {options.output}")
     sys.exit(1 if broken else 0)
-
-
-def draw(case: str, rng: np.random.Generator, n: int, d: int, count: int = 2) -> list[Float]:
-    """Draw independent runs."""
-    if case == "heavy tails":
-        return [rng.standard_t(1.5, size=(n, d)) for _ in range(count)]
-    return [rng.normal(size=(n, d)) for _ in range(count)]
 
 
 def level(measures: Sequence[Measure], trials: int, seed: int) -> Iterator[Share]:
@@ -151,7 +149,7 @@ def level(measures: Sequence[Measure], trials: int, seed: int) -> Iterator[Share
     for case, n, d in CELLS:
         hits: dict[str, int] = {}
         for trial in range(trials):
-            runs = draw(case, np.random.default_rng((seed, trial)), n, d)
+            runs = UNRELATED[case](np.random.default_rng((seed, trial)), n, d)
             found = similarity(runs, measures, trial)
             for row in found.rows:
                 # An asymmetric measure has two tests, each with its level.
@@ -171,7 +169,7 @@ def family(measures: Sequence[Measure], trials: int, seed: int) -> Iterator[Shar
         hits: dict[str, int] = {}
         for trial in range(trials):
             rng = np.random.default_rng((seed, 1, trial))
-            runs = draw("Gaussian", rng, n, d, 4)
+            runs = [rng.normal(size=(n, d)) for _ in range(4)]
             related: set[str] = set()
             if case == FAMILIES[1]:
                 runs[1] = runs[0] + 0.3 * runs[1]
@@ -197,7 +195,7 @@ def control(measures: Sequence[Measure], trials: int, seed: int) -> Iterator[Sha
     trials = min(trials, 100)
     hits = dict.fromkeys((each.name for each in measures), 0)
     for trial in range(trials):
-        runs = draw("Gaussian", np.random.default_rng((seed, 2, trial)), n // 5, d)
+        runs = UNRELATED["Gaussian"](np.random.default_rng((seed, 2, trial)), n // 5, d)
         repeated = [np.repeat(run, 5, axis=0) for run in runs]
         for each in score_pairs(
             repeated, [(0, 1)], measures, permutations=PERMUTATIONS, half_samples=0, seed=trial
@@ -210,7 +208,7 @@ def control(measures: Sequence[Measure], trials: int, seed: int) -> Iterator[Sha
         )  # fmt: skip
 
 
-def similarity(runs: list[Float], measures: Sequence[Measure], seed: int) -> upto.Similarities:
+def similarity(runs: Sequence[Float], measures: Sequence[Measure], seed: int) -> upto.Similarities:
     """Score runs without intervals."""
     return upto.similarity(
         *runs, measures=measures, permutations=PERMUTATIONS, half_samples=0, seed=seed

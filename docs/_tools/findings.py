@@ -196,6 +196,13 @@ means = 5 * rng.normal(size=(5, 4))
 first, second = (means[label] + rng.normal(size=(500, 4)) for _ in range(2))
 result = upto.compare(first, second, labels=label, ica=False)
 """,
+    "UP039": """\
+rng = np.random.default_rng(0)
+first, second = rng.normal(size=(2, 200, 4))
+first[:5] *= 50
+second[:5] *= 50
+result = upto.similarity(first, second, measures="linear-cka")
+""",
     "UP040": """\
 rows = np.random.default_rng(0).laplace(size=(200, 4))
 first = {"conv": rows, "relu": np.zeros_like(rows)}

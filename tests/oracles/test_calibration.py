@@ -1,33 +1,19 @@
 """A quick version of ``checks/calibration.py``: false alarms and coverage, with few trials."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 import scipy.stats
+from checks import calibration, rates
 
 from upto.core import Group
 
 pytestmark = pytest.mark.slow
 
-SOURCE = Path(__file__).resolve().parents[2] / "checks" / "calibration.py"
 TRIALS = 70
 UNLIKELY = 1e-3
 """A count that a calibrated method falls below this rarely fails the test."""
 SKEWED_COVERAGE = 0.90
 """Of a nominal 95 %, what fifteen strongly skewed errors give; `checks/calibration.json`."""
 SEED = 7
-
-
-@pytest.fixture(scope="module")
-def calibration():
-    spec = importlib.util.spec_from_file_location("calibration", SOURCE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["calibration"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["calibration"]
 
 
 def fewest(rate, trials):
@@ -46,7 +32,7 @@ def fewest(rate, trials):
         pytest.param("different widths", 30, 4, 40, marks=pytest.mark.slow),
     ],
 )
-def test_independent_runs_are_called_chance(calibration, kind, n_samples, n_features, trials):
+def test_independent_runs_are_called_chance(kind, n_samples, n_features, trials):
     hits = sum(
         calibration.called_chance(kind, n_samples, n_features, (SEED, trial))
         for trial in range(trials)
@@ -58,7 +44,7 @@ def test_independent_runs_are_called_chance(calibration, kind, n_samples, n_feat
     ("noise", "rate"),
     [("Gaussian", 0.95), pytest.param("skewed", SKEWED_COVERAGE, marks=pytest.mark.slow)],
 )
-def test_intervals_cover_the_error_on_fresh_rows(calibration, noise, rate):
+def test_intervals_cover_the_error_on_fresh_rows(noise, rate):
     found = [calibration.covers(noise, 50, 4, (SEED, trial)) for trial in range(TRIALS)]
     groups = (Group.IDENTITY, Group.RIGID, Group.AFFINE)
     hits = [sum(each[group] for each in found) for group in groups]
@@ -66,12 +52,12 @@ def test_intervals_cover_the_error_on_fresh_rows(calibration, noise, rate):
     assert sum(hits) < len(groups) * TRIALS, "intervals that always cover are too wide"
 
 
-def test_a_rate_knows_its_exact_interval(calibration):
-    rate = calibration.Rate(
+def test_a_rate_knows_its_exact_interval():
+    rate = rates.Rate(
         check="level", case="", n_samples=1, n_features=1, hits=0, trials=100, nominal=0.95
     )
     # With no hits the upper end p solves (1 - p)^100 = (1 - confidence) / 2.
-    expected = 1 - ((1 - calibration.CONFIDENCE) / 2) ** (1 / 100)
+    expected = 1 - ((1 - rates.CONFIDENCE) / 2) ** (1 / 100)
     assert rate.interval[0] == 0
     assert rate.interval[1] == pytest.approx(expected)
     assert rate.kept is False

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from checks import identifiable as check
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "checks" / "identifiable.py"
-
-
-@pytest.fixture(scope="module")
-def check():
-    spec = importlib.util.spec_from_file_location("identifiable", SOURCE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["identifiable"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["identifiable"]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +32,7 @@ def test_the_page_has_the_numbers_of_the_record(record):
             assert f"{rate['hits']}/{rate['trials']}" in page, rate
 
 
-def test_components_that_are_called_identifiable_are_sources(check):
+def test_components_that_are_called_identifiable_are_sources():
     flagged, best = check.recovered(
         lambda rng, n, d: rng.laplace(size=(n, d)), 1600, 16, (check.SEED, 0)
     )
@@ -51,7 +40,7 @@ def test_components_that_are_called_identifiable_are_sources(check):
     assert best[flagged].min() > check.A_SOURCE
 
 
-def test_autoregressive_rows_have_the_correlation_that_is_asked_for(check):
+def test_autoregressive_rows_have_the_correlation_that_is_asked_for():
     rows = check.autoregressive(np.random.default_rng(0), 40_000, 2, 0.9)
     found = np.sum(rows[1:] * rows[:-1], axis=0) / np.sum(rows**2, axis=0)
     np.testing.assert_allclose(found, 0.9, atol=0.01)

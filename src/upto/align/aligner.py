@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -68,7 +69,13 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.engine = engine
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the map from the rows of `X` (source) to the rows of `y` (target)."""
+        """Fit the map from the rows of `X` (source) to the rows of `y` (target).
+
+        Warns
+        -----
+        UserWarning
+            If the rows are too few for the group, so that the map errs on other rows.
+        """
         group = _group(self.up_to)
         if self.norm not in ("least-squares", "supremum"):
             message = f"norm is 'least-squares' or 'supremum', not {self.norm!r}."
@@ -79,6 +86,7 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._n_features_out = target.shape[1]
         if group is Group.MONOTONE_PERMUTATION:
             return self._fit_monotone(X, target)
+        _warn_of_few_rows(group, *X.shape)
         engine = choose_engine(self.engine)
         moments = cross_moments(engine, X, target, full=needs_full_scatter(group, X, target))
         start = fit_map(group, moments, rank_tolerance=self.rank_tolerance)
@@ -145,6 +153,17 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         tags.target_tags.two_d_labels = False
         return tags
+
+
+def _warn_of_few_rows(group: Group, n_samples: int, n_features: int) -> None:
+    needed = {Group.RIGID: 1, Group.SIMILARITY: 1, Group.AFFINE: 2}.get(group, 0) * n_features
+    if n_samples <= needed:
+        message = (
+            f"{n_samples} rows of {n_features} coordinates are too few for the group {group}: the "
+            f"map fits them and not others. Use more than {needed} rows, a stricter group or fewer "
+            "coordinates."
+        )
+        warnings.warn(message, stacklevel=3)
 
 
 def _group(up_to: Group | str) -> Group:

@@ -213,7 +213,13 @@ def _compare(
     with progress.task("prepare runs", len(embeddings) + 1) as advance:
         surveys = survey_runs(engine, embeddings)
         split, remarked = choose_held_out(
-            engine, embeddings, options, grouping=grouping, classes=classes, strata=strata
+            engine,
+            embeddings,
+            options.held_out,
+            options.seed,
+            grouping=grouping,
+            classes=classes,
+            strata=strata,
         )
         found.extend(remarked)
         advance(1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upto.assess.serial import MIN_WORTH
 from upto.assess.split import Split, take_rows
 from upto.core import Estimate, Identifiability, random_stream
 from upto.unmix import (
@@ -45,8 +46,6 @@ JUDGED_ROWS, MIN_PART_ROWS = 20_000, 200
 """Rows of each part that components are judged on at most, and that it needs at least."""
 MIN_ROWS_EACH = 2
 """Rows for each component that a part needs at least."""
-MIN_WORTH = 30
-"""Independent rows that all rows must be worth: of fewer, any two parts share their trend."""
 SURE = 3.5
 """Standard errors from a Gaussian that a component needs beside being found again.
 

@@ -33,9 +33,10 @@ FOLLOWING = 4096
 """Rows whose neighbours are looked at, from the first on."""
 _NEIGHBOURS = (8, 32)
 """Neighbours from whose distance the density is taken: at least, and at most."""
-_CLOSE = 1e-4
-"""Chance of a neighbour so close, by the density around it, below which it is a near copy."""
-_FEWEST, _OFTEN = 5, 0.02
+_CLOSE, _SUSPECT = 1e-4, 1e-2
+"""Chance of a neighbour so close, by the density around it, below which it is a near copy: where
+none is known of, and where some are."""
+_FEWEST, _OFTEN = 5, 0.05
 """Rows with a near copy, and their share, from which on near copies are a matter."""
 _FEWEST_IN_ORDER = 20
 """Fewer rows than this show no memory."""
@@ -55,16 +56,24 @@ class NearCopies:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Closeness:
-    """How close is too close: closer than `factor` times the distance to the k-th neighbour."""
+    """How close is too close, by the distance to the k-th neighbour in so many dimensions."""
 
     n_neighbours: int
-    factor: float
+    dimension: float
 
-    def pairs(self, distances: Float, own: Index) -> tuple[Index, Index]:
-        """Return the rows of a block and the columns that are too close; `own` are its columns."""
-        distances[np.arange(len(own)), own] = np.inf
-        far = np.partition(distances, self.n_neighbours - 1, axis=1)[:, self.n_neighbours - 1]
-        rows, columns = np.nonzero(distances < self.factor * far[:, None])
+    def pairs(self, distances: Float, own: Index, *, known: bool) -> tuple[Index, Index]:
+        """Return the rows of a block and the columns that are too close; `own` are its columns.
+
+        Unless near copies are known of, rows with fewer dimensions around them are doubted: those
+        of a broad direction lie along a line where they are few.
+        """
+        inner, outer = _neighbours(distances, own, self.n_neighbours)
+        dimension, chance = np.full(len(own), self.dimension), _SUSPECT
+        if not known:
+            around = _dimension(inner, outer, self.n_neighbours)
+            dimension, chance = np.minimum(around, dimension), _CLOSE
+        factor = (chance / self.n_neighbours) ** (1.0 / dimension)
+        rows, columns = np.nonzero(distances < (factor * outer)[:, None])
         return rows, columns
 
 
@@ -87,10 +96,10 @@ def find_near_copies(engine: Engine, runs: Sequence[Any], keys: RowKeys) -> Near
     scales = [_scale(sample) for sample in samples]
     anchors = np.arange(min(ANCHORS, len(looked_at)))
     distances = _distances(samples, scales, anchors)
-    closeness = _closeness(distances.copy(), anchors)
+    closeness = _closeness(distances, anchors)
     if closeness is None:
         return None
-    rows, _ = closeness.pairs(distances, anchors)
+    rows, _ = closeness.pairs(distances, anchors, known=False)
     n_close = len(np.unique(rows))
     if n_close < max(_FEWEST, _OFTEN * len(anchors)):
         return None
@@ -130,15 +139,26 @@ def _closeness(distances: Float, own: Index) -> _Closeness | None:
     """
     n_rows = distances.shape[1]
     k = int(np.clip(n_rows // 16, *_NEIGHBOURS))
-    distances[np.arange(len(own)), own] = np.inf
-    near = np.partition(distances, [k // 2 - 1, k - 1], axis=1)
-    inner, outer = near[:, k // 2 - 1], near[:, k - 1]
+    inner, outer = _neighbours(distances, own, k)
     usable = (inner > 0) & (outer > inner)
     if usable.sum() < _FEWEST:
         return None
-    ratio = float(np.median(np.log(outer[usable] / inner[usable])))
-    dimension = np.log(k / (k // 2)) / max(ratio, 1e-9)
-    return _Closeness(k, float((_CLOSE / k) ** (1.0 / max(dimension, 0.5))))
+    return _Closeness(k, float(np.median(_dimension(inner[usable], outer[usable], k))))
+
+
+def _neighbours(distances: Float, own: Index, k: int) -> tuple[Float, Float]:
+    """Return the distances to the neighbour half way to the k-th, and to that one."""
+    distances[np.arange(len(own)), own] = np.inf
+    near = np.partition(distances, [k // 2 - 1, k - 1], axis=1)
+    return near[:, k // 2 - 1], near[:, k - 1]
+
+
+def _dimension(inner: Float, outer: Float, k: int) -> Float:
+    """Return the power of the distance by which neighbours become twice as many."""
+    tiny = np.finfo(float).tiny
+    growth = np.log(np.maximum(outer, tiny) / np.maximum(inner, tiny))
+    found: Float = np.maximum(np.log(k / (k // 2)) / np.maximum(growth, 1e-9), 0.5)
+    return found
 
 
 def _grouped(samples: Sequence[Float], scales: Sequence[float], closeness: _Closeness) -> Index:
@@ -150,7 +170,7 @@ def _grouped(samples: Sequence[Float], scales: Sequence[float], closeness: _Clos
     left, right = [], []
     for start in range(0, n_rows, block):
         own = np.arange(start, min(start + block, n_rows))
-        rows, columns = closeness.pairs(_distances(samples, scales, own), own)
+        rows, columns = closeness.pairs(_distances(samples, scales, own), own, known=True)
         left.append(own[rows])
         right.append(columns)
     i, j = np.concatenate(left), np.concatenate(right)

@@ -302,7 +302,7 @@ def _fit(
 
 def _is_known(pair: Pair, outcome: Outcome) -> bool:
     """Say whether there is an efficiency: components to match, and runs that are related."""
-    counts = (pair.source.summary.n_identifiable, pair.target.summary.n_identifiable)
+    counts = (pair.source.summary.n_non_gaussian, pair.target.summary.n_non_gaussian)
     return all(counts) and outcome.agreement not in ("chance", "undecided")
 
 

@@ -15,7 +15,6 @@ from upto.core import Embeddings, Finding, InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.assess.options import Options
     from upto.engines.base import Engine
 
     Index = NDArray[np.intp]
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
 def choose_held_out(
     engine: Engine,
     runs: tuple[Embeddings, ...],
-    options: Options,
+    held_out: float,
+    seed: int,
     *,
     grouping: str | None = None,
     classes: Index | None = None,
@@ -34,8 +34,10 @@ def choose_held_out(
 
     Parameters
     ----------
-    engine, runs, options
-        The runs, where they live, and how they are compared.
+    engine, runs
+        The runs, and where they live.
+    held_out, seed
+        Fraction of the rows, and the seed of the choice.
     grouping
         Column of the first run that names what belongs together.
     classes
@@ -44,20 +46,21 @@ def choose_held_out(
         Class of each row within which rows are paired at random.
     """
     rows = [run.rows for run in runs]
-    keys = find_keys(engine, rows, options.seed)
+    keys = find_keys(engine, rows, seed)
     n_samples = len(keys.order)
     findings: list[Finding] = []
+    everywhere = " in every run" if len(runs) > 1 else ""
     units, unit_keys, memory = keys.units, None, None
     if grouping is not None:
         names, units = np.unique(as_comparable(runs[0].columns[grouping]), return_inverse=True)
-        unit_keys = name_keys(names, options.seed)
+        unit_keys = name_keys(names, seed)
         if len(names) < 2:
             message = f"all {n_samples} rows are of one group: none can be held out."
             raise InputError(message)
     else:
         copies = find_near_copies(engine, rows, keys)
         if copies is not None:
-            message = f"{copies.share:.0%} of the rows looked at have a near copy in every run"
+            message = f"{copies.share:.0%} of the rows looked at have a near copy{everywhere}"
             if copies.units is None:
                 message += f"; {n_samples} rows are too many to sort into groups: pass `groups`."
             else:
@@ -68,16 +71,18 @@ def choose_held_out(
         memory = find_memory(engine, rows, units=units, classes=known)
         if memory is not None:
             message = (
-                f"rows correlate with the row before them by {memory:.2f} in every run: one "
-                "stretch of rows is held out, and runs are moved along each other for the p-values."
+                f"rows correlate with the row before them by {memory:.2f}{everywhere}: one stretch "
+                "of rows is held out"
             )
+            moved = ", and runs are moved along each other for the p-values" if everywhere else ""
+            message += f"{moved}."
             findings.append(Finding(code="UP036", message=message))
     split = hold_out(
         keys,
-        options.held_out,
+        held_out,
         units=units,
         unit_keys=unit_keys,
         memory=memory,
-        seed=options.seed,
+        seed=seed,
     )
     return replace(split, strata=strata), findings

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.assess.comparing import as_embeddings
+from upto.assess.held_out import choose_held_out
 from upto.assess.prepare import place_runs, prepare_run, survey_runs
-from upto.assess.split import split_rows
 from upto.core import (
     Finding,
     InputError,
@@ -68,7 +68,7 @@ def inspect_run(
     (embeddings,) = place_runs(engine, found)
     with progress.task("inspect", 2) as advance:
         (surveyed,) = survey_runs(engine, [embeddings])
-        split = split_rows(engine, [embeddings.rows], HELD_OUT, seed)
+        split, findings = choose_held_out(engine, (embeddings,), HELD_OUT, seed)
         advance(1)
         prepared = prepare_run(
             engine, embeddings, surveyed, split, ica=ica, in_sample=False, seed=seed
@@ -78,7 +78,7 @@ def inspect_run(
     shares = values / values.sum()
     scores = () if prepared.nongaussianity is None else prepared.nongaussianity
     near = int(np.sum(np.asarray(scores) < CLEAR)) if len(scores) else None
-    findings = list(prepared.findings)
+    findings += prepared.findings
     if split.n_duplicates:
         message = f"{split.n_duplicates} of {len(embeddings)} rows repeat another."
         findings.append(Finding(code="UP007", message=message))

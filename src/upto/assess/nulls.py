@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 PAIRED_ROWS, PAIRED_ROWS_OF_MANY = 1000, 300
 """Held-out rows whose pairing is permuted, for one pair and for each of many."""
+FAR, _INNER = 4.0, 0.9
+"""Times the spread of the inner rows from which on a row counts as far, and the share of those."""
+_FEWEST = 10
+"""Of fewer rows none counts as far."""
 
 
 def pairing_p_values(
@@ -98,6 +102,17 @@ def smallest_p_value(n_rows: int, permutations: int, *, moved: bool = False) -> 
     if n_rows <= _ENUMERATED:
         return 1.0 / math.factorial(n_rows)
     return 1.0 / (permutations + 1)
+
+
+def are_near(rows: Float) -> NDArray[np.bool_]:
+    """Say which rows are not far from the others, by the spread of the inner nine tenths."""
+    if len(rows) < _FEWEST:
+        return np.ones(len(rows), dtype=bool)
+    away = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
+    inner = np.sort(away)[: int(_INNER * len(away))]
+    spread = float(np.sqrt(np.mean(inner**2)))
+    near: NDArray[np.bool_] = away <= FAR * spread if spread > 0 else np.ones(len(rows), bool)
+    return near
 
 
 def shuffles(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from upto.align import MonotoneMap
 from upto.assess.intervals import r_squared
-from upto.assess.nulls import pairing_p_values
+from upto.assess.nulls import are_near, pairing_p_values
 from upto.assess.pair import (
     CONSTANT,
     Map,
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from upto.assess.options import Options
 
 Float = NDArray[np.float64]
-
-FAR = 4.0
-"""Times the spread of the inner rows from which on a row counts as far."""
-_INNER = 0.9
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -182,20 +178,6 @@ def held_out_p_values(
         strata=pair.paired_strata,
     )
     return dict(zip(names, values, strict=True))
-
-
-def are_near(rows: Float) -> NDArray[np.bool_]:
-    """Say which rows are not far from the others, by the spread of the inner nine tenths."""
-    if len(rows) < 2 * _FEW:
-        return np.ones(len(rows), dtype=bool)
-    away = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
-    inner = np.sort(away)[: int(_INNER * len(away))]
-    spread = float(np.sqrt(np.mean(inner**2)))
-    near: NDArray[np.bool_] = away <= FAR * spread if spread > 0 else np.ones(len(rows), bool)
-    return near
-
-
-_FEW = 5
 
 
 def _bulk_r2(pair: Pair, predictions: Mapping[str, Float]) -> dict[str, float]:

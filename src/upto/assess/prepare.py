@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from upto.assess.serial import MIN_WORTH, effective_rows
 from upto.assess.split import take_rows
 from upto.core import Embeddings, Finding, InputError, RunSummary
 from upto.engines import Moments, moments, survey
 from upto.measure import diameter, distance_quantile
-from upto.unmix import Unmixing, find_components, nongaussianity, pair_curvature
+from upto.unmix import Unmixing, find_components, nongaussianity
 from upto.unmix.components import spans
 from upto.unmix.gaussianity import CLEAR
 
@@ -152,7 +153,7 @@ def prepare_run(
     findings = run_findings(run, rank=rank, n_dead=n_dead)
     findings += _extent_findings(run, extent.value, _bulk_extent(sample[:QUANTILE_ROWS]))
     unmixing = unmixing_in_sample = scores = None
-    n_components = n_identifiable = None
+    n_components = n_non_gaussian = None
     if ica:
         fitting = split.first_rows(run.n_samples, 0)
         wanted = max(1, min(rank, len(fitting) // ROWS_FOR_EACH))
@@ -161,10 +162,10 @@ def prepare_run(
             everyone = split.first_rows(run.n_samples)
             unmixing_in_sample = _unmix(engine, rows, everything, everyone, wanted, seed, unmixing)
         n_components = len(unmixing.components)
-        scores, identifiable = _judge_components(engine, rows, unmixing, split)
+        scores = _judge_components(engine, rows, unmixing, split)
         findings += _ica_findings(run, unmixing, scores, rank=rank, split=split)
-        if identifiable is not None:
-            n_identifiable = int(identifiable.sum())
+        if scores is not None:
+            n_non_gaussian = int((scores >= CLEAR).sum())
     return PreparedRun(
         rows=rows,
         sample=sample,
@@ -186,7 +187,7 @@ def prepare_run(
             layer=run.layer,
             seed=run.seed,
             n_components=n_components,
-            n_identifiable=n_identifiable,
+            n_non_gaussian=n_non_gaussian,
         ),
         unmixing=unmixing,
         unmixing_in_sample=unmixing_in_sample,
@@ -300,23 +301,22 @@ def _bulk_extent(sample: Float) -> float:
     return distance_quantile(sample[np.argsort(away, kind="stable")[:kept]], 0.999)
 
 
-def _judge_components(
-    engine: Engine, rows: Any, unmixing: Unmixing, split: Split
-) -> tuple[Float | None, NDArray[np.bool_] | None]:
-    """Judge components on rows they were not fitted to; None where too few were held out.
+def _judge_components(engine: Engine, rows: Any, unmixing: Unmixing, split: Split) -> Float | None:
+    """Say how many standard errors each component is from a Gaussian, on held-out rows.
 
-    Returns how many standard errors each is from a Gaussian, and which are identifiable: those that
-    cannot turn into another.
+    None where these are too few, or are worth too few.
     """
-    index = split.first_rows(GAUSSIANITY_ROWS, 1)
+    index = split.distinct_held_out(GAUSSIANITY_ROWS)
     if len(index) < MIN_GAUSSIANITY_ROWS:
-        return None, None
+        return None
     held = take_rows(engine, rows, index)
-    z = nongaussianity(engine, held, unmixing).z
-    identifiable = np.ones(len(z), dtype=bool)
-    for subspace in pair_curvature(engine, held, unmixing).subspaces(z < CLEAR):
-        identifiable[list(subspace)] = False
-    return z, identifiable
+    found = nongaussianity(engine, held, unmixing)
+    if split.memory is not None:
+        worth = effective_rows(held)
+        if worth < MIN_WORTH:
+            return None
+        found = found.widened(float(np.sqrt(len(held) / worth)))
+    return found.z
 
 
 def _ica_findings(
@@ -332,9 +332,12 @@ def _ica_findings(
         )
         findings.append(Finding(code="UP035", message=message))
     if scores is None:
+        takes = str(MIN_GAUSSIANITY_ROWS)
+        if split.memory is not None:
+            takes += f" that are worth {MIN_WORTH} independent ones"
         message = (
             f"{split.n_held_out} held-out rows of {run.name} are too few to tell components from "
-            f"Gaussian ones, which takes {MIN_GAUSSIANITY_ROWS}."
+            f"Gaussian ones, which takes {takes}."
         )
         findings.append(Finding(code="UP015", message=message))
     near = 0 if scores is None else int((scores < CLEAR).sum())

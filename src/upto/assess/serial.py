@@ -21,6 +21,8 @@ WINDOW = 5.0
 """Lags that are summed, in units of the time they sum to (Sokal)."""
 BLOCK = 10.0
 """Length of a block of rows, in units of that time: what its ends share is then small."""
+MIN_WORTH = 30
+"""Independent rows that rows must be worth to judge by: any fewer share their trend."""
 _FLAT = 1e-12
 
 

@@ -95,7 +95,7 @@ class Split:
         """
         if self.memory is not None:
             inner = np.flatnonzero(self.parts == 1)
-            gap = min(len(inner) // 10, _gap(self.memory))
+            gap = min(len(inner) // 10, fading(self.memory))
             return inner[gap : len(inner) - gap][:count]
         index = self.first_rows(len(self.order), 1)
         return index[~self.repeats[index]][:count]
@@ -108,11 +108,11 @@ class Split:
     def clusters(self, index: Index) -> Index | None:
         """Return the independent piece each chosen row belongs to; None where each is one."""
         if self.memory is not None:
-            return np.asarray(index // _gap(self.memory), dtype=np.intp)
+            return np.asarray(index // fading(self.memory), dtype=np.intp)
         return None if self.units is None else self.units[index]
 
 
-def _gap(memory: float) -> int:
+def fading(memory: float) -> int:
     """Return after how many rows a memory has faded to a twentieth."""
     return int(np.ceil(np.log(0.05) / np.log(min(max(memory, 0.05), 0.995))))
 

@@ -29,8 +29,8 @@ class Diameter:
 class RunSummary:
     """What was learned of one run before it met the others.
 
-    `n_components` counts its independent components and `n_identifiable` those that cannot turn
-    into another; None where components were not looked for, or not judged.
+    `n_components` counts its independent components and `n_non_gaussian` those that are told from
+    Gaussian ones on held-out rows; None where components were not looked for, or not judged.
     """
 
     name: str
@@ -43,7 +43,7 @@ class RunSummary:
     layer: str | None = None
     seed: int | None = None
     n_components: int | None = None
-    n_identifiable: int | None = None
+    n_non_gaussian: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,14 +68,44 @@ def draw_pairings(cells: Index, permutations: int, seed: int) -> Pairings:
     return Pairings(orders=orders, complete=False)
 
 
-def draw_halves(parts: Index, count: int, seed: int) -> list[Index]:
-    """Return the positions of half the rows of every part, drawn without replacement."""
+def draw_shifts(parts: Index, gap: int, permutations: int, seed: int) -> Pairings:
+    """Return pairings that move the rows of every part along, round its end, by `gap` at least.
+
+    For rows that depend on their neighbours: what follows what stays as it is. There are none where
+    a part is too short.
+    """
+    rng = random_stream(seed, "shifts of similarities")
+    members = [np.flatnonzero(parts == part) for part in np.unique(parts)]
+    if min(len(each) for each in members) < 2 * gap:
+        permutations = 0
+    orders = np.empty((permutations, len(parts)), dtype=np.intp)
+    for order in orders:
+        for each in members:
+            order[each] = np.roll(each, int(rng.integers(gap, len(each) - gap + 1)))
+    return Pairings(orders=orders, complete=False)
+
+
+def draw_halves(parts: Index, count: int, seed: int, *, stretch: int = 1) -> list[Index]:
+    """Return the positions of half the rows of every part, drawn without replacement.
+
+    Rows that depend on their neighbours are drawn as stretches of so many rows.
+    """
     rng = random_stream(seed, "half-samples")
     members = [np.flatnonzero(parts == part) for part in np.unique(parts)]
-    return [
-        np.sort(np.concatenate([rng.permutation(each)[: len(each) // 2] for each in members]))
-        for _ in range(count)
-    ]
+    if stretch == 1:
+        return [
+            np.sort(np.concatenate([rng.permutation(each)[: len(each) // 2] for each in members]))
+            for _ in range(count)
+        ]
+    halves = []
+    for _ in range(count):
+        drawn = []
+        for each in members:
+            stretches = np.array_split(each, max(2, len(each) // stretch))
+            chosen = rng.permutation(len(stretches))[: len(stretches) // 2]
+            drawn += [stretches[number] for number in chosen]
+        halves.append(np.sort(np.concatenate(drawn)))
+    return halves
 
 
 def share_as_good(value: float, null: Float, *, better: Better) -> float:

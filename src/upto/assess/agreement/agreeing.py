@@ -21,9 +21,9 @@ from upto.assess.agreement.spaces import (
 )
 from upto.assess.agreement.words import consensus_result, remarks_on_rows
 from upto.assess.comparing import as_embeddings
+from upto.assess.held_out import choose_held_out
 from upto.assess.options import Options
 from upto.assess.prepare import place_runs, survey_runs
-from upto.assess.split import Split, split_rows
 from upto.core import (
     Consensus,
     ConsensusUpTo,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.assess.comparing import Run
+    from upto.assess.split import Split
     from upto.core import Progress
     from upto.engines import Survey
     from upto.engines.base import Engine
@@ -136,10 +137,11 @@ def consensus(
     placed = place_runs(engine, embeddings)
     with blas_threads_for(max(run.n_features for run in embeddings)):
         surveys = survey_runs(engine, placed)
-        split = split_rows(engine, [run.rows for run in placed], held_out, seed)
+        split, remarked = choose_held_out(engine, placed, held_out, seed)
+        findings = (*findings, *remarked)
         rows = judged_rows(engine, placed, split)
         space = _fit(engine, placed, surveys, split, rows, up_to, components, seed, progress)
-        explained, reproduced = _judge(rows, space, permutations, seed, progress)
+        explained, reproduced = _judge(rows, space, split, permutations, seed, progress)
         if space.sources:
             order = _most_reproducible_first(space, reproduced)
             space = space.arranged(order, np.ones(len(order)))
@@ -240,16 +242,23 @@ def _fit(
 
 
 def _judge(
-    rows: Sequence[Float], space: Space, permutations: int, seed: int, progress: Progress
+    rows: Sequence[Float],
+    space: Space,
+    split: Split,
+    permutations: int,
+    seed: int,
+    progress: Progress,
 ) -> tuple[list[Explained], Reproduced | None]:
     if not rows:
         return [], None
     explained = []
     with progress.task("judge", len(rows) + 1) as advance:
         for run in range(len(rows)):
-            explained.append(explain(rows, space, run, permutations=permutations, seed=seed))
+            explained.append(
+                explain(rows, space, run, permutations=permutations, memory=split.memory, seed=seed)
+            )
             advance(1)
-        reproduced = reproduce(rows, space, seed=seed)
+        reproduced = reproduce(rows, space, memory=split.memory, seed=seed)
         advance(1)
     return explained, reproduced
 

@@ -107,9 +107,18 @@ def judged_rows(engine: Engine, runs: Sequence[Embeddings], split: Split) -> tup
 
 
 def explain(
-    rows: Sequence[Float], space: Space, run: int, *, permutations: int, seed: int
+    rows: Sequence[Float],
+    space: Space,
+    run: int,
+    *,
+    permutations: int,
+    memory: float | None = None,
+    seed: int,
 ) -> Explained:
-    """Predict the rows of a run by the others, by maps that were fitted to other rows."""
+    """Predict the rows of a run by the others, by maps that were fitted to other rows.
+
+    `memory` is the correlation of neighbouring rows, where they depend on each other.
+    """
     target = rows[run] - space.means[run]
     predicted = predict(rows, space, space.predict(run))
     share = explained_share(target, predicted)
@@ -119,7 +128,7 @@ def explain(
         share=share,
         robust=min(share.value, explained_share(target[inner], predicted[inner]).value),
         chance=chance_share(target, predicted),
-        p_value=_p_value(target, predicted, permutations, seed),
+        p_value=_p_value(target, predicted, permutations, memory, seed),
     )
 
 
@@ -159,21 +168,28 @@ def chance_share(target: Float, predicted: Float) -> float:
     return 1 - left / total if total > 0 else 0.0
 
 
-def _p_value(target: Float, predicted: Float, permutations: int, seed: int) -> float | None:
+def _p_value(
+    target: Float, predicted: Float, permutations: int, memory: float | None, seed: int
+) -> float | None:
     target, predicted = target[:PAIRED_ROWS], predicted[:PAIRED_ROWS]
-    if smallest_p_value(len(target), permutations) > LEVEL:
+    if smallest_p_value(len(target), permutations, moved=memory is not None) > LEVEL:
         return None
-    (value,) = pairing_p_values([predicted], target, permutations=permutations, seed=seed)
+    (value,) = pairing_p_values(
+        [predicted], target, permutations=permutations, memory=memory, seed=seed
+    )
     return value
 
 
-def reproduce(rows: Sequence[Float], space: Space, *, seed: int) -> Reproduced:
+def reproduce(
+    rows: Sequence[Float], space: Space, *, memory: float | None = None, seed: int
+) -> Reproduced:
     """Correlate the coordinates of every run with the mean of the other runs'.
 
     Their signs were fitted on other rows, so a correlation below zero is a failure to appear. Where
     components were searched for in two parts of the rows, those of a run in one part are correlated
     with those of the others in the other part, both ways: on rows that they share, runs share what
-    is an accident of these rows.
+    is an accident of these rows. Where rows depend on their neighbours (`memory`), chance is what
+    runs have in common when one is moved along the others.
     """
     n_runs = len(rows)
     count = space.present.sum(axis=0)
@@ -203,7 +219,7 @@ def reproduce(rows: Sequence[Float], space: Space, *, seed: int) -> Reproduced:
         means=means,
         lows=lows,
         highs=highs,
-        limit=chance_limit(pairs, every, seed),
+        limit=chance_limit(pairs, every, seed, moved=memory is not None),
     )
 
 
@@ -241,13 +257,17 @@ def mean_correlations(
 
 
 def chance_limit(
-    pairs: Sequence[tuple[Float, Float]], known: NDArray[np.bool_], seed: int
+    pairs: Sequence[tuple[Float, Float]],
+    known: NDArray[np.bool_],
+    seed: int,
+    *,
+    moved: bool = False,
 ) -> float:
     """Return the correlation that the best of all matches with shuffled rows seldom exceeds.
 
     The rows of a run are shuffled against the mean of the others, and each of its coordinates may
     choose the best match of all and its sign. Every run has the same shuffles, so that the limit
-    does not depend on the order of runs.
+    does not depend on the order of runs. Rows that follow each other are `moved` along instead.
     """
     n_rows = len(pairs[0][0])
     matches = max(int(known.sum()), 1)
@@ -256,6 +276,8 @@ def chance_limit(
     best = []
     for _ in range(shuffles):
         order = rng.permutation(n_rows)
+        if moved:
+            order = np.roll(np.arange(n_rows), order[0])
         for (own, others), has in zip(pairs, known, strict=True):
             if has.any():
                 correlation = np.abs(own[order][:, has].T @ others[:, has]) / n_rows

@@ -20,6 +20,7 @@ from upto.align.consensus import (
     synchronise,
 )
 from upto.assess.components import Judged, distinct_rows, judge
+from upto.assess.serial import effective_rows
 from upto.assess.split import take_rows
 from upto.engines import Moments, cross_scatters, moments
 from upto.unmix import find_components, nongaussianity
@@ -180,11 +181,21 @@ def unmix_runs(
     Runs of the same rows share the accidents of these rows, so components are also found in each of
     two parts of them: what a run has in one part is compared with what others have in the other.
     """
-    index = distinct_rows(split, 0)
+    halves = _halves(split)
     return tuple(
-        _unmixed(engine, run, part, split, index, components, seed, advance)
+        _unmixed(engine, run, part, split, halves, components, seed, advance)
         for run, part in zip(runs, gathered.fitted, strict=True)
     )
+
+
+def _halves(split: Split) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the two halves of the fitted rows; rows that follow each other stay together."""
+    index = distinct_rows(split, 0)
+    if split.memory is None:
+        return index[::2], index[1::2]
+    index = np.sort(index)
+    middle = len(index) // 2
+    return index[:middle], index[middle:]
 
 
 def _unmixed(
@@ -192,7 +203,7 @@ def _unmixed(
     run: Embeddings,
     part: Moments,
     split: Split,
-    index: NDArray[np.intp],
+    halves: tuple[NDArray[np.intp], NDArray[np.intp]],
     components: int | float | None,
     seed: int,
     advance: Callable[[int], None],
@@ -212,12 +223,11 @@ def _unmixed(
     k, width = unmixing.components.shape
     parts: tuple[Float, ...] = (np.zeros((k, width)),) * 2
     may_turn, near = np.ones(k, dtype=np.bool_), k
-    if len(index) >= 2 * MIN_PART_ROWS:
+    if sum(len(half) for half in halves) >= 2 * MIN_PART_ROWS:
         limit = affordable_part(k, width)
-        first, second = (
-            take_rows(engine, run.rows, some[:limit]) for some in (index[::2], index[1::2])
-        )
-        judged = judge(engine, first, second, unmixing, Settings(seed=seed))
+        first, second = (take_rows(engine, run.rows, half[:limit]) for half in halves)
+        time = 1.0 if split.memory is None else len(first) / effective_rows(first)
+        judged = judge(engine, first, second, unmixing, Settings(seed=seed), time=time)
         parts = _aligned(judged, unmixing.components, unmixing.mixing)
         may_turn = judged.may_turn
         near = int(np.count_nonzero(~(judged.nongaussianity.z >= CLEAR)))

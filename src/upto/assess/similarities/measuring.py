@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.assess.comparing import as_embeddings
+from upto.assess.held_out import choose_held_out
+from upto.assess.nulls import are_near
 from upto.assess.prepare import place_runs, survey_runs
+from upto.assess.serial import MIN_WORTH
 from upto.assess.similarities import calibrating, words
 from upto.assess.similarities.sampling import Sample, check_options, choose_rows, order_of_content
 from upto.assess.similarities.scoring import Scored, score_pairs, score_usable
 from upto.assess.similarities.strata import alone, strata_of, with_strata
 from upto.assess.similarities.together import mean_over_pairs, order_of_runs
-from upto.assess.split import split_rows, take_rows
+from upto.assess.split import fading, take_rows
 from upto.core import (
     Finding,
     InputError,
@@ -37,11 +40,13 @@ from upto.measure.kinds import Change, Measure
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from upto.assess.comparing import Run
     from upto.core import Progress
     from upto.engines.base import Engine
+
+    Float = NDArray[np.float64]
 
 
 def similarity(
@@ -116,9 +121,9 @@ def similarity(
         placed = place_runs(engine, matched)
         surveys = survey_runs(engine, placed)
         advance(1)
-        split = split_rows(engine, [run.rows for run in placed], held_out, seed)
-        advance(1)
         strata = strata_of(column, matched)
+        split, remarked = choose_held_out(engine, placed, held_out, seed, strata=strata)
+        advance(1)
         index = choose_rows(split, strata, max_rows)
         rows = [take_rows(engine, run.rows, index) for run in placed]
         advance(1)
@@ -138,19 +143,24 @@ def similarity(
         places=places,
         parts=split.parts[index],
         strata=None if strata is None else strata[index],
+        far=_far_everywhere(rows) if split.memory is None else None,
         within=column,
+        gap=None if split.memory is None else _gap(split.memory, index),
         n_samples=len(matched[0]),
         n_repeats=split.n_duplicates,
         asked=held_out,
     )
     _refuse_no_pairing(sample)
+    worth = sample.worth
+    if worth < MIN_WORTH:
+        permutations = half_samples = 0
     scored, refused = _score(sample, wanted, permutations, half_samples, seed, progress)
     names = ", ".join(run.name for run in matched)
     listed = ", ".join(measure.name for measure in wanted)
     return _result(
         sample,
         scored,
-        [*found, *refused],
+        [*found, *remarked, *refused],
         Provenance(
             call=f"upto.similarity({names}, measures=[{listed}], held_out={held_out:g}, "
             f"permutations={permutations}, half_samples={half_samples}, within={column}, "
@@ -175,6 +185,18 @@ def as_measures(measures: str | Measure | Iterable[str | Measure]) -> tuple[Meas
         message = "no measure is asked for: name at least one."
         raise InputError(message)
     return tuple(found.values())
+
+
+def _far_everywhere(rows: Sequence[Float]) -> NDArray[np.bool_] | None:
+    """Mark rows that are far from the others in every run; None where there are none."""
+    far = np.logical_and.reduce([~are_near(own) for own in rows])
+    return far if far.any() else None
+
+
+def _gap(memory: float, index: NDArray[np.intp]) -> int:
+    """Return after how many of the chosen rows a memory of all rows has faded."""
+    apart = (int(index[-1]) - int(index[0])) / max(len(index) - 1, 1)
+    return max(1, math.ceil(fading(memory) / max(apart, 1.0)))
 
 
 def _refuse_no_pairing(sample: Sample) -> None:
@@ -206,7 +228,8 @@ def _score(
             [(i, j) for i, j in directed if i < j] if is_symmetric else directed,
             some,
             parts=sample.parts,
-            strata=sample.strata,
+            strata=sample.classes,
+            gap=sample.gap,
             permutations=permutations,
             half_samples=half_samples,
             seed=seed,
@@ -251,6 +274,8 @@ def _result(
         asked=sample.asked,
         n_repeats=sample.n_repeats,
         n_alone=0 if sample.strata is None else alone(sample.cells),
+        n_far=0 if sample.far is None else int(sample.far.sum()),
+        worth=sample.worth,
         same=sample.equal_runs(),
     )
     return replace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upto.assess.serial import effective_rows
 from upto.assess.split import row_keys
 from upto.core import InputError, MeasuredRun
 from upto.engines import ThreadsEngine
@@ -28,7 +30,9 @@ MIN_HALF_SAMPLES = 10
 class Sample:
     """The rows all measures see, in an order that their content decides, and so are the runs.
 
-    `runs` are in the order given; `places` says for each entry of `rows` which of them it is.
+    `runs` are in the order given; `places` says for each entry of `rows` which of them it is. `far`
+    marks rows that are far from the others in every run, if there are any, and `gap` says after how
+    many rows they no longer depend on each other, if they do.
     """
 
     runs: tuple[MeasuredRun, ...]
@@ -36,7 +40,9 @@ class Sample:
     places: tuple[int, ...]
     parts: NDArray[np.int8]
     strata: Index | None
+    far: NDArray[np.bool_] | None
     within: str | None
+    gap: int | None
     n_samples: int
     n_repeats: int
     asked: float
@@ -52,10 +58,25 @@ class Sample:
         return int(self.parts.sum())
 
     @property
+    def classes(self) -> Index | None:
+        """Within what rows are paired at random: their class, and whether all have them far."""
+        if self.far is None:
+            return self.strata
+        far = self.far.astype(np.intp)
+        return far if self.strata is None else far + 2 * self.strata
+
+    @property
     def cells(self) -> Index:
         """Number of the class of each row among those of its part."""
         cells: Index = self.parts.astype(np.intp)
         return cells if self.strata is None else cells + 2 * self.strata
+
+    @property
+    def worth(self) -> float:
+        """How many independent rows these are worth; infinite where each is one."""
+        if self.gap is None or self.strata is not None:
+            return math.inf
+        return min(effective_rows(own) for own in self.rows)
 
     def equal_runs(self) -> list[str]:
         """Name the pairs of runs whose rows are equal; in order of content they are neighbours."""
@@ -92,8 +113,12 @@ def choose_rows(split: Split, strata: Index | None, max_rows: int) -> Index:
     """Return the rows to use, in the order of their keys, with as large a share held out.
 
     Rows that repeat another in every run are one observation: a pairing that separates such copies
-    is not as likely as one that does not, so they are left out.
+    is not as likely as one that does not, so they are left out. Rows that follow each other are
+    taken at equal distances, in their own order.
     """
+    if split.memory is not None:
+        following = np.flatnonzero(~split.repeats)
+        return following[:: -(-len(following) // max_rows)]
     order, is_first = split.order, ~split.repeats[split.order]
     if strata is not None:
         # Equal rows may be of different classes: then the class decides, and not their place.

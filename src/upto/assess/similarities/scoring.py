@@ -23,7 +23,14 @@ from upto.assess.similarities.leaner import fewer_coordinates, leaner_measures
 from upto.core import Finding, InputError, SilentProgress
 from upto.engines import blas_threads_for
 from upto.measure.kinds import Measure, MomentMeasure
-from upto.measure.resampling import MIN_HALF, Index, Pairings, draw_halves, draw_pairings
+from upto.measure.resampling import (
+    MIN_HALF,
+    Index,
+    Pairings,
+    draw_halves,
+    draw_pairings,
+    draw_shifts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -72,6 +79,7 @@ def score_pairs(
     *,
     parts: NDArray[Any] | None = None,
     strata: NDArray[Any] | None = None,
+    gap: int | None = None,
     permutations: int = 200,
     half_samples: int = 50,
     seed: int = 0,
@@ -96,6 +104,10 @@ def score_pairs(
         is in sample.
     strata
         For every row a class: rows are paired at random within their class only.
+    gap
+        After how many rows they no longer depend on each other, where they follow each other: runs
+        are then moved along by at least so many, and half-samples are made of stretches. Without
+        it, rows are paired at random.
     permutations
         Random pairings behind each null; all pairings where there are no more.
     half_samples
@@ -122,13 +134,16 @@ def score_pairs(
     cells = parts
     if strata is not None:
         cells = parts + 2 * np.unique(np.asarray(strata), return_inverse=True)[1][arranged]
-    is_enough = len(parts) >= 2 * MIN_HALF
+    is_enough = len(parts) >= 2 * MIN_HALF * (gap or 1)
+    pairings = draw_pairings(cells, permutations, seed)
+    if gap is not None and strata is None:
+        pairings = draw_shifts(parts, gap, permutations, seed)
     scoring = _Scoring(
         rows=[fewer_coordinates(own, measures) for own in rows],
         arranged=arranged,
         parts=parts,
-        pairings=draw_pairings(cells, permutations, seed),
-        halves=draw_halves(parts, half_samples if is_enough else 0, seed),
+        pairings=pairings,
+        halves=draw_halves(parts, half_samples if is_enough else 0, seed, stretch=gap or 1),
         jobs=_jobs(pairs),
     )
     families = families_of(leaner_measures(measures, rows))

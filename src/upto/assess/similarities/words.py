@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from upto.assess.intervals import MIN_ROWS
+from upto.assess.serial import MIN_WORTH
 from upto.core import Finding
 from upto.measure.resampling import LEVEL, MIN_HALF
 
@@ -26,6 +27,8 @@ def verdict(result: Similarities) -> str:
         shown, more = _first(close or list(result.measures))
         by = f"{len(close)} of {many} measures" if many > 1 else shown[0].title
         is_close = "closer than chance" if close else "no closer than chance"
+        if not _is_tested(result):
+            is_close = "not told from chance"
         by = by if close or many == 1 else f"any of {many} measures"
         values = ", ".join(f"{_in_list(each, many)}{_pair(result, each)}" for each in shown)
         return f"{first} and {second} are {is_close} by {by}: {values}{more}."
@@ -36,6 +39,11 @@ def verdict(result: Similarities) -> str:
         kind = " pairs" if not said else ""
         said.append(f"{close_pairs} of {pairs}{kind} by {each.title} (mean {each.mean.value:.2f})")
     return f"{len(result.runs)} runs, closer than chance: {', '.join(said)}{more}."
+
+
+def _is_tested(result: Similarities) -> bool:
+    """Say whether there are pairings enough for a p-value of 5 %."""
+    return (result.n_pairings + 1) * LEVEL >= 1
 
 
 def _first(measures: list[MeasureSummary]) -> tuple[list[MeasureSummary], str]:
@@ -64,17 +72,26 @@ def _pair(result: Similarities, measure: MeasureSummary) -> str:
 
 
 def findings(
-    result: Similarities, *, asked: float, n_repeats: int, n_alone: int, same: list[str]
+    result: Similarities,
+    *,
+    asked: float,
+    n_repeats: int,
+    n_alone: int,
+    n_far: int,
+    worth: float,
+    same: list[str],
 ) -> Iterator[Finding]:
     """Remark on rows, on runs and on what is within chance.
 
     `asked` is the fraction that was to be held out, `n_repeats` rows repeat another, `n_alone` have
-    no other row in their class, and `same` names pairs of equal runs.
+    no other row in their class, `n_far` are far in every run, all are worth so many independent
+    ones, and `same` names pairs of equal runs.
     """
     for code, message in (
         *_of_rows(result, asked, n_repeats, n_alone),
         *_of_runs(result, same),
-        *_of_chance(result),
+        *_of_far_rows(result, n_far),
+        *_of_chance(result, worth),
     ):
         yield Finding(code=code, message=message)
 
@@ -116,8 +133,21 @@ def _of_runs(result: Similarities, same: list[str]) -> Iterator[tuple[str, str]]
         yield "UP014", f"{names} are equal in every value."
 
 
-def _of_chance(result: Similarities) -> Iterator[tuple[str, str]]:
-    if (result.n_pairings + 1) * LEVEL < 1:
+def _of_far_rows(result: Similarities, n_far: int) -> Iterator[tuple[str, str]]:
+    if n_far:
+        rows = "row is" if n_far == 1 else "rows are"
+        yield (
+            "UP039",
+            f"{n_far} of {result.n_used} {rows} far from the others in every run.",
+        )
+
+
+def _of_chance(result: Similarities, worth: float) -> Iterator[tuple[str, str]]:
+    if worth < MIN_WORTH:
+        many = f"{result.n_used} rows that depend on their neighbours are worth about {worth:.0f}"
+        yield "UP028", f"{many}, and a test needs {MIN_WORTH}: there are no p-values."
+        return
+    if not _is_tested(result):
         smallest = 1 / (result.n_pairings + 1)
         apart = f", {result.n_held_out} of them held out," if result.n_held_out else ""
         many = f"{result.n_used} rows{apart} can be paired in {result.n_pairings + 1} ways"
