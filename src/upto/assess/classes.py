@@ -54,8 +54,7 @@ def agree_within(
     left = (target - class_means(target, own))[several]
     mapped = inside.predict((source - class_means(source, own))[several])
     (p_value,) = pairing_p_values(
-        [mapped],
-        left,
+        [[(mapped, left)]],
         permutations=options.permutations,
         seed=options.seed,
         strata=own[several],

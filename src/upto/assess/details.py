@@ -12,8 +12,9 @@ from upto.assess.chance import Chance, chance_level
 from upto.assess.classes import agree_within, only_classes_agree
 from upto.assess.intervals import histogram, mean_intervals, summarise
 from upto.assess.judging import Outcome, judge
-from upto.assess.onto import Onto, fitted_maps, map_back, map_onto
+from upto.assess.onto import Onto, fitted_maps
 from upto.assess.pair import CONSTANT, ICA_ROW, UNMIXED, Pair, iterate_errors, pair_moments
+from upto.assess.relation import relate
 from upto.assess.remarks import remarks
 from upto.assess.verdict import LEVEL, sentence, undecided
 from upto.core import (
@@ -73,9 +74,9 @@ def compare_in_detail(
         defect = _defect(pair)
         suprema = _suprema(pair, in_sample_maps, within, worst_rows, defect)
         advance(1)
-        forward = map_onto(pair, moments, options)
-        backward = map_back(pair, moments, options, forward)
-        outcome, maps = judge(pair, moments, forward, backward, options), forward.maps
+        relation = relate(pair, moments, options, both_in_full=False)
+        forward, backward = relation.forward, relation.backward
+        outcome, maps = judge(pair, relation, options), forward.maps
         errors = forward.errors if split.n_held_out else {}
         outside = _held_out_errors(pair, errors, in_sample_errors, options.seed)
         advance(1)
@@ -130,7 +131,12 @@ def _verdict(
     options: Options,
 ) -> str:
     if outcome.agreement == "undecided":
-        return undecided(len(pair.split.parts), asked=options.held_out)
+        return undecided(
+            len(pair.split.parts),
+            asked=options.held_out,
+            n_units=pair.split.n_units,
+            within=pair.split.strata is not None,
+        )
     return sentence(
         outcome.agreement,
         outcome.up_to,

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from upto.assess.nulls import smallest_p_value
 from upto.assess.onto import Candidate
-from upto.assess.sharing import AGREEING, UNRELATED, Sharing, find_shared
+from upto.assess.sharing import AGREEING, CLOSELY, UNRELATED, Sharing, find_shared
 from upto.assess.verdict import LEVEL, strictest_group, word_for
 from upto.core import Agreement, Group, Shared
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from upto.assess.onto import Onto
     from upto.assess.options import Options
-    from upto.assess.pair import Pair, PairMoments
+    from upto.assess.pair import Pair
+    from upto.assess.relation import Relation
     from upto.engines.base import Arrays
+
+    Float = NDArray[np.float64]
 
 _EXACT = 1e-9
 """Error over that of predicting the mean below which a map is exact, in double precision."""
@@ -39,38 +44,47 @@ class Outcome:
     shared: Shared | None = None
 
 
-def judge(
-    pair: Pair, moments: PairMoments, forward: Onto, backward: Onto, options: Options
-) -> Outcome:
+def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
     """Decide from the maps of both directions; where nothing was held out, nothing is decided."""
+    forward, backward = relation.forward, relation.backward
 
-    def outcome(agreement: Agreement, up_to: Group | None = None) -> Outcome:
-        return Outcome(candidates=forward.candidates, up_to=up_to, agreement=agreement)
+    def outcome(
+        agreement: Agreement, up_to: Group | None = None, shared: Shared | None = None
+    ) -> Outcome:
+        return Outcome(
+            candidates=forward.candidates, up_to=up_to, agreement=agreement, shared=shared
+        )
 
     if _are_equal(pair):
         return outcome("identical", Group.IDENTITY)
     n_paired = len(pair.source.paired)
-    moved = pair.split.memory is not None
-    if smallest_p_value(n_paired, options.permutations, moved=moved) > LEVEL:
+    least = smallest_p_value(
+        n_paired,
+        options.permutations,
+        moved=pair.split.memory is not None,
+        strata=pair.paired_strata,
+    )
+    if least > LEVEL:
         return outcome("undecided")
-    groups = forward.groups
-    if not any(each.p_value is not None and each.p_value <= LEVEL for each in groups.values()):
+    if not relation.is_beyond(LEVEL):
         return outcome("chance")
     directions, share, found = [forward], 1.0, None
-    if not options.one_way:
-        found = find_shared(pair, moments.fitted)
+    if not options.one_way and relation.canonical is not None:
+        found = find_shared(pair, relation.canonical)
         if found.first_is_image:
             directions = [backward]
         elif not found.second_is_image:
             directions = [forward, backward]
     up_to = strictest_group(directions, options.tolerance)
     if up_to is None:
-        return outcome("weak")
+        return outcome("weak", shared=None if found is None else _as_shared(found))
     chosen = [each.groups[up_to] for each in directions]
     shared = None
     if found is not None:
         shared = _shared(found, forward, backward, up_to)
-        share = shared.share if len(directions) == 2 else 1.0
+        share = shared.share
+        if len(directions) == 1:
+            share = shared.n_closely / min(shared.n_first, shared.n_second)
     agreement = word_for(chosen, share=share)
     if found is not None and len(directions) == 1 and agreement in ("same", "close"):
         agreement = "image"
@@ -86,31 +100,50 @@ def judge(
 
 
 def _shared(found: Sharing, forward: Onto, backward: Onto, up_to: Group) -> Shared:
-    n_shared = found.n_shared
-    if found.n_first == found.n_second:
-        n_shared = max(n_shared, _agreeing(forward, backward, up_to, found.n_first))
+    """Count directions as they were found, or by the verdict's own maps where these know more."""
+    shared = _as_shared(found)
+    if found.n_first != found.n_second:
+        return shared
+    along = [onto.groups[up_to].directions for onto in (forward, backward)]
+    if min(len(each) for each in along) < found.n_first:
+        return shared
+    n_shared, n_closely = (
+        max(least, _agreeing(along, enough, up_to))
+        for least, enough in ((shared.n_shared, AGREEING), (shared.n_closely, CLOSELY))
+    )
+    return replace(shared, n_shared=n_shared, n_closely=min(n_closely, n_shared))
+
+
+def _as_shared(found: Sharing) -> Shared:
+    rest: Literal["unrelated", "less alike", "not judged"] = "less alike"
+    if not found.is_judged:
+        rest = "not judged"
+    elif found.rest < UNRELATED:
+        rest = "unrelated"
     return Shared(
-        n_shared=n_shared,
+        n_shared=found.n_shared,
+        n_closely=found.n_closely,
         n_first=found.n_first,
         n_second=found.n_second,
         variance_first=found.variance_first,
         variance_second=found.variance_second,
-        rest_is_unrelated=found.rest < UNRELATED,
+        rest=rest,
     )
 
 
-def _agreeing(forward: Onto, backward: Onto, up_to: Group, n_first: int) -> int:
-    """Count directions by the verdict's own maps: all of both runs, or none.
+def _agreeing(along: list[Float], enough: float, up_to: Group) -> int:
+    """Count the directions with so large an R² by maps, along the principal ones of both runs.
 
-    Few rows can settle a map of a strict group before they settle canonical directions. What the
-    maps leave along all principal directions together must be less than half a direction: one that
-    is unrelated leaves a whole one, however it is spread over them.
+    Few rows can settle a map of a strict group before they settle canonical directions. What linear
+    maps leave along all principal directions together must be less than one direction may: what one
+    lacks is spread over several. Monotone functions are of coordinates, and linear directions do
+    not know them: each principal direction counts.
     """
-    for onto in (forward, backward):
-        directions = onto.groups[up_to].directions
-        if len(directions) < n_first or np.sum(1.0 - np.minimum(directions, 1.0)) >= AGREEING:
-            return 0
-    return n_first
+    worse = np.minimum(*(each[: len(along[0])] for each in along))
+    if up_to is Group.MONOTONE_PERMUTATION:
+        return int(np.count_nonzero(worse >= enough))
+    left = max(float(np.sum(1.0 - np.minimum(each, 1.0))) for each in along)
+    return len(worse) if left < 1.0 - enough else 0
 
 
 def _exact(directions: list[Onto], pair: Pair) -> Group | None:

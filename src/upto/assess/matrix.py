@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from upto.assess.intervals import MIN_ROWS
 from upto.assess.judging import Outcome, judge
-from upto.assess.onto import map_onto
 from upto.assess.pair import UNMIXED, Pair, pair_moments
+from upto.assess.relation import relate
 from upto.assess.verdict import is_carried_by_few, undecided
 from upto.core import ComparisonMatrix, Finding, Group, Matrix, Provenance
 
@@ -18,10 +18,20 @@ if TYPE_CHECKING:
     from upto.assess.options import Options
     from upto.assess.prepare import PreparedRun
     from upto.assess.split import Split
-    from upto.core import Progress
+    from upto.core import Agreement, Progress
     from upto.engines.base import Engine
 
 Key = tuple[int, int]
+
+AGREE = ("identical", "same", "close")
+OTHERWISE: dict[Agreement, str] = {
+    "image": "where one run is an image of the other",
+    "partial": "partly the same",
+    "weak": "weakly related",
+    "chance": "no better than chance",
+    "undecided": "undecided",
+}
+"""What is said of pairs that are neither the same nor close to it."""
 
 
 def compare_all(
@@ -38,11 +48,9 @@ def compare_all(
         for i in range(count):
             for j in range(i + 1, count):
                 pair = Pair(engine=engine, source=runs[i], target=runs[j], split=split)
-                back, moments = pair.flipped(), pair_moments(pair)
-                there = map_onto(pair, moments, options)
-                here = map_onto(back, moments.flipped(), options)
-                judged[i, j] = judge(pair, moments, there, here, options)
-                judged[j, i] = judge(back, moments.flipped(), here, there, options)
+                relation = relate(pair, pair_moments(pair), options, both_in_full=True)
+                judged[i, j] = judge(pair, relation, options)
+                judged[j, i] = judge(pair.flipped(), relation.flipped(), options)
                 advance(1)
     found = {name for each in judged.values() for name in each.candidates}
     names = [name for name in (*map(str, Group), *UNMIXED) if name in found]
@@ -87,20 +95,31 @@ def _sentence(
     runs: Sequence[PreparedRun], judged: dict[Key, Outcome], split: Split, options: Options
 ) -> str:
     if all(each.agreement == "undecided" for each in judged.values()):
-        return undecided(runs[0].summary.n_samples, asked=options.held_out)
-    agreeing = [each for each in judged.values() if each.up_to is not None]
+        return undecided(
+            runs[0].summary.n_samples,
+            asked=options.held_out,
+            n_units=split.n_units,
+            within=split.strata is not None,
+        )
     among = f"{len(judged)} ordered pairs of {len(runs)} runs"
-    if not agreeing:
-        return f"None of {among} agree up to any group."
-    counts = Counter(each.up_to for each in agreeing)
-    groups = ", ".join(f"{counts[group]} up to {group.phrase}" for group in Group if counts[group])
-    errors = [each.candidates[each.up_to].error for each in agreeing if each.up_to is not None]
-    words = Counter(each.agreement for each in agreeing).most_common(1)[0][0]
-    kind = "held-out" if split.n_held_out else "in-sample"
-    return (
-        f"{len(agreeing)} of {among} agree: {groups}, with {kind} errors from {min(errors):.3f} to "
-        f"{max(errors):.3f} of the diameter; most are called {words}."
-    )
+    agreeing = [each for each in judged.values() if each.agreement in AGREE]
+    said = f"None of {among} are the same or close to it"
+    if agreeing:
+        counts = Counter(each.up_to for each in agreeing)
+        groups = ", ".join(
+            f"{counts[group]} up to {group.phrase}" for group in Group if counts[group]
+        )
+        errors = [each.candidates[each.up_to].error for each in agreeing if each.up_to is not None]
+        low, high = (f"{limit:.2g}" for limit in (min(errors), max(errors)))
+        span = f"errors of {low}" if low == high else f"errors from {low} to {high}"
+        kind = "held-out" if split.n_held_out else "in-sample"
+        said = (
+            f"{len(agreeing)} of {among} are the same or close to it: {groups}, with {kind} {span} "
+            "of the diameter"
+        )
+    others = Counter(each.agreement for each in judged.values() if each.agreement not in AGREE)
+    rest = ", ".join(f"{others[word]} {said}" for word, said in OTHERWISE.items() if others[word])
+    return f"{said}; {rest}." if rest else f"{said}."
 
 
 def _findings(

@@ -29,8 +29,7 @@ _FEWEST = 10
 
 
 def pairing_p_values(
-    predictions: Sequence[Float],
-    target: Float,
+    questions: Sequence[Sequence[tuple[Float, Float]]],
     *,
     permutations: int,
     seed: int,
@@ -38,22 +37,21 @@ def pairing_p_values(
     memory: float | None = None,
     strata: NDArray[np.intp] | None = None,
 ) -> list[float]:
-    """Return, for each fitted map, whether true pairs lie closer than pairs drawn at random.
+    """Return, for each question, whether true pairs lie closer than pairs drawn at random.
 
-    The maps were fitted on other rows, so under independence every pairing of these rows is
-    equally likely and the test is exact. All distances are computed once and permuted. The
-    p-values are adjusted for looking at several maps (Westfall and Young's step, on standardised
-    mean errors); with few rows all pairings are enumerated.
+    What is compared was fitted on other rows, so under independence every pairing of these rows is
+    equally likely and the test is exact. All distances are computed once and permuted. The p-values
+    are adjusted for looking at all of them (Westfall and Young's step, on standardised mean
+    distances); with few rows all pairings are enumerated.
 
     Rows that depend on their neighbours are compared by what is new in each, and one run is moved
     along the other in place of pairing rows at random.
 
     Parameters
     ----------
-    predictions
-        What each map makes of the source's rows.
-    target
-        The rows they should come close to.
+    questions
+        For each question one or more pairs of rows, of the first run and of the second, that should
+        come close; the closest of them counts.
     permutations, seed
         Random pairings, and their seed.
     near
@@ -65,26 +63,33 @@ def pairing_p_values(
     """
     if memory is not None:
         strata = None if strata is None else strata[1:]
-        predictions = [what_is_new(each, memory) for each in predictions]
-        target = what_is_new(target, memory)
+        questions = [
+            [(what_is_new(a, memory), what_is_new(b, memory)) for a, b in each]
+            for each in questions
+        ]
         if near is not None:
             near = near[1:] & near[:-1]
     if near is not None:
-        predictions, target = [each[near] for each in predictions], target[near]
+        questions = [[(a[near], b[near]) for a, b in each] for each in questions]
         strata = None if strata is None else strata[near]
-    orders = _pairings(len(target), permutations, seed, strata, moved=memory is not None)
-    rows = np.arange(len(target))
-    scores = []
-    for predicted in predictions:
-        distances = np.sqrt(squared_distances(predicted, target))
-        means = distances[rows, orders].mean(axis=1)
-        spread = means.std()
-        scores.append((means - means.mean()) / spread if spread > 0 else np.zeros_like(means))
-    standardised = np.stack(scores)
+    n_rows = len(questions[0][0][0])
+    orders = _pairings(n_rows, permutations, seed, strata, moved=memory is not None)
+    standardised = np.stack(
+        [np.min([_closeness(*both, orders) for both in each], axis=0) for each in questions]
+    )
     smallest = standardised.min(axis=0)
     # The first pairing is the true one: it counts, which makes the test valid.
     slack = 1e-9
     return [float(np.mean(smallest <= own[0] + slack)) for own in standardised]
+
+
+def _closeness(first: Float, second: Float, orders: NDArray[np.intp]) -> Float:
+    """Return the mean distances of paired rows, standardised over the pairings."""
+    distances = np.sqrt(squared_distances(first, second))
+    means = distances[np.arange(len(first)), orders].mean(axis=1)
+    spread = float(means.std())
+    found: Float = (means - means.mean()) / spread if spread > 0 else np.zeros_like(means)
+    return found
 
 
 def what_is_new(rows: Float, memory: float) -> Float:
@@ -93,10 +98,20 @@ def what_is_new(rows: Float, memory: float) -> Float:
     return found
 
 
-def smallest_p_value(n_rows: int, permutations: int, *, moved: bool = False) -> float:
+def smallest_p_value(
+    n_rows: int,
+    permutations: int,
+    *,
+    moved: bool = False,
+    strata: NDArray[np.intp] | None = None,
+) -> float:
     """Return the smallest p-value that `pairing_p_values` can give."""
     if n_rows < 2:
         return 1.0
+    if strata is not None:
+        sizes = np.unique(strata, return_counts=True)[1]
+        pairings = math.fsum(math.lgamma(size + 1.0) for size in sizes)
+        return max(1.0 / (permutations + 1), math.exp(-min(pairings, 700.0)))
     if moved:
         return 1.0 / (min(permutations, n_rows - 1) + 1)
     if n_rows <= _ENUMERATED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from upto.align import MonotoneMap
 from upto.assess.intervals import r_squared
-from upto.assess.nulls import are_near, pairing_p_values
+from upto.assess.nulls import are_near
 from upto.assess.pair import (
     CONSTANT,
     Map,
@@ -41,10 +41,10 @@ class Candidate:
 
     error: float
     r2: float
-    p_value: float | None
     robust_r2: float
     typical_r2: float
     directions: Float
+    p_value: float | None = None
 
     @property
     def even(self) -> float | None:
@@ -56,10 +56,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Onto:
-    """The first run of a pair mapped onto the second: maps, errors of rows, what they come to."""
+    """The first run of a pair mapped onto the second: maps, errors of rows, what they come to.
+
+    `predictions` are what the maps make of the rows whose pairing is permuted.
+    """
 
     maps: dict[str, Map]
     errors: dict[str, Float]
+    predictions: dict[str, Float]
     candidates: dict[str, Candidate]
 
     @property
@@ -71,6 +75,14 @@ class Onto:
     def groups(self) -> dict[Group, Candidate]:
         """What is known of every group, without ICA and the mean."""
         return {group: self.candidates[group] for group in Group if str(group) in self.candidates}
+
+    def tested(self, p_values: Mapping[str, float]) -> Onto:
+        """Return the same with p-values."""
+        candidates = {
+            name: replace(each, p_value=p_values.get(name))
+            for name, each in self.candidates.items()
+        }
+        return replace(self, candidates=candidates)
 
 
 def map_onto(pair: Pair, moments: PairMoments, options: Options) -> Onto:
@@ -84,16 +96,12 @@ def map_onto(pair: Pair, moments: PairMoments, options: Options) -> Onto:
     part = pair.target.held_out if holding else pair.target.everything
     total = float(np.trace(part.scatter)) / pair.extent**2
     predictions = _predictions(pair, maps)
-    p_values = held_out_p_values(pair, predictions, options) if holding else {}
-    candidates = _candidates(pair, maps, predictions, errors, total, p_values)
-    return Onto(maps=maps, errors=errors, candidates=candidates)
+    candidates = _candidates(pair, maps, predictions, errors, total)
+    return Onto(maps=maps, errors=errors, predictions=predictions, candidates=candidates)
 
 
-def map_back(pair: Pair, moments: PairMoments, options: Options, forward: Onto) -> Onto:
-    """Map the second run onto the first, judged on the rows whose pairing is permuted only.
-
-    Whether a pairing is chance is one question in both directions: the p-values are the same.
-    """
+def map_back(pair: Pair, moments: PairMoments, options: Options) -> Onto:
+    """Map the second run onto the first, judged on the rows whose pairing is permuted only."""
     pair, moments = pair.flipped(), moments.flipped()
     maps = fitted_maps(pair, moments, options, fitted=pair.split.n_held_out > 0)
     predictions, target = _predictions(pair, maps), pair.target.paired
@@ -102,12 +110,9 @@ def map_back(pair: Pair, moments: PairMoments, options: Options, forward: Onto) 
         for name, predicted in predictions.items()
     }
     total = float(np.sum(np.var(target, axis=0))) * len(target) if len(target) else 0.0
-    p_values = {
-        name: each.p_value for name, each in forward.candidates.items() if each.p_value is not None
-    }
     total /= pair.extent**2
-    candidates = _candidates(pair, maps, predictions, errors, total, p_values)
-    return Onto(maps=maps, errors=errors, candidates=candidates)
+    candidates = _candidates(pair, maps, predictions, errors, total)
+    return Onto(maps=maps, errors=errors, predictions=predictions, candidates=candidates)
 
 
 def _predictions(pair: Pair, maps: Mapping[str, Map]) -> dict[str, Float]:
@@ -120,7 +125,6 @@ def _candidates(
     predictions: Mapping[str, Float],
     errors: Mapping[str, Float],
     total: float,
-    p_values: Mapping[str, float],
 ) -> dict[str, Candidate]:
     bulk = _bulk_r2(pair, predictions)
     directions = _Directions(pair.target.paired, pair.target.axes)
@@ -133,7 +137,6 @@ def _candidates(
         candidates[name] = Candidate(
             error=float(found.mean()) if len(found) else 0.0,
             r2=r2,
-            p_value=p_values.get(name),
             robust_r2=robust,
             typical_r2=typical,
             directions=directions.r2(predictions[name]),
@@ -157,27 +160,6 @@ def fitted_maps(
     if pair.source.is_thin and Group.AFFINE in maps:
         maps[Group.AFFINE] = affine_from_rows(*pair.sample_rows(fitted=fitted))
     return maps
-
-
-def held_out_p_values(
-    pair: Pair, predictions: Mapping[str, Float], options: Options
-) -> dict[str, float]:
-    """Test every map but the constant one on held-out rows that are far in neither run.
-
-    A far row that both runs have would otherwise be enough to tell unrelated runs from chance.
-    """
-    near = are_near(pair.source.paired) & are_near(pair.target.paired)
-    names = [name for name in predictions if name != CONSTANT]
-    values = pairing_p_values(
-        [predictions[name] for name in names],
-        pair.target.paired,
-        near=near,
-        permutations=options.permutations,
-        seed=options.seed,
-        memory=pair.split.memory,
-        strata=pair.paired_strata,
-    )
-    return dict(zip(names, values, strict=True))
 
 
 def _bulk_r2(pair: Pair, predictions: Mapping[str, Float]) -> dict[str, float]:

@@ -63,6 +63,12 @@ def _of_rows(pair: Pair, fits: tuple[Fit, ...], agreement: Agreement) -> Iterato
 
 def _of_directions(pair: Pair, chosen: Fit | None, outcome: Outcome) -> Iterator[tuple[str, str]]:
     shared, even = outcome.shared, outcome.even
+    if shared is not None and shared.is_bijective and shared.n_closely < shared.n_shared:
+        yield (
+            "UP034",
+            f"{shared.n_shared - shared.n_closely} of {shared.n_shared} directions agree in part "
+            "only: with a held-out R² below 0.8.",
+        )
     if shared is not None and not shared.is_bijective:
         first, second = pair.source.name, pair.target.name
         yield (

@@ -20,6 +20,8 @@ Float = NDArray[np.float64]
 
 AGREEING = 0.5
 """Held-out R² between two directions from which on the runs agree on them."""
+CLOSELY = 0.8
+"""Held-out R² from which on they agree closely: the same runs do on every direction."""
 UNRELATED = 0.1
 """Held-out R² below which directions are called unrelated."""
 
@@ -29,20 +31,18 @@ class Sharing:
     """Directions two runs share: how many of each, and what of the variance these hold.
 
     `n_first` and `n_second` count the directions in which the runs vary by more than rounding.
-    `rest` is the largest held-out R² of a canonical pair that does not agree.
+    `rest` is the largest held-out R² of a canonical pair that does not agree. Where fewer rows than
+    directions were fitted, what does not agree is not judged.
     """
 
     n_shared: int
+    n_closely: int
     n_first: int
     n_second: int
     variance_first: float
     variance_second: float
     rest: float
-
-    @property
-    def is_bijective(self) -> bool:
-        """Whether the runs agree on every direction of both."""
-        return self.n_shared == self.n_first == self.n_second
+    is_judged: bool
 
     @property
     def second_is_image(self) -> bool:
@@ -55,27 +55,66 @@ class Sharing:
         return self.n_shared == self.n_first < self.n_second
 
 
-def find_shared(pair: Pair, moments: CrossMoments) -> Sharing:
-    """Match directions on the fitted rows and count those that agree on held-out ones."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Canonical:
+    """Directions of two runs matched on the fitted rows, and held-out rows along them.
+
+    `first` and `second` are rows along the directions of unit variance, each times the correlation
+    of the fitted rows, so that directions that do not agree count little. `agreement` is the
+    held-out R² of each pair, and `loadings` are the directions of each run.
+    """
+
+    first: Float
+    second: Float
+    agreement: Float
+    loadings: tuple[Float, Float]
+
+    def flipped(self) -> Canonical:
+        """Exchange the runs."""
+        return Canonical(
+            first=self.second,
+            second=self.first,
+            agreement=self.agreement,
+            loadings=self.loadings[::-1],
+        )
+
+
+def find_canonical(pair: Pair, moments: CrossMoments) -> Canonical:
+    """Match directions on the fitted rows, and see how they agree on held-out ones."""
     source, target = (find_whitening(part).matrix.T for part in (moments.source, moments.target))
     cross = source.T @ (moments.cross / moments.weight) @ target
     if pair.source.is_thin or pair.target.is_thin:
         x, y = pair.sample_rows(fitted=pair.split.n_held_out > 0)
         source, target = (whitening_for(pair.engine, rows, None).matrix.T for rows in (x, y))
         cross = ((x - x.mean(axis=0)) @ source).T @ ((y - y.mean(axis=0)) @ target) / len(x)
-    left, _, right = scipy.linalg.svd(cross, full_matrices=False)
+    left, strength, right = scipy.linalg.svd(cross, full_matrices=False)
     first, second = source @ left, target @ right.T
     x = (pair.source.paired - moments.source.mean) @ first
     y = (pair.target.paired - moments.target.mean) @ second
-    agreement = _squared_correlations(x, y)
+    return Canonical(
+        first=x * strength,
+        second=y * strength,
+        agreement=_squared_correlations(x, y),
+        loadings=(first, second),
+    )
+
+
+def find_shared(pair: Pair, canonical: Canonical) -> Sharing:
+    """Count the directions that agree on held-out rows."""
+    agreement = canonical.agreement
     agreeing = agreement >= AGREEING
+    first, second = (each[:, agreeing] for each in canonical.loadings)
+    n_fitted = len(pair.split.parts) - pair.split.n_held_out
+    n_first, n_second = pair.source.summary.rank, pair.target.summary.rank
     return Sharing(
         n_shared=int(agreeing.sum()),
-        n_first=pair.source.summary.rank,
-        n_second=pair.target.summary.rank,
-        variance_first=_variance(moments.source, first[:, agreeing]),
-        variance_second=_variance(moments.target, second[:, agreeing]),
+        n_closely=int(np.count_nonzero(agreement >= CLOSELY)),
+        n_first=n_first,
+        n_second=n_second,
+        variance_first=_variance(pair.source.fitted, first),
+        variance_second=_variance(pair.target.fitted, second),
         rest=float(agreement[~agreeing].max(initial=0.0)),
+        is_judged=n_fitted > max(n_first, n_second),
     )
 
 

@@ -82,6 +82,11 @@ class Split:
         return int(self.parts.sum())
 
     @property
+    def n_units(self) -> int:
+        """Number of samples: what stays together counts once."""
+        return len(self.parts) if self.units is None else int(self.units.max()) + 1
+
+    @property
     def n_duplicates(self) -> int:
         """Number of rows that repeat another in every run."""
         return self.n_copies

@@ -68,8 +68,8 @@ def strictest_group(directions: Sequence[Onto], tolerance: float) -> Group | Non
 def word_for(candidates: Sequence[Candidate], *, share: float) -> Agreement:
     """Say in a word how far the runs agree, by the direction in which they agree less.
 
-    Runs are the same only where they agree on every direction of both, and close only where they
-    do on nine in ten: `share` is the share of directions.
+    Runs are the same only where they agree closely on every direction of both, and close only where
+    they do on nine in ten: `share` is the share of directions.
     """
     r2 = min(each.robust_r2 for each in candidates)
     even = min(1.0 if each.even is None else each.even for each in candidates)
@@ -85,15 +85,30 @@ def is_carried_by_few(r2: float, even: float) -> bool:
     return r2 >= PARTIAL and even <= r2 / 2
 
 
-def undecided(n_samples: int, *, asked: float) -> str:
-    """Say why nothing was decided: `asked` is the fraction that was to be held out."""
+def undecided(
+    n_samples: int, *, asked: float, n_units: int | None = None, within: bool = False
+) -> str:
+    """Say why nothing was decided.
+
+    `asked` is the fraction that was to be held out, `n_units` the number of groups that stay
+    together, and `within` says that rows are paired within classes only.
+    """
     if asked == 0:
         return "Undecided: no rows were held out, and errors in sample decide nothing."
     if asked > 0.9:
         return f"Undecided: holding out {asked:.1%} of {n_samples} rows leaves too few to fit."
+    if within:
+        return (
+            f"Undecided: too few of {n_samples} rows have another of their class to be paired "
+            "with, so agreement cannot be told from chance."
+        )
+    if n_units is not None and n_units < n_samples:
+        return (
+            f"Undecided: {n_samples} rows make {n_units} independent samples, too few to hold some "
+            "out and tell agreement from chance."
+        )
     return (
-        f"Undecided: of {n_samples} rows too few differ to hold some out and tell agreement from "
-        "chance."
+        f"Undecided: {n_samples} rows are too few to hold some out and tell agreement from chance."
     )
 
 
@@ -123,10 +138,9 @@ def sentence(
     if agreement == "chance":
         return "No better than chance: no group maps held-out rows closer than a random pairing."
     if up_to is None or chosen is None or chosen.held_out is None:
-        return (
-            "Related, but not the same up to any group: on held-out rows every map does worse "
-            "than predicting the mean."
-        )
+        agreeing = _directions(shared)
+        said = f"Weakly related: {agreeing}. On" if agreeing else "Related, but weakly: on"
+        return f"{said} held-out rows no group beats both the mean and chance in both directions."
     if agreement == "image" and shared is not None:
         return _image(up_to, names, shared, chosen)
     beside = f", where predicting the mean gives {_short(mean)}" if mean else ""
@@ -168,20 +182,30 @@ def _image(up_to: Group, names: tuple[str, str], shared: Shared, chosen: Fit) ->
 
 
 def _directions(shared: Shared | None) -> str:
-    """Say on how many directions runs agree, where it is not on all."""
-    if shared is None or shared.is_bijective:
+    """Say on how many directions runs agree, where it is not closely on all."""
+    if shared is None:
         return ""
     d = max(shared.n_first, shared.n_second)
+    partly = shared.n_shared - shared.n_closely
+    in_part = f", {partly} of them in part only" if partly else ""
+    if shared.is_bijective:
+        return f"the runs agree on all {d} directions{in_part}" if partly else ""
     others = d - shared.n_shared
     if shared.n_shared == 0:
         return f"the runs agree on none of {d} directions"
-    if shared.rest_is_unrelated:
+    if shared.rest == "unrelated":
         what = "is unrelated" if others == 1 else f"{others} are unrelated"
+    elif shared.rest == "not judged":
+        many = "cannot" if others == 1 else f"{others} cannot"
+        return (
+            f"the runs agree on {shared.n_shared} of {d} directions{in_part}, the other {many} be "
+            "judged by so few fitted rows"
+        )
     else:
         what = "agrees less" if others == 1 else f"{others} agree less"
     left = 1.0 - min(shared.variance_first, shared.variance_second)
     return (
-        f"the runs agree on {shared.n_shared} of {d} directions, the other {what} "
+        f"the runs agree on {shared.n_shared} of {d} directions{in_part}, the other {what} "
         f"({_percent(left)} of the variance)"
     )
 

@@ -70,16 +70,19 @@ class Shared:
     """The directions on which two runs agree, counted after both were whitened.
 
     `n_first` and `n_second` count the directions in which the runs vary beyond rounding, and
-    `n_shared` those on which they agree: with a held-out R² of one half or more.
-    `variance_first` and `variance_second` are the shares of their variance in these.
+    `n_shared` those on which they agree: with a held-out R² of one half or more; on `n_closely`
+    they do with 0.8 or more. `variance_first` and `variance_second` are the shares of their
+    variance in what is shared. `rest` says what the others are: unrelated (R² below 0.1 for all of
+    them), less alike, or not judged, where fewer rows than directions were fitted.
     """
 
     n_shared: int
+    n_closely: int
     n_first: int
     n_second: int
     variance_first: float
     variance_second: float
-    rest_is_unrelated: bool
+    rest: Literal["unrelated", "less alike", "not judged"]
 
     @property
     def is_bijective(self) -> bool:
@@ -88,8 +91,8 @@ class Shared:
 
     @property
     def share(self) -> float:
-        """Share of the directions of the run with more of them on which the runs agree."""
-        return self.n_shared / max(self.n_first, self.n_second, 1)
+        """Share of the directions of the run with more of them on which the runs agree closely."""
+        return self.n_closely / max(self.n_first, self.n_second, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

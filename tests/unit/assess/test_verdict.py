@@ -28,7 +28,8 @@ def onto(**errors):
         name.replace("_", "-"): each if isinstance(each, Candidate) else candidate(each)
         for name, each in errors.items()
     }
-    return Onto(maps={}, errors={}, candidates={**candidates, "constant": candidate(1.0, r2=0.0)})
+    candidates["constant"] = candidate(1.0, r2=0.0)
+    return Onto(maps={}, errors={}, predictions={}, candidates=candidates)
 
 
 def test_the_strictest_group_within_the_tolerance_is_taken():

@@ -175,7 +175,7 @@ def _p_value(
     if smallest_p_value(len(target), permutations, moved=memory is not None) > LEVEL:
         return None
     (value,) = pairing_p_values(
-        [predicted], target, permutations=permutations, memory=memory, seed=seed
+        [[(predicted, target)]], permutations=permutations, memory=memory, seed=seed
     )
     return value
 
