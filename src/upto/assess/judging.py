@@ -81,10 +81,11 @@ def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
     chosen = [each.groups[up_to] for each in directions]
     shared = None
     if found is not None:
-        shared = _shared(found, forward, backward, up_to)
+        shared = _shared(pair, found, forward, backward, up_to)
         share = shared.share
         if len(directions) == 1:
-            share = shared.n_closely / min(shared.n_first, shared.n_second)
+            # A part has nothing of its own, so nine in ten of its directions are not enough.
+            share = float(shared.n_closely == min(shared.n_first, shared.n_second))
     agreement = word_for(chosen, share=share)
     if found is not None and len(directions) == 1 and agreement in ("same", "close"):
         agreement = "image"
@@ -99,12 +100,17 @@ def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
     )
 
 
-def _shared(found: Sharing, forward: Onto, backward: Onto, up_to: Group) -> Shared:
+def _shared(pair: Pair, found: Sharing, forward: Onto, backward: Onto, up_to: Group) -> Shared:
     """Count directions as they were found, or by the verdict's own maps where these know more."""
     shared = _as_shared(found)
     if found.n_first != found.n_second:
         return shared
     along = [onto.groups[up_to].directions for onto in (forward, backward)]
+    if up_to is Group.MONOTONE_PERMUTATION:
+        along = [
+            _along_coordinates(target.paired, onto.predictions[up_to])
+            for target, onto in ((pair.target, forward), (pair.source, backward))
+        ]
     if min(len(each) for each in along) < found.n_first:
         return shared
     n_shared, n_closely = (
@@ -132,18 +138,24 @@ def _as_shared(found: Sharing) -> Shared:
 
 
 def _agreeing(along: list[Float], enough: float, up_to: Group) -> int:
-    """Count the directions with so large an R² by maps, along the principal ones of both runs.
+    """Count the directions with so large an R² by maps of both directions.
 
-    Few rows can settle a map of a strict group before they settle canonical directions. What linear
-    maps leave along all principal directions together must be less than one direction may: what one
-    lacks is spread over several. Monotone functions are of coordinates, and linear directions do
-    not know them: each principal direction counts.
+    Few rows can settle a map of a strict group before they settle canonical directions. What it
+    leaves along all principal directions together must be less than one direction may: what one
+    lacks is spread over several. Monotone functions are of coordinates, and each of these counts.
     """
-    worse = np.minimum(*(each[: len(along[0])] for each in along))
     if up_to is Group.MONOTONE_PERMUTATION:
-        return int(np.count_nonzero(worse >= enough))
+        return min(int(np.count_nonzero(each >= enough)) for each in along)
     left = max(float(np.sum(1.0 - np.minimum(each, 1.0))) for each in along)
-    return len(worse) if left < 1.0 - enough else 0
+    return len(along[0]) if left < 1.0 - enough else 0
+
+
+def _along_coordinates(target: Float, predicted: Float) -> Float:
+    """Return R² of every coordinate that varies."""
+    total = np.var(target, axis=0)
+    left = np.mean((target - predicted) ** 2, axis=0)
+    found: Float = 1.0 - left[total > 0] / total[total > 0]
+    return found
 
 
 def _exact(directions: list[Onto], pair: Pair) -> Group | None:
