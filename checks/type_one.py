@@ -19,8 +19,11 @@ code is 1 if a promise is broken.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,13 +41,15 @@ from upto.assess.similarities.scoring import score_pairs
 from upto.measure.catalogue import find_measures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Executor
 
     from numpy.typing import NDArray
 
     from upto.measure.kinds import Measure
 
     Float = NDArray[np.float64]
+    Cell = tuple[str, int, int]
 
 SEED = 20260312
 LEVEL = 0.05
@@ -52,7 +57,7 @@ PERMUTATIONS = 19
 """The fewest that can give p = 0.05; a test with more is no more exact."""
 CONFIDENCE = 0.999
 """Of the binomial interval around each share: hundreds of shares are looked at."""
-TRIALS = 400
+TRIALS = 200
 CELLS = (
     ("Gaussian", 20, 4),
     ("Gaussian", 50, 10),
@@ -61,7 +66,7 @@ CELLS = (
     ("Gaussian", 200, 16),
     ("heavy tails", 50, 6),
     ("memory 0.5", 200, 4),
-    ("memory 0.9", 1200, 4),
+    ("memory 0.9", 1000, 4),
     ("memory 0.99", 400, 4),
     ("random walks", 200, 4),
     ("near copies in fives", 200, 4),
@@ -111,15 +116,16 @@ def main() -> None:
     parser.add_argument("--measures", nargs="+", default=["all"], metavar="NAME")
     parser.add_argument("--trials", type=int, default=TRIALS)
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", type=Path, default=Path(__file__).with_name("type_one.json"))
     options = parser.parse_args()
     measures = find_measures(options.measures)
     console = Console(width=120)
     started = time.perf_counter()
     shares: list[Share] = []
-    with threadpool_limits(1, "blas"):
+    with ProcessPoolExecutor(options.workers, initializer=_one_thread) as pool:
         for run_check in (level, family, control):
-            for share in run_check(measures, options.trials, options.seed):
+            for share in run_check(measures, options.trials, options.seed, pool):
                 shares.append(share)
                 console.log(
                     share.check, share.measure, share.case, share.n_samples, share.n_features,
@@ -144,71 +150,90 @@ def main() -> None:
     sys.exit(1 if broken else 0)
 
 
-def level(measures: Sequence[Measure], trials: int, seed: int) -> Iterator[Share]:
+def _one_thread() -> None:
+    threadpool_limits(1, "blas")
+
+
+def level(measures: Sequence[Measure], trials: int, seed: int, pool: Executor) -> Iterator[Share]:
     """Count small p-values of two independent runs, held out where something is fitted."""
     for case, n, d in CELLS:
-        hits: dict[str, int] = {}
-        for trial in range(trials):
-            runs = UNRELATED[case](np.random.default_rng((seed, trial)), n, d)
-            found = similarity(runs, measures, trial)
-            for row in found.rows:
-                # An asymmetric measure has two tests, each with its level.
-                if row.first == "first":
-                    hits[row.measure] = hits.get(row.measure, 0) + (row.p_value <= LEVEL)
-        for name, count in hits.items():
-            yield Share(
-                check="level", measure=name, case=case, n_samples=n, n_features=d, hits=count,
-                trials=trials,
-            )  # fmt: skip
+        yield from _counted(pool, "level", _alike, measures, (case, n, d), trials, seed)
 
 
-def family(measures: Sequence[Measure], trials: int, seed: int) -> Iterator[Share]:
+def family(measures: Sequence[Measure], trials: int, seed: int, pool: Executor) -> Iterator[Share]:
     """Count trials in which any pair of independent runs has a small adjusted p-value."""
-    n, d = 40, 4
     for case in FAMILIES:
-        hits: dict[str, int] = {}
-        for trial in range(trials):
-            rng = np.random.default_rng((seed, 1, trial))
-            runs = [rng.normal(size=(n, d)) for _ in range(4)]
-            related: set[str] = set()
-            if case == FAMILIES[1]:
-                runs[1] = runs[0] + 0.3 * runs[1]
-                related = {"first", "second"}
-            found = similarity(runs, measures, trial)
-            for name in {row.measure for row in found.rows}:
-                wrong = any(
-                    row.adjusted <= LEVEL
-                    for row in found.of(name)
-                    if {row.first, row.second} != related
-                )
-                hits[name] = hits.get(name, 0) + wrong
-        for name in (each.name for each in measures if each.name in hits):
-            yield Share(
-                check="family", measure=name, case=case, n_samples=n, n_features=d,
-                hits=hits[name], trials=trials,
-            )  # fmt: skip
+        yield from _counted(pool, "family", _any_alike, measures, (case, 40, 4), trials, seed)
 
 
-def control(measures: Sequence[Measure], trials: int, seed: int) -> Iterator[Share]:
+def control(measures: Sequence[Measure], trials: int, seed: int, pool: Executor) -> Iterator[Share]:
     """Count small p-values of rows that occur five times, which break the promise."""
-    n, d = 60, 4
-    trials = min(trials, 100)
-    hits = dict.fromkeys((each.name for each in measures), 0)
-    for trial in range(trials):
-        runs = UNRELATED["Gaussian"](np.random.default_rng((seed, 2, trial)), n // 5, d)
-        repeated = [np.repeat(run, 5, axis=0) for run in runs]
-        for each in score_pairs(
-            repeated, [(0, 1)], measures, permutations=PERMUTATIONS, half_samples=0, seed=trial
-        ):
-            hits[each.measure.name] += p_value(each) <= LEVEL
-    for name, count in hits.items():
+    cell = (CONTROL, 60, 4)
+    yield from _counted(pool, "control", _copies_alike, measures, cell, min(trials, 100), seed)
+
+
+def _counted(
+    pool: Executor,
+    check: str,
+    trial: Callable[..., Counter[str]],
+    measures: Sequence[Measure],
+    cell: Cell,
+    trials: int,
+    seed: int,
+) -> Iterator[Share]:
+    names = [each.name for each in measures]
+    calls = [pool.submit(trial, names, cell, seed, number) for number in range(trials)]
+    hits = sum((call.result() for call in calls), Counter(dict.fromkeys(names, 0)))
+    case, n, d = cell
+    for name in names:
         yield Share(
-            check="control", measure=name, case=CONTROL, n_samples=n, n_features=d, hits=count,
+            check=check, measure=name, case=case, n_samples=n, n_features=d, hits=hits[name],
             trials=trials,
         )  # fmt: skip
 
 
-def similarity(runs: Sequence[Float], measures: Sequence[Measure], seed: int) -> upto.Similarities:
+def _alike(names: Sequence[str], cell: Cell, seed: int, trial: int) -> Counter[str]:
+    """Name the measures with a small p-value; an asymmetric one has a test of each direction."""
+    case, n, d = cell
+    runs = UNRELATED[case](np.random.default_rng((seed, trial)), n, d)
+    found = similarity(runs, names, trial)
+    return Counter(
+        row.measure for row in found.rows if row.first == "first" and row.p_value <= LEVEL
+    )
+
+
+def _any_alike(names: Sequence[str], cell: Cell, seed: int, trial: int) -> Counter[str]:
+    """Name the measures with a small adjusted p-value of any unrelated pair."""
+    case, n, d = cell
+    rng = np.random.default_rng((seed, 1, trial))
+    runs = [rng.normal(size=(n, d)) for _ in range(4)]
+    related: set[str] = set()
+    if case == FAMILIES[1]:
+        runs[1] = runs[0] + 0.3 * runs[1]
+        related = {"first", "second"}
+    rows = similarity(runs, names, trial).rows
+    wrong = {
+        row.measure for row in rows if row.adjusted <= LEVEL and {row.first, row.second} != related
+    }
+    return Counter(wrong)
+
+
+def _copies_alike(names: Sequence[str], cell: Cell, seed: int, trial: int) -> Counter[str]:
+    """Name the measures with a small p-value where copies of rows are left in."""
+    _, n, d = cell
+    runs = UNRELATED["Gaussian"](np.random.default_rng((seed, 2, trial)), n // 5, d)
+    scored = score_pairs(
+        [np.repeat(run, 5, axis=0) for run in runs],
+        [(0, 1)],
+        find_measures(names),
+        permutations=PERMUTATIONS,
+        half_samples=0,
+        seed=trial,
+    )
+    return Counter(each.measure.name for each in scored if p_value(each) <= LEVEL)
+
+
+def similarity(runs: Sequence[Float], measures: Sequence[str], seed: int) -> upto.Similarities:
     """Score runs without intervals."""
     return upto.similarity(
         *runs, measures=measures, permutations=PERMUTATIONS, half_samples=0, seed=seed

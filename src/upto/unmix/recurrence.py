@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 Float = NDArray[np.float64]
 
-FOUND, FOUND_OF_FEW = 0.7, 0.85
+FOUND, FOUND_OF_FEW = 0.7, 0.9
 """Correlation from which on a component counts as found again: at least, and at most.
 
 Each part has half of the rows, so between two parts a component strays four times as much as the
-one of all rows does: 0.7 between them is about 0.92 of that one with its source, 0.85 about 0.96.
+one of all rows does: 0.7 between them is about 0.92 of that one with its source, 0.9 about 0.97.
 """
 CHANCE = 0.05
 """Chance that a random direction comes as close to one of as many axes."""
