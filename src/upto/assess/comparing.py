@@ -326,7 +326,11 @@ def _with_column(
     if isinstance(given, str):
         if given not in first.columns:
             known = ", ".join(first.columns) or "none"
-            message = f"{first.name} has no column {given!r}; its columns are: {known}."
+            message = (
+                f"{first.name} has no column {given!r} beside its coordinates; its columns are: "
+                f"{known}. Columns of numbers are coordinates: name one as FILE::COLUMN or pass "
+                "its values."
+            )
             raise InputError(message)
         return given, runs
     values = np.asarray(given)

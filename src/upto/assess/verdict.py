@@ -16,6 +16,8 @@ LEVEL = 0.05
 """A group's error must beat chance at this level to count."""
 SAME, CLOSE, PARTIAL = 0.99, 0.9, 0.5
 """Held-out R² from which runs are called the same, close, or partly the same."""
+MUCH_LESS = 0.1
+"""How much less R² is on the way back for the sentence to say so."""
 EVENLY = 0.9
 """R² of an average direction from which on runs can be called the same."""
 
@@ -147,9 +149,13 @@ def sentence(
     if chosen.chance:
         beside += f" and chance {_short(chosen.chance.mean)}"
     evenly = "" if even is None else f", {even:.0%} of an average direction"
+    back = chosen.r2_back
+    less = (
+        "" if back is None or back > chosen.held_out.r2 - MUCH_LESS else f" ({_share(back)} back)"
+    )
     numbers = (
         f"{_short(chosen.error)} of the diameter{beside}; {chosen.held_out.r2:.0%} of the variance "
-        f"explained{evenly}."
+        f"explained{less}{evenly}."
     )
     agreeing = _directions(shared)
     if agreement in ("same", "close"):
@@ -176,8 +182,8 @@ def _image(up_to: Group, names: tuple[str, str], shared: Shared, chosen: Fit) ->
     kind = "a linear image of" if up_to is Group.AFFINE else f"up to {up_to.phrase} a part of"
     return (
         f"{part} is {kind} {whole}: it holds {few} of {many} directions. On held-out rows {whole} "
-        f"explains {there:.0%} of the variance of {part}, which explains {back:.0%} of that of "
-        f"{whole}."
+        f"explains {_share(there)} of the variance of {part}, which explains {_share(back)} of "
+        f"that of {whole}."
     )
 
 
@@ -212,6 +218,10 @@ def _directions(shared: Shared | None) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2g}%"
+
+
+def _share(r2: float) -> str:
+    return f"{r2:.0%}" if r2 > 0 else "nothing"
 
 
 def _short(error: Estimate) -> str:

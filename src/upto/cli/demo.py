@@ -103,7 +103,7 @@ def _in_words(result: Comparison) -> str:
             "ICA, which sees one network at a time, does not remove that turn here: its error is "
             f"{result.ica.error.value:.1%}. The findings on the page say why."
         )
-    lines.append(
-        f"The worst row cannot be below {result.defect.lower_bound:.1%} under any rigid motion."
-    )
+    worst = result.rigid.supremum
+    if worst is not None and worst.low is not None:
+        lines.append(f"The worst row cannot be below {worst.low:.1%} under any rigid motion.")
     return "\n".join(lines)

@@ -69,7 +69,7 @@ class Group(StrEnum):
 
 
 _PHRASES = {
-    Group.IDENTITY: "nothing (the numbers themselves agree)",
+    Group.IDENTITY: "nothing (coordinate by coordinate)",
     Group.SIGNED_PERMUTATION: "a signed permutation of the coordinates",
     Group.SIGNED_SIMILARITY: "a signed permutation of the coordinates and one scale",
     Group.SCALED_PERMUTATION: "a permutation and scaling of the coordinates",
