@@ -41,6 +41,12 @@ def test_a_consensus_is_written_and_said(upto, seeds):
     assert head == "consensus_0,consensus_1,consensus_2,consensus_3"
 
 
+def test_a_command_that_is_an_option_is_told_as_one(upto, seeds):
+    result = upto("consensus", *SEEDS)
+    assert result.exit_code == 2
+    assert "upto compare RUN RUN ... --consensus OUT" in result.stderr
+
+
 def test_components_are_matched_after_ica(upto, seeds):
     arguments = ("--consensus-up-to", "ica", "-o", "result.json", "--report", "page.html", "-q")
     result = upto("compare", *SEEDS, "--consensus", "out.csv", *arguments)

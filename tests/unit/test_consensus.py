@@ -133,7 +133,9 @@ def test_runs_of_different_scales_agree_up_to_a_similarity_only(rng):
     _, runs = turned(rng, noise=0.05, n_rows=800)
     runs = [scale * run for scale, run in zip((0.01, 1, 1, 50), runs, strict=True)]
     rigid, similar = consensus(*runs), consensus(*runs, up_to="similarity")
-    assert [run.belongs for run in rigid.runs[:3]] == [False] * 3
+    # The two of one scale belong together, and the others do not part them.
+    assert [run.belongs for run in rigid.runs] == [False, True, True, False]
+    assert "(second and third)" in rigid.verdict
     assert all(run.p_value == 0.005 for run in rigid.runs)
     assert "UP030" in codes(rigid)
     assert all(run.explained.value > 0.98 for run in similar.runs)
@@ -291,12 +293,20 @@ def test_far_rows_that_runs_share_do_not_make_them_belong_together(rng):
 
 
 @pytest.mark.parametrize(
-    ("robust", "p_value", "belongs"),
-    [(0.1, 0.01, True), (0.1, 0.06, False), (-0.1, 0.01, False), (0.1, None, None)],
+    ("robust", "times", "p_value", "belongs"),
+    [
+        (0.1, 1.0, 0.01, True),
+        (0.1, 1.0, 0.06, False),
+        (-0.1, 1.0, 0.01, False),
+        (0.1, 2.1, 0.01, False),
+        (0.1, 1.0, None, None),
+    ],
 )
-def test_a_run_belongs_if_something_is_explained_and_more_than_by_chance(robust, p_value, belongs):
+def test_a_run_belongs_if_something_is_explained_and_more_than_by_chance(
+    robust, times, p_value, belongs
+):
     share = Estimate(value=0.5)
-    found = Explained(share=share, robust=robust, chance=-0.5, p_value=p_value)
+    found = Explained(share=share, robust=robust, times=times, chance=-0.5, p_value=p_value)
     assert found.belongs is belongs
 
 
@@ -550,6 +560,7 @@ def test_a_component_that_turns_round_on_other_rows_does_not_appear(rng):
         factor=np.ones(2),
         variance=np.ones(2),
         scales=np.ones(4),
+        weights=1 - np.eye(4),
         sources=(),
         predict=lambda _: None,
         consistent=lambda _: None,

@@ -17,6 +17,8 @@ from upto.align.consensus import (
     principal_axes,
     signed_matching,
     synchronise,
+    turn_runs,
+    weights_by_spread,
 )
 from upto.core import number_ranges
 
@@ -128,7 +130,11 @@ def test_the_others_are_aligned_without_the_run_they_predict(rng, scaled, widest
         )
         assert sorted(prediction.maps) == [0, 1, 2]
         assert prediction.back.shape[1] == widest
-        mean = sum((runs[i] - runs[i].mean(axis=0)) @ a for i, a in prediction.maps.items())
+        maps = prediction.maps
+        if not scaled:
+            # Only how much they count depends on the spread of the run.
+            maps = {i: a / np.linalg.norm(a) for i, a in maps.items()}
+        mean = sum((runs[i] - runs[i].mean(axis=0)) @ a for i, a in maps.items())
         found.append(mean @ mean.T)
     np.testing.assert_allclose(found[0], found[1], atol=1e-3 * np.abs(found[0]).max())
 
@@ -153,6 +159,26 @@ def test_a_prediction_is_the_least_squares_one_of_its_group(rng):
         wanted, gain = scipy.linalg.orthogonal_procrustes(mean, runs[1])
         scale = gain / np.sum(mean**2) if scaled else 1.0
         np.testing.assert_allclose(prediction.back, scale * wanted, atol=1e-8)
+
+
+def test_a_broad_run_counts_little_where_another_is_predicted(rng):
+    runs = turned(rng, noise=0.05)
+    runs[2] = 40 * rng.laplace(size=runs[2].shape)
+    scatters = scatters_of(runs)
+    weights = weights_by_spread(scatters)
+    np.testing.assert_array_equal(np.diag(weights), np.zeros(4))
+    np.testing.assert_allclose(weights, weights.T)
+    assert weights[0, 1] > 0.9
+    assert weights[0, 2] < 0.01
+    agreement = turn_runs(scatters)
+    assert np.array_equal(agreement.scales, np.ones(4))
+    centred = [run - run.mean(axis=0) for run in runs]
+    # Runs that agree are turned onto each other, whatever a broad one does.
+    first, second = (centred[i] @ agreement.elements[i] for i in (0, 1))
+    assert np.sum((first - second) ** 2) < 0.05 * np.sum(first**2)
+    maps = predict_left_out(scatters, agreement, 0).maps
+    lengths = {i: np.linalg.norm(a) for i, a in maps.items()}
+    assert lengths[2] < 0.01 * lengths[1]
 
 
 def signed_permutation(rng, width):

@@ -142,6 +142,10 @@ def test_the_badge_of_nothing_shared_is_poor():
     assert consensus_badge(replace(result, components=nothing)) == ("not reproducible", "poor")
     runs = tuple(replace(run, belongs=False) for run in result.runs)
     assert consensus_badge(replace(result, up_to="rigid", runs=runs)) == ("no consensus", "poor")
+    alone = (replace(runs[0], belongs=True), *runs[1:])
+    one = replace(result, up_to="rigid", runs=alone)
+    assert consensus_badge(one) == ("no consensus", "poor")
+    assert consensus_facts(one)[0][2] == "1 belongs; up to rigid"
     runs = tuple(replace(run, belongs=True) for run in result.runs)
     assert consensus_badge(replace(result, up_to="rigid", runs=runs)) == (
         "one shared space",

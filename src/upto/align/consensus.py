@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.optimize
@@ -45,6 +46,19 @@ class Scatters:
     def width(self) -> int:
         """Coordinates of the widest run."""
         return max(len(scatter) for scatter in self.own)
+
+    @property
+    def spreads(self) -> Float:
+        """Total scatter of each run."""
+        return np.array([max(float(np.trace(own)), np.finfo(float).tiny) for own in self.own])
+
+    def of_equal_spread(self) -> Scatters:
+        """Return the scatters of runs that are brought to one total scatter, the geometric mean."""
+        scales = np.exp(np.mean(np.log(self.spreads)) / 2) / np.sqrt(self.spreads)
+        return Scatters(
+            own=tuple(scale**2 * own for scale, own in zip(scales, self.own, strict=True)),
+            cross={(i, j): scales[i] * scales[j] * s for (i, j), s in self.cross.items()},
+        )
 
     def between(self, first: int, second: int) -> Float:
         """Return the scatter between two runs, or of one run with itself."""
@@ -164,20 +178,46 @@ def principal_axes(scatters: Scatters, agreement: Agreement) -> tuple[Float, Flo
     return vectors[:, kept][:, ::-1], values[kept][::-1]
 
 
+def turn_runs(scatters: Scatters, *, scaled: bool = False, **options: Any) -> Agreement:
+    """Turn runs onto their mean, at equal spread where they keep their scales.
+
+    Else a broad run alone would say how the others are turned.
+    """
+    turned = scatters if scaled else scatters.of_equal_spread()
+    return generalised_procrustes(turned, scaled=scaled, **options)
+
+
+def weights_by_spread(scatters: Scatters) -> Float:
+    """Return what each run (a column) counts where another (a row) is predicted; itself nothing.
+
+    A rigid motion keeps the spread: the more the variances of two runs differ, the less one tells
+    of the other, and a broad one would drown what the others say.
+    """
+    spreads = scatters.spreads
+    weights: Float = np.minimum.outer(spreads, spreads) / np.maximum.outer(spreads, spreads)
+    np.fill_diagonal(weights, 0.0)
+    return weights
+
+
 def predict_left_out(
     scatters: Scatters, agreement: Agreement, run: int, *, scaled: bool = False
 ) -> Prediction:
-    """Align the other runs without this one, and turn their mean onto it."""
+    """Align the other runs without this one, and turn their mean onto it.
+
+    Runs that keep their scales are weighted by how close their spreads are to that of this one.
+    """
     others = [i for i in range(len(scatters)) if i != run]
     rest = scatters.without(run)
     known = [agreement.elements[i] for i in others]
-    fitted = generalised_procrustes(
+    fitted = turn_runs(
         rest,
         scaled=scaled,
         start=known if rest.width == scatters.width else None,
         tolerance=NEARLY,
     )
-    maps = {i: a / len(others) for i, a in zip(others, fitted.maps, strict=True)}
+    weights = np.ones(len(others)) if scaled else weights_by_spread(scatters)[run, others]
+    weights = weights / weights.sum()
+    maps = {i: w * a for i, w, a in zip(others, weights, fitted.maps, strict=True)}
     cross = np.sum([a.T @ scatters.between(i, run) for i, a in maps.items()], axis=0)
     back = nearest_rotation(cross)
     if scaled:
@@ -298,7 +338,7 @@ def _ascend(
 
 def _with_scales(scatters: Scatters, elements: Sequence[Float]) -> tuple[list[Float], Float]:
     """Return the scales with the largest agreement for a given total variance."""
-    spread = np.array([max(float(np.trace(own)), np.finfo(float).tiny) for own in scatters.own])
+    spread = scatters.spreads
     agreement = np.eye(len(scatters))
     for (i, j), between in scatters.cross.items():
         shared = float(np.vdot(elements[i], between @ elements[j]))

@@ -313,7 +313,10 @@ def _with_labels(
 ) -> tuple[str, tuple[Embeddings, ...]]:
     """Make labels a column of the first run, so that matching rows by id keeps them in step."""
     if len(runs) > 2:
-        message = f"labels colour the picture of one pair, but there are {len(runs)} runs."
+        message = (
+            f"labels tell agreement within classes from that between them for one pair of runs, "
+            f"but there are {len(runs)} runs: compare two at a time."
+        )
         raise InputError(message)
     return _with_column(labels, runs, "labels", "label")
 

@@ -86,7 +86,8 @@ def inspect_run(
     dimension = float(1.0 / np.sum(shares**2))
     gaussian = ""
     if near is not None:
-        gaussian = f"; {near} of {len(scores)} components are near-Gaussian"
+        verb = "is" if near == 1 else "are"
+        gaussian = f"; {near} of {len(scores)} components {verb} near-Gaussian"
     elif ica:
         gaussian = "; whether components are Gaussian is not judged"
     return Inspection(

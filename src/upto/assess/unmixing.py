@@ -380,12 +380,13 @@ def _remarks_on_parts(name: str, identified: Identified) -> Iterator[tuple[str, 
         yield "UP003", f"{near} of {k} components of {name} {words}"
     unknown = int(np.isnan(z).sum())
     if unknown:
-        yield "UP015", f"{unknown} of {k} components of {name} vary in one part of the rows only."
+        vary = "varies" if unknown == 1 else "vary"
+        yield "UP015", f"{unknown} of {k} components of {name} {vary} in one part of the rows only."
     left = states == "not shown"
     if left.any():
         lost = int(np.count_nonzero(left & ~judged.again.found))
         yield (
             "UP029",
-            f"{np.count_nonzero(left)} of {k} components of {name}; {lost} of them are not found "
-            "again in two parts of the rows.",
+            f"{np.count_nonzero(left)} of {k} components of {name}; {lost} of them "
+            f"{'is' if lost == 1 else 'are'} not found again in two parts of the rows.",
         )

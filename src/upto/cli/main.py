@@ -26,6 +26,9 @@ COMMANDS = {
     "completion": "Print the script that completes commands in your shell.",
 }
 
+ELSEWHERE = {"consensus": "upto compare RUN RUN ... --consensus OUT"}
+"""What people take for commands, and where it is."""
+
 
 class LazyGroup(click.Group):
     """A group that knows its commands by name and imports one only to run it.
@@ -63,6 +66,9 @@ class LazyGroup(click.Group):
         except click.UsageError as error:
             from difflib import get_close_matches
 
+            if call := ELSEWHERE.get(args[0]):
+                message = f"No such command {args[0]!r}: it is an option, {call!r}."
+                raise click.UsageError(message, error.ctx) from None
             if not (close := get_close_matches(args[0], COMMANDS, n=1)):
                 raise
             message = f"No such command {args[0]!r}: did you mean {close[0]}?"

@@ -21,11 +21,12 @@ class ConsensusRun:
 
     `explained` is the share of the run's variance that the consensus of the other runs explains on
     held-out rows, and `chance` what it explains of rows drawn at random; the run `belongs` where it
-    explains something, and by `p_value` more than chance does. `n_appearing` counts the components
-    of the consensus that appear in the run. What could not be judged is None. `scale` is what the
-    run is multiplied by, 1 but for similarities; `converged` says whether ICA did, where it was
-    used. `n_near_gaussian` counts the components of the run that cannot be told from Gaussian ones,
-    where components are matched.
+    explains something, by `p_value` more than chance does, and is at most twice as wide as
+    predicted: `times` is what the prediction would have to be multiplied by to explain most.
+    `n_appearing` counts the components of the consensus that appear in the run. What could not be
+    judged is None. `scale` is what the run is multiplied by, 1 but for similarities; `converged`
+    says whether ICA did, where it was used. `n_near_gaussian` counts the components of the run that
+    cannot be told from Gaussian ones, where components are matched.
     """
 
     name: str
@@ -39,6 +40,7 @@ class ConsensusRun:
     n_appearing: int | None
     converged: bool | None
     n_near_gaussian: int | None = None
+    times: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,9 @@ class Consensus(Result):
     signed permutation, or a signed permutation of their coordinates. `components` are in the order
     of the columns that were written. `n_judged` of the held-out rows were judged on. `chance_limit`
     is the correlation that the best match of a component with shuffled rows exceeds in one of a
-    hundred cases; to appear, a component needs more than that and than `least_correlation`.
+    hundred cases; to appear, a component needs more than that and than `least_correlation`, and
+    must not be one that turns: a Gaussian one after ICA, or coordinates that agree no better than
+    randomly turned ones where they are matched as they are given.
     `consistency` is the share of the matches between two runs that the common matching keeps; None
     without matching.
     """
@@ -122,6 +126,9 @@ class Consensus(Result):
             if component.n_runs is not None and fewest <= component.n_runs <= most
         )
 
+    def _others(self, what: str) -> str:
+        return "the other" if len(self.runs) == 2 else f"the {what} of the others"
+
     def tables(self) -> tuple[Table, ...]:
         """Return the runs, what appears in which of them, and the components."""
         return self._runs(), self._parts(), self._components()
@@ -156,7 +163,7 @@ class Consensus(Result):
         if self.limit is not None:
             limit = f"; above {self.limit:.3f} a component appears in a run"
         return Table(
-            title="Components: correlation of a run with the mean of the others",
+            title=f"Components: correlation of a run with {self._others('mean')}",
             columns=(
                 Column(name="component"),
                 Column(name="mean", spec=".3f"),
@@ -191,7 +198,7 @@ class Consensus(Result):
         wanted |= dict.fromkeys(("components", "near-Gaussian"), self.is_matched)
         shown = [i for i, column in enumerate(heads) if wanted.get(column.name, True)]
         return Table(
-            title="Variance of each run that the consensus of the others explains",
+            title=f"Variance of each run that {self._others('consensus')} explains",
             columns=tuple(heads[i] for i in shown),
             rows=tuple(tuple(row[i] for i in shown) for row in rows),
             caption=f"up to {self.up_to}; {self.n_held_out} of {self.n_samples} rows held out, "

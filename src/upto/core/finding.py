@@ -286,7 +286,8 @@ RULES: dict[str, Rule] = {
             title="run that does not belong",
             severity="warning",
             meaning="The consensus of the other runs explains nothing of this run on held-out "
-            "rows, or no more than of rows drawn at random.",
+            "rows, or no more than of rows drawn at random; or the run is more than twice as wide "
+            "as they predict it.",
             matters="The run has no part in the consensus, and its noise is in the mean.",
             remedy="Check that its rows are the same samples in the same order, or pass ids; allow "
             "a scale where runs have different ones (similarity). Else leave the run out.",

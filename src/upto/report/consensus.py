@@ -95,9 +95,9 @@ def consensus_badge(result: Consensus) -> tuple[str, str]:
     belonging, count = sum(bool(run.belongs) for run in result.runs), len(result.runs)
     if belonging == count:
         return "one shared space", "good"
-    return (
-        (f"{belonging} of {count} runs belong", "fair") if belonging else ("no consensus", "poor")
-    )
+    if belonging < 2:
+        return "no consensus", "poor"
+    return f"{belonging} of {count} runs belong", "fair"
 
 
 def consensus_facts(result: Consensus) -> tuple[tuple[str, str, str], ...]:
@@ -106,7 +106,8 @@ def consensus_facts(result: Consensus) -> tuple[tuple[str, str, str], ...]:
     facts = [("runs", str(count), f"up to {result.up_to}")]
     if result.chance_limit is not None:
         belonging = sum(bool(run.belongs) for run in result.runs)
-        facts[0] = ("runs", str(count), f"{belonging} belong; up to {result.up_to}")
+        belong = "belongs" if belonging == 1 else "belong"
+        facts[0] = ("runs", str(count), f"{belonging} {belong}; up to {result.up_to}")
         every, none = len(result.in_every_run), len(result.in_no_run)
         facts.append(("components in every run", f"{every:,}", f"of {total:,}; {none:,} in no run"))
         shares = [run.explained.value for run in result.runs if run.explained is not None]
@@ -312,7 +313,7 @@ def _runs(result: Consensus) -> Plot:
             plane(
                 picture(*_bars(found, kinds, scale, _RUNS_HEIGHT), height=_RUNS_HEIGHT),
                 name="explained share of the variance",
-                label=f"Share of {count} runs that the consensus of the others explains",
+                label=f"Share of each of {count} runs that the others explain",
                 height=_RUNS_HEIGHT,
                 scale=scale,
             ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.signal
@@ -9,6 +11,7 @@ from mixtures import correlations, mixed, some_gaussian
 
 from upto import ThreadsEngine
 from upto.assess import unmix_run
+from upto.assess.unmixing import _remarks_on_parts
 
 ENGINE = ThreadsEngine(n_threads=1)
 A_SOURCE = 0.9
@@ -66,6 +69,17 @@ def test_components_not_found_again_are_a_finding_with_their_number():
         "64 of 64 components of run; 64 of them are not found again in two parts of the rows."
     )
     assert "UP023" not in codes(result)
+
+
+@pytest.mark.parametrize(("lost", "words"), [(1, "1 of them is not"), (2, "2 of them are not")])
+def test_one_component_is_spoken_of_as_one(lost, words):
+    again = SimpleNamespace(found=np.arange(3) >= lost)
+    states = ("not shown", "not shown", "identifiable")
+    scores = SimpleNamespace(z=np.array([9.0, 9.0, np.nan]))
+    judged = SimpleNamespace(states=states, nongaussianity=scores, again=again)
+    remarks = dict(_remarks_on_parts("run", SimpleNamespace(judged=judged)))
+    assert remarks["UP029"].startswith(f"2 of 3 components of run; {words} found again")
+    assert remarks["UP015"].startswith("1 of 3 components of run varies in one part")
 
 
 @pytest.mark.slow

@@ -29,6 +29,13 @@ def test_gaussian_rows_that_are_many_enough_are_counted():
     assert [finding.code for finding in result.findings] == ["UP003"]
 
 
+def test_one_gaussian_component_is_one():
+    rng = np.random.default_rng(0)
+    rows = np.hstack([rng.laplace(size=(2000, 2)), rng.normal(size=(2000, 1))])
+    result = inspect_run(rows, engine=ENGINE)
+    assert result.verdict.endswith("; 1 of 3 components is near-Gaussian.")
+
+
 def test_gaussianity_that_was_not_asked_for_is_no_finding():
     result = inspect_run(np.random.default_rng(0).normal(size=(1000, 6)), ica=False, engine=ENGINE)
     assert result.findings == ()

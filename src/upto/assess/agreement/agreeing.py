@@ -82,7 +82,8 @@ def consensus(
     up_to
         ``"rigid"`` turns the runs (generalised Procrustes), ``"similarity"`` also scales them,
         ``"ica"`` finds their independent components and matches them by signed permutations, and
-        ``"signed-permutation"`` matches the coordinates as they are given.
+        ``"signed-permutation"`` matches the coordinates as they are given; they appear where they
+        agree better than those of randomly turned runs.
     output
         File to write the consensus of every row to, with the ids and columns of the first run: the
         mean of the runs along its principal axes, or the means of matched components, scaled to
@@ -233,7 +234,8 @@ def _fit(
     with progress.task("gather moments", count + count * (count - 1) // 2) as advance:
         gathered = gather(engine, runs, surveys, split, advance)
     if up_to == "signed-permutation":
-        return matched_space(gathered, given_components(engine, rows, runs, gathered))
+        given = given_components(engine, rows, runs, gathered)
+        return matched_space(gathered, given, turn_seed=seed)
     if up_to != "ica":
         return turned_space(gathered, scaled=up_to == "similarity")
     with progress.task("find components", count) as advance:

@@ -31,6 +31,8 @@ CHANCE = 0.99
 LEAST = 0.5
 """Correlation that a component needs to appear in a run, however small chance is: a quarter of its
 variance is then that of the others."""
+WIDEST = 2.0
+"""Times what the others predict that a run may be; below half of it they explain nothing."""
 CHANCE_MATCHES, MIN_SHUFFLES = 2000, 3
 """Best matches behind the chance limit at least, and shuffles of the rows at least."""
 _NORMAL_QUANTILE = 1.959963984540054
@@ -41,18 +43,31 @@ class Explained:
     """How much of a run the others explain, beside what they explain of rows drawn at random.
 
     `robust` is the share without the outermost rows, if that is smaller: one far row that runs
-    share would otherwise make unrelated ones belong together.
+    share would otherwise make unrelated ones belong together. `times` is what the prediction would
+    have to be multiplied by to explain most.
     """
 
     share: Estimate
     robust: float
+    times: float
     chance: float
     p_value: float | None
 
     @property
     def belongs(self) -> bool | None:
-        """Whether the others explain anything, and more than chance does."""
-        return None if self.p_value is None else self.p_value <= LEVEL and self.robust > 0
+        """Whether the others explain anything, more than chance does, and are not far narrower.
+
+        What is predicted at more than double its size is not explained; at less than half of it,
+        a little always is, however far apart the sizes are.
+        """
+        if self.p_value is None:
+            return None
+        return self.p_value <= LEVEL and self.robust > 0 and not self.too_wide
+
+    @property
+    def too_wide(self) -> bool:
+        """Whether the run is much wider than the others say."""
+        return self.times > WIDEST
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -127,6 +142,7 @@ def explain(
     return Explained(
         share=share,
         robust=min(share.value, explained_share(target[inner], predicted[inner]).value),
+        times=_best_factor(target, predicted),
         chance=chance_share(target, predicted),
         p_value=_p_value(target, predicted, permutations, memory, seed),
     )
@@ -158,6 +174,12 @@ def explained_share(target: Float, predicted: Float) -> Estimate:
     return Estimate(value=1 - share, low=float(low), high=float(high), level=COVERAGE)
 
 
+def _best_factor(target: Float, predicted: Float) -> float:
+    own = predicted - predicted.mean(axis=0)
+    spread = float(np.vdot(own, own))
+    return float(np.vdot(own, target)) / spread if spread > 0 else 1.0
+
+
 def chance_share(target: Float, predicted: Float) -> float:
     """Return what is explained of rows drawn at random: the mean over all pairings, exactly."""
     centred = target - target.mean(axis=0)
@@ -183,7 +205,7 @@ def _p_value(
 def reproduce(
     rows: Sequence[Float], space: Space, *, memory: float | None = None, seed: int
 ) -> Reproduced:
-    """Correlate the coordinates of every run with the mean of the other runs'.
+    """Correlate the coordinates of every run with the mean of the other runs', by their weights.
 
     Their signs were fitted on other rows, so a correlation below zero is a failure to appear. Where
     components were searched for in two parts of the rows, those of a run in one part are correlated
@@ -204,9 +226,9 @@ def reproduce(
     # Every coordinate of a run beside its mean over the others, both of unit variance.
     pairs = []
     for ours, theirs in ((0, 1), (1, 0)) if space.parts else ((0, 0),):
-        summed = np.sum([both[theirs] for both in scores], axis=0)
-        for both, has in zip(scores, space.present, strict=True):
-            others = (summed - both[theirs]) / np.maximum(count - has, 1)
+        stacked = np.stack([both[theirs] for both in scores])
+        for both, weights in zip(scores, space.weights, strict=True):
+            others = np.tensordot(weights, stacked, axes=1)
             pairs.append((standardised(both[ours]), standardised(others)))
     correlations = np.stack([np.mean(own * others, axis=0) for own, others in pairs])
     times = len(pairs) // n_runs

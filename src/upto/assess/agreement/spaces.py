@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from upto.align.consensus import (
     Prediction,
     Scatters,
-    generalised_procrustes,
     kept_matches,
     predict_left_out,
     principal_axes,
     synchronise,
+    turn_runs,
+    weights_by_spread,
 )
+from upto.assess.agreement.turning import cannot_turn
 from upto.assess.components import Judged, distinct_rows, judge
 from upto.assess.serial import effective_rows
 from upto.assess.split import take_rows
@@ -80,9 +82,9 @@ class Space:
     The rows of run i, less ``means[i]`` and times ``matrices[i]``, are its coordinates there, but
     for those that `present` says it has not, and `parts` those of each of two parts of the rows by
     itself, where components were searched for. `settled` marks the coordinates that cannot turn in
-    a run. The consensus is the mean of the runs that have a coordinate, times `factor`. `predict`
-    tells how the others predict a run, `consistent` which
-    share of pairwise matches above a correlation is kept.
+    a run. The consensus is the mean of the runs that have a coordinate, times `factor`. A run (a
+    row of `weights`) is judged by the others in these proportions. `predict` tells how they predict
+    it, `consistent` which share of pairwise matches above a correlation is kept.
     """
 
     means: tuple[Float, ...]
@@ -93,6 +95,7 @@ class Space:
     factor: Float
     variance: Float
     scales: Float
+    weights: Float
     sources: tuple[Sources, ...]
     predict: Callable[[int], Prediction]
     consistent: Callable[[float], float | None]
@@ -145,7 +148,7 @@ def gather(
 def turned_space(gathered: Gathered, *, scaled: bool) -> Space:
     """Turn runs onto their mean; the coordinates are the principal axes of that."""
     scatters = gathered.scatters
-    agreement = generalised_procrustes(scatters, scaled=scaled)
+    agreement = turn_runs(scatters, scaled=scaled)
     axes, spread = principal_axes(scatters, agreement)
     count, width = len(scatters), axes.shape[1]
     return Space(
@@ -157,6 +160,7 @@ def turned_space(gathered: Gathered, *, scaled: bool) -> Space:
         factor=np.ones(width),
         variance=spread / spread.sum(),
         scales=agreement.scales,
+        weights=1.0 - np.eye(count) if scaled else weights_by_spread(scatters),
         sources=(),
         predict=partial(predict_left_out, scatters, agreement, scaled=scaled),
         consistent=_nothing_matched,
@@ -281,11 +285,14 @@ def given_components(
     return tuple(found)
 
 
-def matched_space(gathered: Gathered, sources: tuple[Sources, ...]) -> Space:
+def matched_space(
+    gathered: Gathered, sources: tuple[Sources, ...], *, turn_seed: int | None = None
+) -> Space:
     """Match the components of runs; the coordinates are the means of matched components.
 
     They are in no particular order. Components have unit variance on the fitted rows, and so have
-    the coordinates of the consensus.
+    the coordinates of the consensus. Components that were not searched for may be turned in every
+    run: with `turn_seed`, they have to agree better than turned ones.
     """
     weight = gathered.fitted[0].weight
     scaled = [each.components.T / np.sqrt(weight) for each in sources]
@@ -300,6 +307,12 @@ def matched_space(gathered: Gathered, sources: tuple[Sources, ...]) -> Space:
         np.sum((each.mixing @ a) ** 2, axis=0) for each, a in zip(sources, elements, strict=True)
     ]
     shares = [v / part.total_variance for v, part in zip(carried, gathered.fitted, strict=True)]
+    settled = np.stack(
+        [np.abs(a).T @ ~each.may_turn > 0 for each, a in zip(sources, elements, strict=True)]
+    )
+    if turn_seed is not None:
+        deviations = [np.linalg.norm(each.mixing, axis=0) for each in sources]
+        settled &= cannot_turn(correlations, elements, deviations, seed=turn_seed)
     return Space(
         means=tuple(part.mean for part in gathered.fitted),
         matrices=tuple(each.components.T @ a for each, a in zip(sources, elements, strict=True)),
@@ -309,12 +322,11 @@ def matched_space(gathered: Gathered, sources: tuple[Sources, ...]) -> Space:
             if each.parts
         ),
         present=present,
-        settled=np.stack(
-            [np.abs(a).T @ ~each.may_turn > 0 for each, a in zip(sources, elements, strict=True)]
-        ),
+        settled=settled,
         factor=present.sum(axis=0) / np.sqrt(summed),
         variance=np.sum(shares, axis=0) / len(sources),
         scales=np.ones(len(sources)),
+        weights=1.0 - np.eye(len(sources)),
         sources=sources,
         predict=partial(_predict_from_components, sources, elements, present, agreement),
         consistent=partial(kept_matches, correlations, synchronised),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.assess.agreement.reproducing import LEAST
+from upto.assess.agreement.reproducing import LEAST, WIDEST
 from upto.assess.prepare import run_findings
 from upto.assess.verdict import undecided
 from upto.core import (
@@ -37,6 +37,8 @@ FEW = 0.5
 """Share of components in every run below which few are reproducible."""
 CONSISTENT = 0.9
 """Share of pairwise matches that a consistent matching keeps."""
+NAMED = 6
+"""Runs that a verdict names at most."""
 
 
 def consensus_result(
@@ -101,6 +103,7 @@ def _run(
         n_appearing=None if reproduced is None else int(reproduced.appears[number].sum()),
         converged=sources.converged if sources else None,
         n_near_gaussian=sources.n_near_gaussian if sources else None,
+        times=explained.times if explained else None,
     )
 
 
@@ -123,26 +126,63 @@ def _verdict(result: Consensus) -> str:
 
 
 def _verdict_of_space(result: Consensus) -> str:
-    count, among = len(result.runs), f"{len(result.components)} directions"
-    shares = [run.explained.value for run in result.runs if run.belongs and run.explained]
-    if not shares:
-        return f"No consensus: of {count} runs the others explain none, or none better than chance."
-    who = "Both" if count == 2 else f"All {count}"
-    who = who if len(shares) == count else f"{len(shares)} of {count}"
+    count, total, limit = len(result.runs), len(result.components), result.limit or 0.0
+    joined = [i for i, run in enumerate(result.runs) if run.belongs]
+    if len(joined) < 2:
+        return _no_consensus(result, joined)
+    shares = [each.value for i in joined if (each := result.runs[i].explained)]
+    shown = [
+        all((component.correlations[i] or 0.0) > limit for i in joined)
+        for component in result.components
+    ]
+    number = f"{sum(shown)} of {total} direction{'' if total == 1 else 's'}"
+    appear = f"{number} {'appears' if sum(shown) == 1 else 'appear'} in"
+    explained = f"explains {_range(shares, '.1%')} of"
+    phrase = f"share one space up to {Group(result.up_to).phrase}"
+    if count == 2:
+        held_out = "the other's held-out variance"
+        return f"Both runs {phrase}: each {explained} {held_out}, and {appear} both."
+    who = f"All {count} runs {phrase}"
+    if len(joined) < count:
+        who = f"{len(joined)} of {count} runs {phrase} ({_which(result, joined)})"
+    where = "every run" if len(joined) == count else "each of them"
     return (
-        f"{who} runs share one space up to {Group(result.up_to).phrase}: the consensus of the "
-        f"others explains {_range(shares, '.1%')} of their held-out variance, and "
-        f"{len(result.in_every_run)} of {among} appear in every run."
+        f"{who}: the consensus of the others {explained} their held-out variance, and {appear} "
+        f"{where}."
     )
+
+
+def _no_consensus(result: Consensus, joined: Sequence[int]) -> str:
+    """Say that fewer than two runs belong; one alone shares nothing."""
+    if len(result.runs) == 2:
+        return "No consensus: the two runs do not belong together."
+    count = len(result.runs)
+    if joined:
+        only = result.runs[joined[0]].name
+        return f"No consensus: of {count} runs only {only} belongs with the others."
+    return f"No consensus: none of {count} runs belongs with the others."
+
+
+def _which(result: Consensus, joined: Sequence[int]) -> str:
+    """Name the runs that belong, or those that do not where they are fewer."""
+    out = [i for i in range(len(result.runs)) if i not in joined]
+    few, words = (joined, "") if len(joined) <= len(out) + 1 else (out, "all but ")
+    names = [result.runs[i].name for i in few]
+    if len(names) > NAMED:
+        names = [*names[:NAMED], f"{len(names) - NAMED} more"]
+    *first, last = names
+    return words + (f"{', '.join(first)} and {last}" if first else last)
 
 
 def _verdict_of_components(result: Consensus) -> str:
     count, total = len(result.runs), len(result.components)
     every, none = result.in_every_run, result.in_no_run
     where = "both runs" if count == 2 else f"all {count} runs"
+    others = "the other" if count == 2 else "the mean of the others"
     means = [each.value for i in every if (each := result.components[i].mean)]
     limit = (
-        f"{result.least_correlation:.2f} is asked for and chance reaches {result.chance_limit:.2f}"
+        f"{result.least_correlation:.2f} is asked for and chance reaches "
+        f"{result.chance_limit:.2f}{_turned(result)}"
     )
     if not every:
         most = max(component.n_runs or 0 for component in result.components)
@@ -151,9 +191,26 @@ def _verdict_of_components(result: Consensus) -> str:
     appear = "appears" if len(every) == 1 else "appear"
     return (
         f"{len(every)} of {total} components {appear} in {where}, {len(none)} in none: those in "
-        f"every run have a held-out correlation of {_range(means, '.2f')} with the mean of the "
-        f"others, where {limit}."
+        f"every run have a held-out correlation of {_range(means, '.2f')} with {others}, where "
+        f"{limit}."
     )
+
+
+def _turned(result: Consensus) -> str:
+    """Say how many coordinates that are matched as they are correlate, but as turned ones do."""
+    if result.up_to != "signed-permutation" or result.limit is None:
+        return ""
+    limit = result.limit
+    over = sum(
+        all(value is not None and value > limit for value in result.components[i].correlations)
+        for i in range(len(result.components))
+        if i not in result.in_every_run
+    )
+    if not over:
+        return ""
+    number = f"{over} more" if result.in_every_run else str(over)
+    correlate = "correlates" if over == 1 else "correlate"
+    return f"; {number} {correlate} above both, but coordinates turned at random do as well"
 
 
 def _range(values: Sequence[float], spec: str) -> str:
@@ -162,6 +219,7 @@ def _range(values: Sequence[float], spec: str) -> str:
 
 
 def _remarks(result: Consensus) -> Iterator[tuple[str, str]]:
+    count = len(result.runs)
     for run in result.runs:
         if run.converged is False:
             yield "UP004", f"ICA of {run.name} stopped before it converged."
@@ -169,20 +227,30 @@ def _remarks(result: Consensus) -> Iterator[tuple[str, str]]:
             words = "cannot be told from Gaussian ones on rows they were not fitted to."
             yield "UP003", f"{near} of {run.n_components} components of {run.name} {words}"
         if run.belongs is False and run.explained is not None:
-            yield (
-                "UP030",
-                f"the share of {run.name} that the others explain is {run.explained.value:.3g}, "
-                f"where rows drawn at random give {run.chance:.3g}; p = {run.p_value:.2g}.",
-            )
+            yield "UP030", _not_belonging(run, "other" if count == 2 else "others")
     every, total = len(result.in_every_run), len(result.components)
     if result.chance_limit is not None and every < FEW * total:
-        yield "UP031", f"{every} of {total} components appear in all {len(result.runs)} runs."
+        appear = "appears" if every == 1 else "appear"
+        where = "both" if count == 2 else f"all {count}"
+        yield "UP031", f"{every} of {total} components {appear} in {where} runs."
     if result.consistency is not None and result.consistency < CONSISTENT:
         yield (
             "UP032",
             f"{result.consistency:.0%} of the matches between two runs are kept by the common "
             "matching.",
         )
+
+
+def _not_belonging(run: ConsensusRun, others: str) -> str:
+    share = run.explained.value if run.explained else 0.0
+    explain = "explains" if others == "other" else "explain"
+    wide = ""
+    if run.times is not None and run.times > WIDEST:
+        wide = f"; it is {run.times:.3g} times as wide as predicted"
+    return (
+        f"the share of {run.name} that the {others} {explain} is {share:.3g}, where rows drawn at "
+        f"random give {run.chance:.3g}; p = {run.p_value:.2g}{wide}."
+    )
 
 
 def remarks_on_rows(
