@@ -19,6 +19,9 @@ SAME, CLOSE, PARTIAL = 0.99, 0.9, 0.5
 EVENLY = 0.9
 """R² of an average direction from which on runs can be called the same."""
 
+ROUNDING = 1e-9
+"""Error over that of predicting the mean below which a map is exact, in double precision."""
+
 
 def counts(candidate: Candidate, baseline: float) -> bool:
     """Whether the error beats both chance and the mean."""
@@ -48,10 +51,11 @@ def strictest_group(directions: Sequence[Onto], tolerance: float) -> Group | Non
         }
         if not counting:
             return None
-        best = min(each.error for each in counting.values())
+        # Errors that are only rounding are equal.
+        best = max(min(each.error for each in counting.values()), ROUNDING * onto.baseline)
         even = max(each.even or 0.0 for each in counting.values())
         # Where some group has every direction, a stricter one must not lose narrow ones.
-        least = even - tolerance if even >= EVENLY else 0.0
+        least = even - max(tolerance, ROUNDING) if even >= EVENLY else 0.0
         losses = {
             group: max(losses[group], (each.error - best) / onto.baseline)
             for group, each in counting.items()
