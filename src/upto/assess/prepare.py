@@ -10,7 +10,7 @@ import numpy as np
 from upto.assess.serial import MIN_WORTH, effective_rows
 from upto.assess.spanning import Span, find_span, stored_rounding
 from upto.assess.split import take_rows
-from upto.core import Embeddings, Finding, InputError, RunSummary
+from upto.core import Embeddings, Finding, InputError, RunSummary, refuse_scale
 from upto.engines import Moments, moments, survey
 from upto.measure import diameter, distance_quantile
 from upto.unmix import Unmixing, find_components, nongaussianity
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     Float = NDArray[np.float64]
 
 QUANTILE_ROWS = 2048
-LARGEST, SMALLEST = 1e140, 1e-140
-"""Sums of squares of larger values overflow, and of smaller ranges vanish."""
 _JUDGED_BYTES = 2**26
 GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 100
 """Held-out rows Gaussianity is judged on: at most, and at least."""
@@ -114,23 +112,10 @@ def survey_runs(
             )
             raise InputError(message)
         if varying:
-            _refuse_extreme_scale(run, found)
+            n_values = run.n_samples * run.n_features
+            refuse_scale(run.name, found.low, found.high, n_values, what="the run")
         surveys.append(found)
     return surveys
-
-
-def _refuse_extreme_scale(run: Embeddings, found: Survey) -> None:
-    largest = float(max(np.abs(found.low).max(), np.abs(found.high).max()))
-    numbers = np.finfo(np.float64)
-    # Centred values are at most twice as large; squares of smaller ranges have fewer digits.
-    most = np.sqrt(float(numbers.max) / (4.0 * run.n_samples * run.n_features))
-    least = np.sqrt(float(numbers.tiny) / float(numbers.eps))
-    if largest > most or float((found.high - found.low).max()) < least:
-        message = (
-            f"{run.name} has values of size {largest:.2g}, whose squares leave the range of "
-            "float64: rescale the run."
-        )
-        raise InputError(message)
 
 
 def place_runs(engine: Engine, runs: Sequence[Embeddings]) -> tuple[Embeddings, ...]:
