@@ -83,21 +83,21 @@ def judge(
 
 
 def _shared(found: Sharing, forward: Onto, backward: Onto, up_to: Group) -> Shared:
-    n_shared = found.n_shared
-    if found.n_first == found.n_second:
-        n_shared = max(n_shared, _agreeing(forward, backward, up_to, found.n_first))
+    n_shared, first, second = found.n_shared, found.variance_first, found.variance_second
+    if found.n_first == found.n_second > n_shared and _agree(forward, backward, up_to, found):
+        n_shared, first, second = found.n_first, 1.0, 1.0
     return Shared(
         n_shared=n_shared,
         n_first=found.n_first,
         n_second=found.n_second,
-        variance_first=found.variance_first,
-        variance_second=found.variance_second,
+        variance_first=first,
+        variance_second=second,
         rest_is_unrelated=found.rest < UNRELATED,
     )
 
 
-def _agreeing(forward: Onto, backward: Onto, up_to: Group, n_first: int) -> int:
-    """Count directions by the verdict's own maps: all of both runs, or none.
+def _agree(forward: Onto, backward: Onto, up_to: Group, found: Sharing) -> bool:
+    """Say whether the verdict's own maps show that runs agree on every direction.
 
     Few rows can settle a map of a strict group before they settle canonical directions. What the
     maps leave along all principal directions together must be less than half a direction: one that
@@ -105,9 +105,10 @@ def _agreeing(forward: Onto, backward: Onto, up_to: Group, n_first: int) -> int:
     """
     for onto in (forward, backward):
         directions = onto.groups[up_to].directions
-        if len(directions) < n_first or np.sum(1.0 - np.minimum(directions, 1.0)) >= AGREEING:
-            return 0
-    return n_first
+        left = np.sum(1.0 - np.minimum(directions, 1.0))
+        if len(directions) < found.n_first or left >= AGREEING:
+            return False
+    return True
 
 
 def _exact(directions: list[Onto], pair: Pair, shared: Shared | None) -> Group | None:

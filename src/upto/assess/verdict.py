@@ -186,12 +186,19 @@ def _directions(shared: Shared | None) -> str:
     left = 1.0 - min(shared.variance_first, shared.variance_second)
     return (
         f"the runs agree on {shared.n_shared} of {d} directions, the other {what} "
-        f"({_percent(left)} of the variance)"
+        f"({percent(left)} of the variance)"
     )
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g}%"
+def percent(share: float) -> str:
+    """Write a share so that it is neither nothing nor all where it is not."""
+    if 0.0 < share < 0.001:
+        return "less than 0.1%"
+    if 0.999 < share < 1.0:
+        return "more than 99.9%"
+    if 0.0 < share < 0.1:
+        return f"{100 * share:.2g}%"
+    return f"{share:.1%}" if 0.99 < share < 1.0 else f"{share:.0%}"
 
 
 def _short(error: Estimate) -> str:
