@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from upto.assess.pair import Pair, PairMoments
     from upto.engines.base import Arrays
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """How a pair was judged.

@@ -110,8 +110,8 @@ def stored_rounding(sample: Float) -> Float:
     # Whole numbers, and the few values of a discrete coordinate, are no rounding of others.
     rounded = (n_levels >= _LEVELS) & (np.rint(seen) != seen).any(axis=0)
     found[rounded] = (_binary(seen) * size)[rounded]
-    for column in np.flatnonzero(rounded & _ends(seen, _MOST_DIGITS).all(axis=0)):
-        found[column] = max(found[column], _decimal(seen[:, column]))
+    short = rounded & _ends(seen, _MOST_DIGITS).all(axis=0)
+    found[short] = np.maximum(found[short], _decimal(seen[:, short]))
     return found
 
 
@@ -123,17 +123,21 @@ def _binary(values: Float) -> Float:
     return np.asarray(_EPS * lowest, dtype=np.float64)
 
 
-def _decimal(values: Float) -> float:
-    """Return the deviation that a text of few decimals, or of few digits, makes of a column."""
-    values = values[values != 0]
-    before = _before(values)
-    ends = np.array([_ends(values, digits) for digits in range(1, _MOST_DIGITS + 1)])
-    decimals = ends.argmax(axis=0) + 1 - before
-    digits = float(np.max(decimals + before))
-    steps = np.maximum(10.0 ** -decimals.max(), 10.0 ** (before - digits))
+def _decimal(values: Float) -> Float:
+    """Return the deviation of each column that a text of few decimals, or of few digits, makes."""
+    before, decimals = _before(values), np.empty_like(values)
+    for digits in range(_MOST_DIGITS, 0, -1):
+        decimals = np.where(_ends(values, digits), digits - before, decimals)
+    decimals[values == 0] = -np.inf
+    digits_of_column = (decimals + before).max(axis=0, initial=1.0)
+    by_decimals = 10.0 ** -decimals.max(axis=0, initial=-_MOST_DIGITS)
+    steps = np.maximum(by_decimals, np.where(values == 0, 0.0, 10.0 ** (before - digits_of_column)))
     # Numbers of single precision are written in up to nine digits.
-    single = _SINGLE if digits in (_DIGITS_OF_SINGLE - 1, _DIGITS_OF_SINGLE) else 0.0
-    return float(np.sqrt(np.mean(np.maximum(np.square(steps) / 12, np.square(single * values)))))
+    is_single = (digits_of_column >= _DIGITS_OF_SINGLE - 1) & (
+        digits_of_column <= _DIGITS_OF_SINGLE
+    )
+    deviation = np.maximum(steps / np.sqrt(12), np.where(is_single, _SINGLE * np.abs(values), 0.0))
+    return np.asarray(np.sqrt(np.mean(np.square(deviation), axis=0)))
 
 
 def _before(values: Float) -> Float:

@@ -191,12 +191,12 @@ def _directions(shared: Shared | None) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share so that it is neither nothing nor all where it is not."""
-    if 0.0 < share < 0.001:
+    """Write the share of something that is there: never nothing, and all only where it is."""
+    if share < 0.001:
         return "less than 0.1%"
     if 0.999 < share < 1.0:
         return "more than 99.9%"
-    if 0.0 < share < 0.1:
+    if share < 0.1:
         return f"{100 * share:.2g}%"
     return f"{share:.1%}" if 0.99 < share < 1.0 else f"{share:.0%}"
 

@@ -99,7 +99,7 @@ def test_directions_lost_to_rounding_only_are_not_lost():
 @pytest.mark.parametrize(
     ("share", "words"),
     [
-        (0.0, "0%"),
+        (0.0, "less than 0.1%"),
         (2.7e-15, "less than 0.1%"),
         (0.0015, "0.15%"),
         (0.02, "2%"),
