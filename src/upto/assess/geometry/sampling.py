@@ -93,8 +93,9 @@ def _refuse_extremes(run: Embeddings, survey: Survey) -> None:
     least, most = scale_limits(run.n_samples * run.n_features)
     if size > most or 0.0 < spread < least:
         message = (
-            f"the values of {run.name} reach {size:.3g} and differ by at most {spread:.3g}: squares "
-            "of such distances leave the range of numbers. Give the latents in another unit."
+            f"the values of {run.name} reach {size:.3g} and differ by at most {spread:.3g}: "
+            "squares of such distances leave the range of numbers. Give the latents in another "
+            "unit."
         )
         raise InputError(message)
 
