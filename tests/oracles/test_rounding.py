@@ -123,6 +123,15 @@ def test_what_is_proved_is_true_of_ill_conditioned_runs(ratio, seed):
     assert result.affine.supremum.high < 1e-6
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-12, 1e-10])
+def test_rounded_distances_prove_nothing(noise, rng):
+    x = rng.laplace(size=(300, 4))
+    y = x @ rotation(4, rng) + noise * rng.normal(size=x.shape)
+    result = upto.compare(x, y, **FAST)
+    assert result.defect.lower_bound <= result.rigid.in_sample.worst
+    assert (result.rigid.supremum.low or 0.0) <= 0.995 * result.rigid.supremum.high
+
+
 def test_errors_above_rounding_still_have_a_bound(rng):
     z = rng.normal(size=(300, 3))
     x, y = (z * [1e3, 1, 1]) @ rotation(3, rng), z + 1e-3 * rng.normal(size=z.shape)
