@@ -381,7 +381,7 @@ def spoiled(value):
         (GOOD[None], GOOD, "first has 3 dimensions: embeddings have two"),
         ([[1.0, 2.0], [3.0]], GOOD, "first is not an array: its rows have different lengths"),
         (1e200 * GOOD, GOOD, "first has values of size 1.6e.202, .* rescale the run"),
-        (GOOD, 1e-200 * GOOD, "second has values of size 1.6e-198, .* rescale the run"),
+        (GOOD, 1e-200 * GOOD, "second has values that differ by at most 1.5e-198, .* rescale"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_with_a_reason(first, second, message):

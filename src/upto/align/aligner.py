@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from upto.align.maps import AffineMap, fit_map, needs_full_scatter
@@ -118,6 +119,18 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self.map_.predict(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of the mapped rows of `X` for the rows of `y`, by which groups are chosen.
+
+        It is the R² of a comparison: the share of the variance of all coordinates together,
+        scikit-learn's ``r2_score(..., multioutput="variance_weighted")``.
+        """
+        return float(
+            r2_score(
+                y, self.transform(X), sample_weight=sample_weight, multioutput="variance_weighted"
+            )
+        )
 
     def inverse_transform(self, X: Any) -> Any:
         """Map rows of the target back into the source's coordinates.

@@ -20,7 +20,7 @@ from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.engines import Engine
+    from upto.engines import CrossMoments, Engine
 
     Float = NDArray[np.float64]
 
@@ -96,10 +96,28 @@ def smallest_worst_error(
             # The fit has the least weighted mean square in the group: no element's worst error,
             # which is at least its weighted mean, can be smaller than that.
             mean_square = float(weights @ errors**2) / float(weights.sum())
-            bound = max(bound, min(float(np.sqrt(mean_square)), worst))
+            proved = float(np.sqrt(mean_square)) - _fit_rounding(group, moments, target)
+            bound = max(bound, min(proved, worst))
         weights = weights * errors
         weights = np.maximum(weights / weights.sum(), floor)
     return Refinement(best, worst, bound)
+
+
+def _fit_rounding(group: Group, moments: CrossMoments, target: Float) -> float:
+    """Return by how much rounding alone can keep a fit from the least mean square.
+
+    An affine map solves normal equations, whose condition is the square of that of the rows.
+    """
+    extent = 2.0 * float(np.abs(target - moments.target.mean).max(initial=0.0))
+    condition = 1.0
+    if group is Group.AFFINE:
+        deviation = np.sqrt(np.diag(moments.source.scatter))
+        unit = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+        scatter = moments.source.scatter * np.outer(unit, unit)
+        inverse = moments.source.inverse * np.outer(deviation, deviation)
+        condition = float(np.linalg.norm(scatter) * np.linalg.norm(inverse))
+    size = float(np.abs(target).max(initial=0.0))
+    return 10 * float(np.finfo(np.float64).eps) * (size + condition * extent)
 
 
 def _roundoff(target: Float) -> float:

@@ -9,8 +9,9 @@ import numpy as np
 
 from upto.assess.nulls import smallest_p_value
 from upto.assess.onto import Candidate
+from upto.assess.pair import CONSTANT, iterate_errors
 from upto.assess.sharing import AGREEING, CLOSELY, UNRELATED, Sharing, find_shared
-from upto.assess.verdict import LEVEL, strictest_group, word_for
+from upto.assess.verdict import LEVEL, ROUNDING, strictest_group, word_for
 from upto.core import Agreement, Group, Shared
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from upto.engines.base import Arrays
 
     Float = NDArray[np.float64]
-
-_EXACT = 1e-9
-"""Error over that of predicting the mean below which a map is exact, in double precision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +54,7 @@ def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
         )
 
     if _are_equal(pair):
-        return outcome("identical", Group.IDENTITY)
+        return replace(outcome("identical", Group.IDENTITY), exact=Group.IDENTITY)
     n_paired = len(pair.source.paired)
     least = smallest_p_value(
         n_paired,
@@ -68,11 +66,11 @@ def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
         return outcome("undecided")
     if not relation.is_beyond(LEVEL):
         return outcome("chance")
-    directions, share, found = [forward], 1.0, None
+    directions, turned, share, found = [forward], pair, 1.0, None
     if not options.one_way and relation.canonical is not None:
         found = find_shared(pair, relation.canonical)
         if found.first_is_image:
-            directions = [backward]
+            directions, turned = [backward], pair.flipped()
         elif not found.second_is_image:
             directions = [forward, backward]
     up_to = strictest_group(directions, options.tolerance)
@@ -95,7 +93,7 @@ def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
         up_to=up_to,
         agreement=agreement,
         even=min(evens, default=None),
-        exact=_exact(directions, pair),
+        exact=_exact(directions, turned, shared),
         shared=shared,
     )
 
@@ -117,6 +115,8 @@ def _shared(pair: Pair, found: Sharing, forward: Onto, backward: Onto, up_to: Gr
         max(least, _agreeing(along, enough, up_to))
         for least, enough in ((shared.n_shared, AGREEING), (shared.n_closely, CLOSELY))
     )
+    if n_shared == found.n_first > shared.n_shared:
+        shared = replace(shared, variance_first=1.0, variance_second=1.0)
     return replace(shared, n_shared=n_shared, n_closely=min(n_closely, n_shared))
 
 
@@ -158,23 +158,27 @@ def _along_coordinates(target: Float, predicted: Float) -> Float:
     return found
 
 
-def _exact(directions: list[Onto], pair: Pair) -> Group | None:
-    """Return the strictest group that maps one run onto the other up to rounding."""
-    rounding = max(_EXACT, *(16 * _precision(run.rows) for run in (pair.source, pair.target)))
+def _exact(directions: list[Onto], pair: Pair, shared: Shared | None) -> Group | None:
+    """Return the strictest group that maps one run onto the other up to rounding, on all rows."""
+    if len(directions) == 2 and shared is not None and not shared.is_bijective:
+        return None
+    rounding = max(ROUNDING, *(16 * run.precision for run in (pair.source, pair.target)))
     for group in Group:
         found = [each.groups.get(group) for each in directions]
         if all(
             each is not None and each.error <= rounding * onto.baseline
             for each, onto in zip(found, directions, strict=True)
-        ):
+        ) and _is_exact_on_all_rows(directions[0], pair, group, rounding):
             return group
     return None
 
 
-def _precision(rows: Any) -> float:
-    """Return the relative rounding of stored numbers."""
-    dtype = np.dtype(getattr(rows, "dtype", np.float64))
-    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
+def _is_exact_on_all_rows(onto: Onto, pair: Pair, group: Group, rounding: float) -> bool:
+    """Say whether also the rows a map was fitted to have no error."""
+    maps = {name: onto.maps[name] for name in (group, CONSTANT)}
+    errors = dict(iterate_errors(pair, maps, held_out=False))
+    own, constant = errors[group], errors[CONSTANT]
+    return bool(own.mean() <= rounding * constant.mean() and own.max() <= rounding * constant.max())
 
 
 def _are_equal(pair: Pair) -> bool:

@@ -187,16 +187,15 @@ class _Directions:
     """Rows along principal directions, and what predictions leave of each."""
 
     def __init__(self, rows: Float, axes: Float) -> None:
-        self._axes = axes
-        self._along = rows @ axes
-        spread = self._along - self._along.mean(axis=0) if len(rows) else self._along
+        self._axes, self._rows = axes, rows
+        spread = (rows - rows.mean(axis=0) if len(rows) else rows) @ axes
         self._total = np.einsum("ij,ij->j", spread, spread)
 
     def r2(self, predicted: Float) -> Float:
         """Return R² along each direction; none without rows."""
         if len(predicted) == 0:
             return np.empty(0)
-        residual = self._along - predicted @ self._axes
+        residual = (self._rows - predicted) @ self._axes
         left = np.einsum("ij,ij->j", residual, residual)
         share = np.divide(left, self._total, out=np.ones_like(left), where=self._total > 0)
         found: Float = 1.0 - share

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.assess.serial import MIN_WORTH, effective_rows
+from upto.assess.spanning import Span, find_span, stored_rounding
 from upto.assess.split import take_rows
-from upto.core import Embeddings, Finding, InputError, RunSummary
+from upto.core import Embeddings, Finding, InputError, RunSummary, refuse_scale
 from upto.engines import Moments, moments, survey
 from upto.measure import diameter, distance_quantile
 from upto.unmix import Unmixing, find_components, nongaussianity
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     Float = NDArray[np.float64]
 
 QUANTILE_ROWS = 2048
-LARGEST, SMALLEST = 1e140, 1e-140
-"""Sums of squares of larger values overflow, and of smaller ranges vanish."""
 _JUDGED_BYTES = 2**26
 GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 100
 """Held-out rows Gaussianity is judged on: at most, and at least."""
@@ -48,16 +47,17 @@ class PreparedRun:
 
     `sample` are the first rows in key order, in memory; `judged` are the held-out rows, in memory
     where they fit, in their order in the run; `paired` are the held-out rows whose pairing is
-    permuted; `axes` are the principal directions, the widest first. `unmixing` holds the components
-    of the fitted rows, `unmixing_in_sample` those of all. `is_thin` says that some directions are
-    too narrow beside the widest for a covariance matrix to show them.
+    permuted; `span` are the directions in which it varies; `precision` is what rounding alone makes
+    of its deviation. `unmixing` holds the components of the fitted rows, `unmixing_in_sample` those
+    of all.
     """
 
     rows: Any
     sample: Float
     judged: Float | None
     paired: Float
-    axes: Float
+    span: Span
+    precision: float
     pilot: Float
     fitted: Moments
     held_out: Moments
@@ -67,12 +67,21 @@ class PreparedRun:
     unmixing_in_sample: Unmixing | None
     nongaussianity: Float | None
     findings: tuple[Finding, ...]
-    is_thin: bool = False
 
     @property
     def name(self) -> str:
         """Name of the run."""
         return self.summary.name
+
+    @property
+    def axes(self) -> Float:
+        """The principal directions, the widest first."""
+        return self.span.axes
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether some directions are too narrow for a covariance matrix to show them."""
+        return self.span.is_thin
 
     @property
     def parts(self) -> tuple[Moments, Moments]:
@@ -103,23 +112,10 @@ def survey_runs(
             )
             raise InputError(message)
         if varying:
-            _refuse_extreme_scale(run, found)
+            n_values = run.n_samples * run.n_features
+            refuse_scale(run.name, found.low, found.high, n_values, what="the run")
         surveys.append(found)
     return surveys
-
-
-def _refuse_extreme_scale(run: Embeddings, found: Survey) -> None:
-    largest = float(max(np.abs(found.low).max(), np.abs(found.high).max()))
-    numbers = np.finfo(np.float64)
-    # Centred values are at most twice as large; squares of smaller ranges have fewer digits.
-    most = np.sqrt(float(numbers.max) / (4.0 * run.n_samples * run.n_features))
-    least = np.sqrt(float(numbers.tiny) / float(numbers.eps))
-    if largest > most or float((found.high - found.low).max()) < least:
-        message = (
-            f"{run.name} has values of size {largest:.2g}, whose squares leave the range of "
-            "float64: rescale the run."
-        )
-        raise InputError(message)
 
 
 def place_runs(engine: Engine, runs: Sequence[Embeddings]) -> tuple[Embeddings, ...]:
@@ -145,10 +141,9 @@ def prepare_run(
     everything = fitted + held_out
     sample = take_rows(engine, rows, split.first_rows(sample_rows))
     n_dead = int((found.low == found.high).sum())
-    rounding = _rounding(rows, everything)
-    rank = _rank(everything, rounding)
-    thin = rank if rank == run.n_features - n_dead else _rank_of_rows(sample, rounding)
-    is_thin, rank = thin > rank, max(rank, thin)
+    rounding = stored_rounding(sample)
+    span = find_span(everything, sample, rounding)
+    rank = span.rank
     extent = diameter(engine, rows, everything.mean, sample[:QUANTILE_ROWS])
     findings = run_findings(run, rank=rank, n_dead=n_dead)
     findings += _extent_findings(run, extent.value, _bulk_extent(sample[:QUANTILE_ROWS]))
@@ -171,7 +166,8 @@ def prepare_run(
         sample=sample,
         judged=_judged(engine, rows, split),
         paired=take_rows(engine, rows, split.distinct_held_out(paired_rows)),
-        axes=_principal_axes(everything),
+        span=span,
+        precision=_precision(rounding, everything),
         pilot=found.mean,
         fitted=fitted,
         held_out=held_out,
@@ -193,8 +189,12 @@ def prepare_run(
         unmixing_in_sample=unmixing_in_sample,
         nongaussianity=scores,
         findings=tuple(findings),
-        is_thin=is_thin,
     )
+
+
+def _precision(rounding: Float, part: Moments) -> float:
+    spread = float(np.sqrt(part.total_variance))
+    return float(np.linalg.norm(rounding)) / spread if spread > 0 else 0.0
 
 
 def _judged(engine: Engine, rows: Any, split: Split) -> Float | None:
@@ -229,39 +229,6 @@ def _unmix(
         tolerance=ICA_TOLERANCE,
         max_iterations=ITERATIONS,
     )
-
-
-def _principal_axes(part: Moments) -> Float:
-    """Return the principal directions, the widest first, without those of no variance."""
-    values, vectors = np.linalg.eigh(part.scatter)
-    axes: Float = vectors[:, values > 1e-10 * values[-1]][:, ::-1]
-    return axes
-
-
-def _rank(part: Moments, rounding: float) -> int:
-    deviation = np.sqrt(np.diag(part.scatter))
-    inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
-    values = np.linalg.eigvalsh(part.scatter * np.outer(inverse, inverse))
-    return int((values > max(1e-10, rounding) * values[-1]).sum())
-
-
-def _rank_of_rows(sample: Float, rounding: float) -> int:
-    """Return the rank by singular values, which squares do not limit."""
-    centred = sample - sample.mean(axis=0)
-    deviation = np.linalg.norm(centred, axis=0)
-    alive = deviation > 0
-    values = np.linalg.svd(centred[:, alive] / deviation[alive], compute_uv=False)
-    return int((values > max(1e-13, 4 * np.sqrt(rounding)) * values[0]).sum())
-
-
-def _rounding(rows: Any, part: Moments) -> float:
-    """Return the largest share of a coordinate's variance that stored digits alone make."""
-    dtype = np.dtype(rows.dtype)
-    if dtype.kind != "f" or dtype.itemsize >= 8:
-        return 0.0
-    variance = np.diag(part.scatter) / part.weight
-    square = np.divide(part.mean**2, variance, out=np.zeros_like(variance), where=variance > 0)
-    return float(np.finfo(dtype).eps) ** 2 * float(square.max(initial=0.0) + 1.0)
 
 
 def run_findings(run: Embeddings, *, rank: int, n_dead: int) -> list[Finding]:

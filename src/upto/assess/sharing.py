@@ -9,8 +9,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from upto.unmix.components import whitening_for
-from upto.unmix.whitening import find_whitening
+from upto.assess.spanning import COVARIANCE, centred_rows
 
 if TYPE_CHECKING:
     from upto.assess.pair import Pair
@@ -81,12 +80,24 @@ class Canonical:
 
 def find_canonical(pair: Pair, moments: CrossMoments) -> Canonical:
     """Match directions on the fitted rows, and see how they agree on held-out ones."""
-    source, target = (find_whitening(part).matrix.T for part in (moments.source, moments.target))
-    cross = source.T @ (moments.cross / moments.weight) @ target
-    if pair.source.is_thin or pair.target.is_thin:
-        x, y = pair.sample_rows(fitted=pair.split.n_held_out > 0)
-        source, target = (whitening_for(pair.engine, rows, None).matrix.T for rows in (x, y))
-        cross = ((x - x.mean(axis=0)) @ source).T @ ((y - y.mean(axis=0)) @ target) / len(x)
+    runs, parts = (pair.source, pair.target), (moments.source, moments.target)
+    bases = [run.span.whitening for run in runs]
+    products = [
+        basis.T @ (part.scatter / part.weight) @ basis
+        for basis, part in zip(bases, parts, strict=True)
+    ]
+    cross = bases[0].T @ (moments.cross / moments.weight) @ bases[1]
+    if any(run.is_thin for run in runs):
+        # Squares do not show narrow directions; rows along them do.
+        rows = pair.sample_rows(fitted=pair.split.n_held_out > 0)
+        x, y = (
+            centred_rows(own, part.mean) @ basis
+            for own, part, basis in zip(rows, parts, bases, strict=True)
+        )
+        products, cross = [x.T @ x / len(x), y.T @ y / len(y)], x.T @ y / len(x)
+    turns = [_whitening(each) for each in products]
+    source, target = (basis @ turn for basis, turn in zip(bases, turns, strict=True))
+    cross = turns[0].T @ cross @ turns[1]
     left, strength, right = scipy.linalg.svd(cross, full_matrices=False)
     first, second = source @ left, target @ right.T
     x = (pair.source.paired - moments.source.mean) @ first
@@ -116,6 +127,12 @@ def find_shared(pair: Pair, canonical: Canonical) -> Sharing:
         rest=float(agreement[~agreeing].max(initial=0.0)),
         is_judged=n_fitted > max(n_first, n_second),
     )
+
+
+def _whitening(covariance: Float) -> Float:
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > COVARIANCE * values[-1]
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
 
 def _squared_correlations(x: Float, y: Float) -> Float:

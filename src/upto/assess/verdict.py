@@ -21,6 +21,9 @@ MUCH_LESS = 0.1
 EVENLY = 0.9
 """R² of an average direction from which on runs can be called the same."""
 
+ROUNDING = 1e-9
+"""Error over that of predicting the mean below which a map is exact, in double precision."""
+
 
 def counts(candidate: Candidate, baseline: float) -> bool:
     """Whether the error beats both chance and the mean."""
@@ -50,10 +53,11 @@ def strictest_group(directions: Sequence[Onto], tolerance: float) -> Group | Non
         }
         if not counting:
             return None
-        best = min(each.error for each in counting.values())
+        # Errors that are only rounding are equal.
+        best = max(min(each.error for each in counting.values()), ROUNDING * onto.baseline)
         even = max(each.even or 0.0 for each in counting.values())
         # Where some group has every direction, a stricter one must not lose narrow ones.
-        least = even - tolerance if even >= EVENLY else 0.0
+        least = even - max(tolerance, ROUNDING) if even >= EVENLY else 0.0
         losses = {
             group: max(losses[group], (each.error - best) / onto.baseline)
             for group, each in counting.items()
@@ -212,12 +216,19 @@ def _directions(shared: Shared | None) -> str:
     left = 1.0 - min(shared.variance_first, shared.variance_second)
     return (
         f"the runs agree on {shared.n_shared} of {d} directions{in_part}, the other {what} "
-        f"({_percent(left)} of the variance)"
+        f"({percent(left)} of the variance)"
     )
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g}%"
+def percent(share: float) -> str:
+    """Write the share of something that is there: never nothing, and all only where it is."""
+    if share < 0.001:
+        return "less than 0.1%"
+    if 0.999 < share < 1.0:
+        return "more than 99.9%"
+    if share < 0.1:
+        return f"{100 * share:.2g}%"
+    return f"{share:.1%}" if 0.99 < share < 1.0 else f"{share:.0%}"
 
 
 def _share(r2: float) -> str:

@@ -81,6 +81,7 @@ from upto.core.promise import (
 )
 from upto.core.result import Provenance, Result, library_versions, result_from_json
 from upto.core.rule import Rule
+from upto.core.scales import refuse_scale, scale_limits
 from upto.core.seeds import random_stream
 from upto.core.similarity import MeasuredRun, MeasureSummary, Similarities, Similarity
 from upto.core.study import Claim, SettingValue, StudyResult
@@ -189,7 +190,9 @@ __all__ = [
     "promised_table",
     "random_stream",
     "read_tensors",
+    "refuse_scale",
     "result_from_json",
+    "scale_limits",
     "unique_findings",
     "write_tensors",
 ]

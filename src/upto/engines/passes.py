@@ -176,13 +176,16 @@ def _survey(xp: Any, x: Any) -> Arrays:
     finite = xp.isfinite(x)
     bad = xp.sum(xp.astype(~finite, xp.int64))
     x = xp.where(finite, x, xp.zeros_like(x))
-    return xp.sum(x, axis=0), xp.min(x, axis=0), xp.max(x, axis=0), bad
+    # What overflows is refused by its range.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return xp.sum(x, axis=0), xp.min(x, axis=0), xp.max(x, axis=0), bad
 
 
 def _combine_surveys(first: Arrays, second: Arrays) -> Arrays:
     low = -np.maximum(-np.asarray(first[1]), -np.asarray(second[1]))
     high = np.maximum(np.asarray(first[2]), np.asarray(second[2]))
-    return first[0] + second[0], low, high, first[3] + second[3]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return first[0] + second[0], low, high, first[3] + second[3]
 
 
 def _row_moments(xp: Any, x: Any, pilot: Any) -> Arrays:

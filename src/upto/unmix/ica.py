@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from upto.core import refuse_scale
 from upto.engines import choose_engine
 from upto.unmix.fitting import Settings, fit_components
 from upto.unmix.restarts import stability_of
@@ -150,6 +151,7 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         another fit goes on from them.
         """
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        refuse_scale("X", X.min(axis=0), X.max(axis=0), X.size, what="it")
         return self._fit(X, X.dtype)
 
     def fit_rows(self, rows: Any) -> Self:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from upto.core import InputError
+from upto.core import InputError, refuse_scale
 from upto.engines import choose_engine, row_moments
 from upto.unmix.narrowing import Source
 from upto.unmix.whitening import METHODS, check_rank_tolerance, check_width, find_whitening, shrunk
@@ -84,6 +84,7 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             message = f"there is no method {self.method!r}: choose one of {', '.join(METHODS)}."
             raise InputError(message)
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        refuse_scale("X", X.min(axis=0), X.max(axis=0), X.size, what="it")
         if subset is not None:
             X = _chosen(X, subset)
         if self.n_components is not None and self.n_components > X.shape[1]:

@@ -105,6 +105,9 @@ def _principal_whitening(
     if not np.isfinite(covariance).all():
         message = "the squares of the rows are too large for a number: divide the rows first."
         raise InputError(message)
+    if 0.0 < covariance.diagonal().max() < np.finfo(np.float64).tiny:
+        message = "the squares of the rows are too small for a number: multiply the rows first."
+        raise InputError(message)
     deviation = np.sqrt(np.diag(covariance))
     alive = varying(deviation)
     if not alive.any():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from upto.assess.onto import Candidate, Onto
-from upto.assess.verdict import strictest_group, word_for
+from upto.assess.verdict import percent, strictest_group, word_for
 from upto.core import Group
 
 
@@ -83,3 +83,32 @@ def test_the_direction_that_agrees_less_decides_the_word():
     assert word_for([candidate(0.1, r2=0.999, even=1.0), candidate(0.1, r2=0.6)], share=1.0) == (
         "partial"
     )
+
+
+def test_errors_that_are_rounding_are_equal():
+    found = onto(signed_similarity=3e-17, monotone_permutation=2e-17, affine=0.0)
+    assert strictest_group([found], 0.0) is Group.SIGNED_SIMILARITY
+    found = onto(signed_similarity=3e-7, monotone_permutation=2e-7)
+    assert strictest_group([found], 0.0) is Group.MONOTONE_PERMUTATION
+
+
+def test_directions_lost_to_rounding_only_are_not_lost():
+    rigid, affine = candidate(1e-16, even=1 - 1e-15), candidate(1e-16, even=1.0)
+    assert strictest_group([onto(rigid=rigid, affine=affine)], 0.0) is Group.RIGID
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        (0.0, "less than 0.1%"),
+        (2.7e-15, "less than 0.1%"),
+        (0.0015, "0.15%"),
+        (0.02, "2%"),
+        (0.13, "13%"),
+        (0.995, "99.5%"),
+        (1 - 1e-9, "more than 99.9%"),
+        (1.0, "100%"),
+    ],
+)
+def test_shares_are_neither_nothing_nor_all_where_they_are_not(share, words):
+    assert percent(share) == words

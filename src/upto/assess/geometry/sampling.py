@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.assess.comparing import as_embeddings
-from upto.assess.prepare import LARGEST, SMALLEST, place_runs, survey_runs
+from upto.assess.prepare import place_runs, survey_runs
 from upto.assess.split import Split, split_rows, take_rows
-from upto.core import Diameter, Embeddings, Finding, InputError
+from upto.core import Diameter, Embeddings, Finding, InputError, scale_limits
 from upto.load import match_rows
 from upto.load.shaped import shaped_array
 from upto.measure import diameter
@@ -69,7 +69,7 @@ def read_sample(
     placed = place_runs(engine, runs)
     surveyed = survey_runs(engine, placed[:1], at_least=1, varying=False)[0]
     survey_runs(engine, placed[1:], at_least=1, varying=False)
-    _refuse_extremes(runs[0].name, surveyed)
+    _refuse_extremes(runs[0], surveyed)
     split = split_rows(engine, [placed[0].rows], 0.0, seed)
     rows = split.order[~split.repeats[split.order]][:n_points]
     sample = take_rows(engine, placed[0].rows, split.order[:_DIAMETER_ROWS])
@@ -85,14 +85,17 @@ def read_sample(
     )
 
 
-def _refuse_extremes(name: str, survey: Survey) -> None:
+def _refuse_extremes(run: Embeddings, survey: Survey) -> None:
     """Refuse latents whose squared distances leave the range of numbers."""
     size = max(float(np.abs(survey.low).max()), float(np.abs(survey.high).max()))
-    spread = float((survey.high - survey.low).max())
-    if size > LARGEST or 0.0 < spread < SMALLEST:
+    with np.errstate(over="ignore"):
+        spread = float((survey.high - survey.low).max())
+    least, most = scale_limits(run.n_samples * run.n_features)
+    if size > most or 0.0 < spread < least:
         message = (
-            f"the values of {name} reach {size:.3g} and differ by at most {spread:.3g}: squares of "
-            "such distances leave the range of numbers. Give the latents in another unit."
+            f"the values of {run.name} reach {size:.3g} and differ by at most {spread:.3g}: "
+            "squares of such distances leave the range of numbers. Give the latents in another "
+            "unit."
         )
         raise InputError(message)
 

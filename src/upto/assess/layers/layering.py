@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from upto.assess.layers.counterparts import Cell, Sides, layer_pair
 from upto.assess.layers.stacks import Stack, as_stacks
 from upto.assess.layers.words import layer_findings, layer_verdict
-from upto.assess.prepare import LARGEST, SMALLEST, place_runs, survey_runs
+from upto.assess.prepare import place_runs, survey_runs
 from upto.assess.similarities.measuring import as_measures
 from upto.assess.similarities.sampling import check_options, choose_rows
 from upto.assess.similarities.scoring import score_pairs, score_usable
@@ -29,6 +29,7 @@ from upto.core import (
     Provenance,
     SilentProgress,
     library_versions,
+    refuse_scale,
     unique_findings,
 )
 from upto.engines import ThreadsEngine, choose_engine
@@ -322,14 +323,7 @@ def _measure(measure: Measure, scored: Sequence[Scored]) -> LayerMeasure:
 
 
 def _checked(rows: Float, name: str) -> Float:
-    largest = float(np.abs(rows).max())
-    extent = float(np.ptp(rows, axis=0).max())
-    if largest > LARGEST or 0 < extent < SMALLEST:
-        message = (
-            f"{name} has values of size {largest:.2g}, whose squares leave the range of float64: "
-            "rescale it."
-        )
-        raise InputError(message)
+    refuse_scale(name, rows.min(axis=0), rows.max(axis=0), rows.size, what="it")
     return rows
 
 

@@ -1,0 +1,154 @@
+"""In how many directions a run varies, and in which: by more than its numbers were rounded.
+
+How far numbers were rounded, they say themselves: doubles that end in zero bits were once of a
+shorter type, and decimals that end early were written to a text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from upto.engines import Moments
+
+Float = NDArray[np.float64]
+
+COVARIANCE = 1e-10
+"""Variances below this fraction of the largest need the rows: a covariance matrix is rounded."""
+_EPS = float(np.finfo(np.float64).eps)
+_SINGLE = float(np.finfo(np.float32).eps)
+_NARROWEST = 1e-13
+_MARGIN = 4.0
+"""How much wider than rounding a direction must be."""
+_LOOKED_AT = 256
+_LEVELS = 32
+"""Values a coordinate must take among these rows: one that takes fewer is discrete, not rounded."""
+_MOST_DIGITS = 12
+_DIGITS_OF_SINGLE = 9
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Span:
+    """The directions of a run.
+
+    `axes` are the principal ones, the widest first, and `widths` the deviations along them.
+    `is_thin` says that some are too narrow beside the widest for a covariance matrix to show them.
+    """
+
+    axes: Float
+    widths: Float
+    is_thin: bool
+
+    @property
+    def rank(self) -> int:
+        """Number of directions."""
+        return len(self.widths)
+
+    @property
+    def whitening(self) -> Float:
+        """Directions in which the rows have unit variance, one in each column."""
+        return self.axes / self.widths
+
+
+def find_span(part: Moments, sample: Float, rounding: Float) -> Span:
+    """Find the directions in which rows vary by more than rounding.
+
+    They are judged where every coordinate has unit variance, so that one large coordinate does
+    not hide the small ones.
+
+    Parameters
+    ----------
+    part
+        Moments of the rows.
+    sample
+        Some of the rows: singular values show directions that squares do not.
+    rounding
+        Deviation of each coordinate that is only rounding, as from `stored_rounding`.
+    """
+    deviation = np.sqrt(np.diag(part.scatter) / part.weight)
+    alive = np.flatnonzero(deviation)
+    if not len(alive):
+        return Span(axes=np.empty((len(deviation), 0)), widths=np.empty(0), is_thin=False)
+    own = deviation[alive]
+    noise = np.square(_MARGIN * rounding[alive] / own)
+    scale = np.outer(own, own) * part.weight
+    values, vectors = np.linalg.eigh(part.scatter[np.ix_(alive, alive)] / scale)
+    least = noise @ np.square(vectors)
+    kept = values > np.maximum(COVARIANCE * values[-1], least)
+    kept[-1] = True
+    is_thin = False
+    if bool((least[~kept] < COVARIANCE * values[-1]).any()):
+        centred = centred_rows(sample, part.mean)[:, alive] / own
+        singular, turned = np.linalg.svd(centred, full_matrices=False)[1:]
+        found = np.square(singular) / len(sample)
+        least = np.maximum(noise @ np.square(turned.T), _NARROWEST**2 * found[0])
+        if np.count_nonzero(found > least) > np.count_nonzero(kept):
+            is_thin = True
+            values, vectors, kept = found, turned.T, found > least
+    out = np.zeros((len(deviation), np.count_nonzero(kept)))
+    out[alive] = own[:, None] * vectors[:, kept] * np.sqrt(values[kept])
+    axes, widths, _ = np.linalg.svd(out, full_matrices=False)
+    return Span(axes=axes, widths=widths, is_thin=is_thin)
+
+
+def centred_rows(rows: Float, near: Float) -> Float:
+    """Take the mean off rows; `near` it, so that rows far from the origin lose nothing."""
+    rows = rows - near
+    return np.asarray(rows - rows.mean(axis=0), dtype=np.float64)
+
+
+def stored_rounding(sample: Float) -> Float:
+    """Return the deviation of each coordinate that the rounding of its numbers alone makes."""
+    seen = np.asarray(sample[:_LOOKED_AT], dtype=np.float64)
+    size = np.sqrt(np.mean(np.square(seen), axis=0))
+    found: Float = _EPS * size
+    n_levels = 1 + np.count_nonzero(np.diff(np.sort(seen, axis=0), axis=0), axis=0)
+    # Whole numbers, and the few values of a discrete coordinate, are no rounding of others.
+    rounded = (n_levels >= _LEVELS) & (np.rint(seen) != seen).any(axis=0)
+    found[rounded] = (_binary(seen) * size)[rounded]
+    short = rounded & _ends(seen, _MOST_DIGITS).all(axis=0)
+    found[short] = np.maximum(found[short], _decimal(seen[:, short]))
+    return found
+
+
+def _binary(values: Float) -> Float:
+    """Return for each column the relative rounding of the shortest type that holds its numbers."""
+    whole = np.ldexp(np.abs(np.frexp(values)[0]), 53).astype(np.int64)
+    # Of the bits of a whole number, the lowest that is set.
+    lowest = np.min(whole & -whole, axis=0, where=whole > 0, initial=2**52)
+    return np.asarray(_EPS * lowest, dtype=np.float64)
+
+
+def _decimal(values: Float) -> Float:
+    """Return the deviation of each column that a text of few decimals, or of few digits, makes."""
+    before, decimals = _before(values), np.empty_like(values)
+    for digits in range(_MOST_DIGITS, 0, -1):
+        decimals = np.where(_ends(values, digits), digits - before, decimals)
+    decimals[values == 0] = -np.inf
+    digits_of_column = (decimals + before).max(axis=0, initial=1.0)
+    by_decimals = 10.0 ** -decimals.max(axis=0, initial=-_MOST_DIGITS)
+    steps = np.maximum(by_decimals, np.where(values == 0, 0.0, 10.0 ** (before - digits_of_column)))
+    # Numbers of single precision are written in up to nine digits.
+    is_single = (digits_of_column >= _DIGITS_OF_SINGLE - 1) & (
+        digits_of_column <= _DIGITS_OF_SINGLE
+    )
+    deviation = np.maximum(steps / np.sqrt(12), np.where(is_single, _SINGLE * np.abs(values), 0.0))
+    return np.asarray(np.sqrt(np.mean(np.square(deviation), axis=0)))
+
+
+def _before(values: Float) -> Float:
+    """Return how many digits numbers have before the point; fewer than none for small ones."""
+    size = np.abs(values)
+    return np.asarray(np.floor(np.log10(np.where(size > 0, size, 1.0))) + 1, dtype=np.float64)
+
+
+def _ends(values: Float, digits: int) -> NDArray[np.bool_]:
+    """Say which numbers end after so many digits."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        unit = 10.0 ** (digits - _before(values))
+        away = np.abs(np.rint(values * unit) / unit - values)
+        return np.asarray(away <= 4 * _EPS * np.abs(values))
