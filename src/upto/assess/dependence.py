@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.serial import CLEAR, NOTABLE, autocorrelation
+from upto.assess.memory import Memory, fit_coefficients
+from upto.assess.serial import clear_autocorrelation, clearest, leading
 from upto.assess.similarities.strata import class_means
 from upto.assess.split import RowKeys, take_rows
 from upto.measure import squared_distances
@@ -185,8 +186,8 @@ def find_memory(
     *,
     units: Index | None = None,
     classes: Index | None = None,
-) -> float | None:
-    """Return the correlation of neighbouring rows, where rows of every run depend on the last one.
+) -> Memory | None:
+    """Return what rows keep of the rows before them, where those of every run do.
 
     Parameters
     ----------
@@ -200,23 +201,28 @@ def find_memory(
 
     Returns
     -------
-    The largest correlation of a run, or None where some run shows none beyond chance.
+    The memory that all runs have in common, or None where some run shows none beyond chance.
     """
     index = np.arange(int(runs[0].shape[0]))
     if units is not None:
         index = np.sort(np.unique(units, return_index=True)[1])
     index = index[:FOLLOWING]
-    n_rows = len(index)
-    largest = 0.0
+    if len(index) < _FEWEST_IN_ORDER:
+        return None
+    found, series = [], list[Float]()
     for rows in runs:
         sample = take_rows(engine, rows, index)
         if classes is not None:
             sample = sample - class_means(sample, classes[index])
-        if n_rows < _FEWEST_IN_ORDER:
+        scores = leading(sample)
+        clear = clear_autocorrelation(scores)
+        if not clear.any():
             return None
-        found, error = autocorrelation(sample)
-        clear = found[(found > CLEAR * error) & (found > NOTABLE)]
-        if len(clear) == 0:
-            return None
-        largest = max(largest, float(clear.max()))
-    return min(largest, 1.0)
+        found.append(clearest(clear))
+        series.extend(scores[:, clear.any(axis=0)].T)
+    correlation, lag = max(found, key=lambda each: abs(each[0]))
+    return Memory(
+        correlation=float(np.clip(correlation, -1.0, 1.0)),
+        lag=lag,
+        coefficients=fit_coefficients(series, len(clear)),
+    )

@@ -70,9 +70,10 @@ def choose_held_out(
         known = classes if classes is not None else strata
         memory = find_memory(engine, rows, units=units, classes=known)
         if memory is not None:
+            before = "the row before them" if memory.lag == 1 else f"the row {memory.lag} before"
             message = (
-                f"rows correlate with the row before them by {memory:.2f}{everywhere}: one stretch "
-                "of rows is held out"
+                f"rows correlate with {before} by {memory.correlation:.2f}{everywhere}: one "
+                "stretch of rows is held out"
             )
             moved = ", and runs are moved along each other for the p-values" if everywhere else ""
             message += f"{moved}."

@@ -50,8 +50,7 @@ def judge(
     if _are_equal(pair):
         return outcome("identical", Group.IDENTITY)
     n_paired = len(pair.source.paired)
-    moved = pair.split.memory is not None
-    if smallest_p_value(n_paired, options.permutations, moved=moved) > LEVEL:
+    if smallest_p_value(n_paired, options.permutations, pair.split.memory) > LEVEL:
         return outcome("undecided")
     groups = forward.groups
     if not any(each.p_value is not None and each.p_value <= LEVEL for each in groups.values()):

@@ -148,7 +148,7 @@ def unmix_run(
     split = split_rows(engine, [rows], held_out, seed)
     serial = _serial_dependence(engine, rows, split)
     if serial.is_clear and split.n_held_out:
-        blocks = alternating_blocks(embeddings.n_samples, serial.time, held_out)
+        blocks = alternating_blocks(embeddings.n_samples, serial.length, held_out)
         split = replace(split, parts=blocks)
     first_part, second_part = moments(engine, rows, surveyed.mean, split.parts)
     everything = first_part + second_part
@@ -175,8 +175,9 @@ def unmix_run(
     n_dead = int((surveyed.low == surveyed.high).sum())
     findings = run_findings(embeddings, rank=fitted.unmixing.rank, n_dead=n_dead)
     if serial.is_clear:
+        which = "neighbouring rows" if serial.lag == 1 else f"rows {serial.lag} apart"
         message = (
-            f"neighbouring rows of {embeddings.name} correlate by {serial.correlation:.2f}: "
+            f"{which} of {embeddings.name} correlate by {serial.correlation:.2f}: "
             f"{embeddings.n_samples} rows are worth about {embeddings.n_samples / serial.time:.0f}."
         )
         findings.append(Finding(code="UP033", message=message))
