@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 
 FADED, LONGEST = 0.05, 600
-"""What is left of a memory that has faded, and the rows after which none is followed any further."""
+"""What is left of a memory that has faded, and the rows after which none is followed on."""
 _EXACT = 1e-10
 """Share of its variance below which nothing is new in a series."""
 

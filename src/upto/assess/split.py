@@ -15,13 +15,13 @@ import numpy as np
 import scipy.special
 from numpy.typing import NDArray
 
+from upto.assess.memory import Memory
 from upto.core import GatheringRows, random_stream
 from upto.engines import host_array, select_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.assess.memory import Memory
     from upto.engines.base import Arrays, Engine
 
 Float = NDArray[np.float64]
