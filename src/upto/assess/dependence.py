@@ -37,8 +37,8 @@ _NEIGHBOURS = (8, 32)
 _CLOSE, _SUSPECT = 1e-4, 1e-2
 """Chance of a neighbour so close, by the density around it, below which it is a near copy: where
 none is known of, and where some are."""
-_GAP, _SUSPECT_GAP = 1e-5, 1e-3
-"""The same of a gap between neighbours, which rows in clumps have as well."""
+_GAP = 1e-5
+"""The same of a gap between neighbours where no copies are known of: clumps have some as well."""
 _FEWEST, _OFTEN, _OFTEN_BY_GAP = 5, 0.05, 0.1
 """Rows with a near copy, and their share, from which on near copies are a matter: by density, and
 by gaps too."""
@@ -77,7 +77,7 @@ class _Closeness:
         Unless near copies are known of, rows with fewer dimensions around them are doubted: those
         of a broad direction lie along a line where they are few.
         """
-        dimension, chance, of_gap = np.full(len(near), self.dimension), _SUSPECT, _SUSPECT_GAP
+        dimension, chance, of_gap = np.full(len(near), self.dimension), _SUSPECT, _SUSPECT
         if not known:
             dimension = np.minimum(_dimension(near), dimension)
             chance, of_gap = _CLOSE, _GAP

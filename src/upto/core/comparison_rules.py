@@ -37,7 +37,7 @@ COMPARISON_RULES = (
         "are not new: unrelated runs would look related. One stretch of rows is held out, what is "
         "new in each row is compared, and runs are moved along each other for the p-values.",
         remedy="Nothing is needed for a time series. Shuffle rows that are independent and were "
-        "only sorted, or name what belongs together with `groups`.",
+        "only sorted or take turns, or name what belongs together with `groups`.",
     ),
     Rule(
         code="UP037",
