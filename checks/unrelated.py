@@ -54,12 +54,18 @@ def _random_walks(rng: np.random.Generator, n: int, d: int) -> Runs:
     return np.cumsum(rng.normal(size=(n, d)), axis=0), np.cumsum(rng.normal(size=(n, d)), axis=0)
 
 
-def _autoregressive(memory: float) -> Callable[[np.random.Generator, int, int], Runs]:
-    """Make runs whose rows keep a part of the row before them."""
+def _twice_integrated(rng: np.random.Generator, n: int, d: int) -> Runs:
+    x, y = _random_walks(rng, n, d)
+    return np.cumsum(x, axis=0), np.cumsum(y, axis=0)
+
+
+def _autoregressive(memory: float, lag: int = 1) -> Callable[[np.random.Generator, int, int], Runs]:
+    """Make runs whose rows keep a part of the row before them, or of an earlier one."""
 
     def draw(rng: np.random.Generator, n: int, d: int) -> Runs:
         noise = rng.normal(size=(2, n + 500, d))
-        rows = scipy.signal.lfilter([1.0], [1.0, -memory], noise, axis=1)[:, 500:]
+        filtered = [1.0, *[0.0] * (lag - 1), -memory]
+        rows = scipy.signal.lfilter([1.0], filtered, noise, axis=1)[:, 500:]
         return rows[0], rows[1]
 
     return draw
@@ -108,9 +114,13 @@ UNRELATED: dict[str, Callable[[np.random.Generator, int, int], Runs]] = {
     "memory 0.5": _autoregressive(0.5),
     "memory 0.9": _autoregressive(0.9),
     "memory 0.99": _autoregressive(0.99),
+    "negative memory": _autoregressive(-0.9),
+    "a season of seven": _autoregressive(0.9, lag=7),
     "random walks": _random_walks,
+    "twice integrated": _twice_integrated,
     "near copies in fives": _near_copies(5, 1e-6),
     "near copies in pairs": _near_copies(2, 0.05),
+    "rough copies in fives": _near_copies(5, 0.2),
     "one far row": _far_rows(0.0, 20.0),
     "one very far row": _far_rows(0.0, 1e3),
     "3 % far rows": _far_rows(0.03, 20.0),

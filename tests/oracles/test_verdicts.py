@@ -347,6 +347,11 @@ def autoregressive(n, d, memory, rng):
     return scipy.signal.lfilter([1], [1, -memory], noise, axis=0)[-n:]
 
 
+def season(n, d, lag, memory, rng):
+    noise = rng.normal(size=(n + 400, d))
+    return scipy.signal.lfilter([1], [1, *[0] * (lag - 1), -memory], noise, axis=0)[-n:]
+
+
 def copies(rng, jitter, each, n=200, d=4):
     return np.repeat(rng.normal(size=(n // each, d)), each, axis=0) + jitter * rng.normal(
         size=(n, d)
@@ -364,7 +369,11 @@ NOISE = {
     "memory 0.9": lambda rng: autoregressive(200, 4, 0.9, rng),
     "memory 0.99": lambda rng: autoregressive(400, 4, 0.99, rng),
     "random walks": lambda rng: autoregressive(300, 4, 1, rng),
+    "negative memory": lambda rng: autoregressive(200, 4, -0.9, rng),
+    "a season of seven": lambda rng: season(200, 4, 7, 0.9, rng),
+    "twice integrated": lambda rng: rng.normal(size=(200, 4)).cumsum(axis=0).cumsum(axis=0),
     "near copies in fives": lambda rng: copies(rng, 1e-6, 5),
+    "rough copies in fives": lambda rng: copies(rng, 0.2, 5),
     "near copies in pairs": lambda rng: copies(rng, 0.05, 2),
     "copies in fives": lambda rng: copies(rng, 0.0, 5),
     "one far row": lambda rng: with_far(rng, 1, 20),
@@ -374,7 +383,15 @@ NOISE = {
 }
 
 
-OFTEN = ("memory 0.9", "random walks", "near copies in fives", "one very far row", "counts")
+OFTEN = (
+    "memory 0.9",
+    "negative memory",
+    "a season of seven",
+    "random walks",
+    "near copies in fives",
+    "one very far row",
+    "counts",
+)
 
 
 @pytest.mark.parametrize(

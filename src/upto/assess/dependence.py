@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.serial import CLEAR, NOTABLE, autocorrelation
+from upto.assess.memory import Memory, fit_coefficients
+from upto.assess.serial import clear_autocorrelation, clearest, leading
 from upto.assess.similarities.strata import class_means
 from upto.assess.split import RowKeys, take_rows
 from upto.measure import squared_distances
@@ -36,8 +37,11 @@ _NEIGHBOURS = (8, 32)
 _CLOSE, _SUSPECT = 1e-4, 1e-2
 """Chance of a neighbour so close, by the density around it, below which it is a near copy: where
 none is known of, and where some are."""
-_FEWEST, _OFTEN = 5, 0.05
-"""Rows with a near copy, and their share, from which on near copies are a matter."""
+_GAP = 1e-5
+"""The same of a gap between neighbours where no copies are known of: clumps have some as well."""
+_FEWEST, _OFTEN, _OFTEN_BY_GAP = 5, 0.05, 0.1
+"""Rows with a near copy, and their share, from which on near copies are a matter: by density, and
+by gaps too."""
 _FEWEST_IN_ORDER = 20
 """Fewer rows than this show no memory."""
 _BLOCK_BYTES = 2**26
@@ -61,20 +65,38 @@ class _Closeness:
     n_neighbours: int
     dimension: float
 
-    def pairs(self, distances: Float, own: Index, *, known: bool) -> tuple[Index, Index]:
-        """Return the rows of a block and the columns that are too close; `own` are its columns.
+    def pairs(self, distances: Float, own: Index) -> tuple[Index, Index]:
+        """Return rows of a block and the columns too close to them, where copies are known of."""
+        by_density, by_gap = self.radii(_neighbours(distances, own, self.n_neighbours), known=True)
+        rows, columns = np.nonzero(distances < np.maximum(by_density, by_gap)[:, None])
+        return rows, columns
+
+    def radii(self, near: Float, *, known: bool) -> tuple[Float, Float]:
+        """Return within which distance of rows others are too close, by density and by a gap.
 
         Unless near copies are known of, rows with fewer dimensions around them are doubted: those
         of a broad direction lie along a line where they are few.
         """
-        inner, outer = _neighbours(distances, own, self.n_neighbours)
-        dimension, chance = np.full(len(own), self.dimension), _SUSPECT
+        dimension, chance, of_gap = np.full(len(near), self.dimension), _SUSPECT, _SUSPECT
         if not known:
-            around = _dimension(inner, outer, self.n_neighbours)
-            dimension, chance = np.minimum(around, dimension), _CLOSE
-        factor = (chance / self.n_neighbours) ** (1.0 / dimension)
-        rows, columns = np.nonzero(distances < (factor * outer)[:, None])
-        return rows, columns
+            dimension = np.minimum(_dimension(near), dimension)
+            chance, of_gap = _CLOSE, _GAP
+        by_density: Float = (chance / self.n_neighbours) ** (1.0 / dimension) * near[:, -1]
+        return by_density, _within_gap(near, dimension, of_gap)
+
+
+def _within_gap(near: Float, dimension: Float, chance: float) -> Float:
+    """Return a distance within the gap after the nearest rows that density does not explain, or 0.
+
+    Of independent rows, the j-th distance over the next is below x with a chance of x to the power
+    j times the dimension: several copies of a row are told from others where one alone is not.
+    """
+    half = near.shape[1] // 2
+    steps = np.log(np.maximum(near[:, : half + 1], np.finfo(float).tiny))
+    surprise = np.diff(steps, axis=1) * np.arange(1, half + 1) * dimension[:, None]
+    every, place = np.arange(len(near)), np.argmax(surprise, axis=1)
+    middle = np.exp((steps[every, place] + steps[every, place + 1]) / 2)
+    return np.where(surprise[every, place] > np.log(half / chance), middle, 0.0)
 
 
 def find_near_copies(engine: Engine, runs: Sequence[Any], keys: RowKeys) -> NearCopies | None:
@@ -96,14 +118,16 @@ def find_near_copies(engine: Engine, runs: Sequence[Any], keys: RowKeys) -> Near
     scales = [_scale(sample) for sample in samples]
     anchors = np.arange(min(ANCHORS, len(looked_at)))
     distances = _distances(samples, scales, anchors)
-    closeness = _closeness(distances, anchors)
+    near = _neighbours(distances, anchors, int(np.clip(len(looked_at) // 16, *_NEIGHBOURS)))
+    closeness = _closeness(near)
     if closeness is None:
         return None
-    rows, _ = closeness.pairs(distances, anchors, known=False)
-    n_close = len(np.unique(rows))
-    if n_close < max(_FEWEST, _OFTEN * len(anchors)):
+    by_density, by_gap = closeness.radii(near, known=False)
+    close = near[:, 0] < by_density
+    either = close | (near[:, 0] < by_gap)
+    share = float(either.mean())
+    if either.sum() < _FEWEST or (close.mean() < _OFTEN and share < _OFTEN_BY_GAP):
         return None
-    share = n_close / len(anchors)
     if len(distinct) > GROUPED:
         return NearCopies(share=share, units=None)
     if len(distinct) > len(looked_at):
@@ -131,31 +155,31 @@ def _distances(samples: Sequence[Float], scales: Sequence[float], rows: Index) -
     return np.asarray(found)
 
 
-def _closeness(distances: Float, own: Index) -> _Closeness | None:
+def _closeness(near: Float) -> _Closeness | None:
     """Learn from distances how many there are within a radius: a power of it, locally.
 
     The power is the dimension in which rows lie. It is taken between neighbours beyond the copies
     that are looked for, and not from the nearest ones.
     """
-    n_rows = distances.shape[1]
-    k = int(np.clip(n_rows // 16, *_NEIGHBOURS))
-    inner, outer = _neighbours(distances, own, k)
+    k = near.shape[1]
+    inner, outer = near[:, k // 2 - 1], near[:, -1]
     usable = (inner > 0) & (outer > inner)
     if usable.sum() < _FEWEST:
         return None
-    return _Closeness(k, float(np.median(_dimension(inner[usable], outer[usable], k))))
+    return _Closeness(k, float(np.median(_dimension(near[usable]))))
 
 
-def _neighbours(distances: Float, own: Index, k: int) -> tuple[Float, Float]:
-    """Return the distances to the neighbour half way to the k-th, and to that one."""
+def _neighbours(distances: Float, own: Index, k: int) -> Float:
+    """Return the distances to the nearest neighbours up to the k-th, in order."""
     distances[np.arange(len(own)), own] = np.inf
-    near = np.partition(distances, [k // 2 - 1, k - 1], axis=1)
-    return near[:, k // 2 - 1], near[:, k - 1]
+    found: Float = np.sort(np.partition(distances, k - 1, axis=1)[:, :k], axis=1)
+    return found
 
 
-def _dimension(inner: Float, outer: Float, k: int) -> Float:
+def _dimension(near: Float) -> Float:
     """Return the power of the distance by which neighbours become twice as many."""
-    tiny = np.finfo(float).tiny
+    k, tiny = near.shape[1], np.finfo(float).tiny
+    inner, outer = near[:, k // 2 - 1], near[:, -1]
     growth = np.log(np.maximum(outer, tiny) / np.maximum(inner, tiny))
     found: Float = np.maximum(np.log(k / (k // 2)) / np.maximum(growth, 1e-9), 0.5)
     return found
@@ -170,7 +194,7 @@ def _grouped(samples: Sequence[Float], scales: Sequence[float], closeness: _Clos
     left, right = [], []
     for start in range(0, n_rows, block):
         own = np.arange(start, min(start + block, n_rows))
-        rows, columns = closeness.pairs(_distances(samples, scales, own), own, known=True)
+        rows, columns = closeness.pairs(_distances(samples, scales, own), own)
         left.append(own[rows])
         right.append(columns)
     i, j = np.concatenate(left), np.concatenate(right)
@@ -185,8 +209,8 @@ def find_memory(
     *,
     units: Index | None = None,
     classes: Index | None = None,
-) -> float | None:
-    """Return the correlation of neighbouring rows, where rows of every run depend on the last one.
+) -> Memory | None:
+    """Return what rows keep of the rows before them, where those of every run do.
 
     Parameters
     ----------
@@ -200,23 +224,28 @@ def find_memory(
 
     Returns
     -------
-    The largest correlation of a run, or None where some run shows none beyond chance.
+    The memory that all runs have in common, or None where some run shows none beyond chance.
     """
     index = np.arange(int(runs[0].shape[0]))
     if units is not None:
         index = np.sort(np.unique(units, return_index=True)[1])
     index = index[:FOLLOWING]
-    n_rows = len(index)
-    largest = 0.0
+    if len(index) < _FEWEST_IN_ORDER:
+        return None
+    found, series = [], list[Float]()
     for rows in runs:
         sample = take_rows(engine, rows, index)
         if classes is not None:
             sample = sample - class_means(sample, classes[index])
-        if n_rows < _FEWEST_IN_ORDER:
+        scores = leading(sample)
+        clear = clear_autocorrelation(scores)
+        if not clear.any():
             return None
-        found, error = autocorrelation(sample)
-        clear = found[(found > CLEAR * error) & (found > NOTABLE)]
-        if len(clear) == 0:
-            return None
-        largest = max(largest, float(clear.max()))
-    return min(largest, 1.0)
+        found.append(clearest(clear))
+        series.extend(scores[:, clear.any(axis=0)].T)
+    correlation, lag = max(found, key=lambda each: abs(each[0]))
+    return Memory(
+        correlation=float(np.clip(correlation, -1.0, 1.0)),
+        lag=lag,
+        coefficients=fit_coefficients(series, len(clear)),
+    )

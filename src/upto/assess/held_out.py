@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from upto.assess.dependence import find_memory, find_near_copies
 from upto.assess.similarities.strata import as_comparable
-from upto.assess.split import Split, find_keys, hold_out, name_keys
+from upto.assess.split import RowKeys, Split, find_keys, hold_out, name_keys
 from upto.core import Embeddings, Finding, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from upto.engines.base import Engine
@@ -49,7 +51,7 @@ def choose_held_out(
     keys = find_keys(engine, rows, seed)
     n_samples = len(keys.order)
     findings: list[Finding] = []
-    everywhere = " in every run" if len(runs) > 1 else ""
+    everywhere = _everywhere(rows)
     units, unit_keys, memory = keys.units, None, None
     if grouping is not None:
         names, units = np.unique(as_comparable(runs[0].columns[grouping]), return_inverse=True)
@@ -58,21 +60,14 @@ def choose_held_out(
             message = f"all {n_samples} rows are of one group: none can be held out."
             raise InputError(message)
     else:
-        copies = find_near_copies(engine, rows, keys)
-        if copies is not None:
-            message = f"{copies.share:.0%} of the rows looked at have a near copy{everywhere}"
-            if copies.units is None:
-                message += f"; {n_samples} rows are too many to sort into groups: pass `groups`."
-            else:
-                units = copies.units
-                message += f": {n_samples} rows are {int(units.max()) + 1} samples."
-            findings.append(Finding(code="UP037", message=message))
+        units, findings = units_of_copies(engine, rows, keys)
         known = classes if classes is not None else strata
         memory = find_memory(engine, rows, units=units, classes=known)
         if memory is not None:
+            before = "the row before them" if memory.lag == 1 else f"the row {memory.lag} before"
             message = (
-                f"rows correlate with the row before them by {memory:.2f}{everywhere}: one stretch "
-                "of rows is held out"
+                f"rows correlate with {before} by {memory.correlation:.2f}{everywhere}: one "
+                "stretch of rows is held out"
             )
             moved = ", and runs are moved along each other for the p-values" if everywhere else ""
             message += f"{moved}."
@@ -86,3 +81,27 @@ def choose_held_out(
         seed=seed,
     )
     return replace(split, strata=strata), findings
+
+
+def units_of_copies(
+    engine: Engine, rows: Sequence[Any], keys: RowKeys
+) -> tuple[Index | None, list[Finding]]:
+    """Return what each row is a copy of, equal or nearly so, and what there is to say of it.
+
+    None where every row is a sample of its own.
+    """
+    copies = find_near_copies(engine, rows, keys)
+    if copies is None:
+        return keys.units, []
+    units, n_samples = keys.units, len(keys.order)
+    message = f"{copies.share:.0%} of the rows looked at have a near copy{_everywhere(rows)}"
+    if copies.units is None:
+        message += f"; {n_samples} rows are too many to sort into groups."
+    else:
+        units = copies.units
+        message += f": {n_samples} rows are {int(units.max()) + 1} samples."
+    return units, [Finding(code="UP037", message=message)]
+
+
+def _everywhere(rows: Sequence[Any]) -> str:
+    return " in every run" if len(rows) > 1 else ""

@@ -57,10 +57,7 @@ def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
         return replace(outcome("identical", Group.IDENTITY), exact=Group.IDENTITY)
     n_paired = len(pair.source.paired)
     least = smallest_p_value(
-        n_paired,
-        options.permutations,
-        moved=pair.split.memory is not None,
-        strata=pair.paired_strata,
+        n_paired, options.permutations, memory=pair.split.memory, strata=pair.paired_strata
     )
     if least > LEVEL:
         return outcome("undecided")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from upto.assess.memory import Memory
     from upto.assess.split import Split
 
     Float = NDArray[np.float64]
@@ -34,7 +35,7 @@ def pairing_p_values(
     permutations: int,
     seed: int,
     near: NDArray[np.bool_] | None = None,
-    memory: float | None = None,
+    memory: Memory | None = None,
     strata: NDArray[np.intp] | None = None,
 ) -> list[float]:
     """Return, for each question, whether true pairs lie closer than pairs drawn at random.
@@ -57,18 +58,17 @@ def pairing_p_values(
     near
         Rows that are far in neither run; the others are left out. All by default.
     memory
-        The correlation of neighbouring rows, where they depend on each other.
+        What rows keep of those before them, where they depend on each other.
     strata
         Class of each row, within which alone rows are paired at random.
     """
     if memory is not None:
-        strata = None if strata is None else strata[1:]
+        strata = None if strata is None else strata[memory.order :]
         questions = [
-            [(what_is_new(a, memory), what_is_new(b, memory)) for a, b in each]
+            [(_bounded(memory.what_is_new(a)), _bounded(memory.what_is_new(b))) for a, b in each]
             for each in questions
         ]
-        if near is not None:
-            near = near[1:] & near[:-1]
+        near = None if near is None else memory.known_throughout(near)
     if near is not None:
         questions = [[(a[near], b[near]) for a, b in each] for each in questions]
         strata = None if strata is None else strata[near]
@@ -92,9 +92,16 @@ def _closeness(first: Float, second: Float, orders: NDArray[np.intp]) -> Float:
     return found
 
 
-def what_is_new(rows: Float, memory: float) -> Float:
-    """Return what a row has that the one before it does not explain."""
-    found: Float = rows[1:] - memory * rows[:-1]
+def _bounded(rows: Float) -> Float:
+    """Draw long rows in to the length of most.
+
+    Where series jump at the same rows, pairs of long rows would lie closer than a long and a short
+    one do, whichever way they point.
+    """
+    centred = rows - np.median(rows, axis=0)
+    lengths = np.linalg.norm(centred, axis=1, keepdims=True)
+    limit = np.median(lengths) if len(rows) else 0.0
+    found: Float = centred * np.minimum(1.0, limit / np.maximum(lengths, np.finfo(float).tiny))
     return found
 
 
@@ -102,18 +109,18 @@ def smallest_p_value(
     n_rows: int,
     permutations: int,
     *,
-    moved: bool = False,
+    memory: Memory | None = None,
     strata: NDArray[np.intp] | None = None,
 ) -> float:
     """Return the smallest p-value that `pairing_p_values` can give."""
-    if n_rows < 2:
-        return 1.0
     if strata is not None:
         sizes = np.unique(strata, return_counts=True)[1]
         pairings = math.fsum(math.lgamma(size + 1.0) for size in sizes)
         return max(1.0 / (permutations + 1), math.exp(-min(pairings, 700.0)))
-    if moved:
-        return 1.0 / (min(permutations, n_rows - 1) + 1)
+    if memory is not None:
+        return 1.0 / (min(permutations, max(n_rows - memory.order - 1, 0)) + 1)
+    if n_rows < 2:
+        return 1.0
     if n_rows <= _ENUMERATED:
         return 1.0 / math.factorial(n_rows)
     return 1.0 / (permutations + 1)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from upto.assess.spanning import COVARIANCE, centred_rows
 
 if TYPE_CHECKING:
+    from upto.assess.memory import Memory
     from upto.assess.pair import Pair
     from upto.engines import CrossMoments, Moments
 
@@ -105,7 +106,7 @@ def find_canonical(pair: Pair, moments: CrossMoments) -> Canonical:
     return Canonical(
         first=x * strength,
         second=y * strength,
-        agreement=_squared_correlations(x, y),
+        agreement=_squared_correlations(*(_new(rows, pair.split.memory) for rows in (x, y))),
         loadings=(first, second),
     )
 
@@ -133,6 +134,11 @@ def _whitening(covariance: Float) -> Float:
     values, vectors = np.linalg.eigh(covariance)
     kept = values > COVARIANCE * values[-1]
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def _new(rows: Float, memory: Memory | None) -> Float:
+    """Return what is new in rows that depend on the ones before them: trends agree by chance."""
+    return rows if memory is None else memory.what_is_new(rows)
 
 
 def _squared_correlations(x: Float, y: Float) -> Float:

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.special
 from numpy.typing import NDArray
 
+from upto.assess.memory import Memory
 from upto.core import GatheringRows, random_stream
 from upto.engines import host_array, select_rows
 
@@ -64,7 +65,7 @@ class Split:
 
     `units` numbers what was held out or fitted as a whole, and `repeats` marks the rows that are
     not the first of their unit in that order; `n_copies` counts those that equal it. `memory` is
-    the correlation of neighbouring rows where they were found to depend on each other: the held-out
+    what rows keep of those before them, where they were found to depend on each other: the held-out
     rows are then one stretch. `strata` are the classes within which rows are paired at random.
     """
 
@@ -73,7 +74,7 @@ class Split:
     repeats: NDArray[np.bool_]
     units: Index | None = None
     n_copies: int = 0
-    memory: float | None = None
+    memory: Memory | None = None
     strata: Index | None = None
 
     @property
@@ -100,7 +101,7 @@ class Split:
         """
         if self.memory is not None:
             inner = np.flatnonzero(self.parts == 1)
-            gap = min(len(inner) // 10, fading(self.memory))
+            gap = min(len(inner) // 10, self.memory.fading)
             return inner[gap : len(inner) - gap][:count]
         index = self.first_rows(len(self.order), 1)
         return index[~self.repeats[index]][:count]
@@ -113,13 +114,8 @@ class Split:
     def clusters(self, index: Index) -> Index | None:
         """Return the independent piece each chosen row belongs to; None where each is one."""
         if self.memory is not None:
-            return np.asarray(index // fading(self.memory), dtype=np.intp)
+            return np.asarray(index // self.memory.fading, dtype=np.intp)
         return None if self.units is None else self.units[index]
-
-
-def fading(memory: float) -> int:
-    """Return after how many rows a memory has faded to a twentieth."""
-    return int(np.ceil(np.log(0.05) / np.log(min(max(memory, 0.05), 0.995))))
 
 
 def split_rows(engine: Engine, runs: Sequence[Any], held_out: float, seed: int) -> Split:
@@ -160,7 +156,7 @@ def hold_out(
     *,
     units: Index | None = None,
     unit_keys: NDArray[np.uint64] | None = None,
-    memory: float | None = None,
+    memory: Memory | None = None,
     seed: int = 0,
 ) -> Split:
     """Hold out a fraction of the rows.
@@ -176,7 +172,7 @@ def hold_out(
     unit_keys
         A key of every unit; by default, the smallest of its rows.
     memory
-        The correlation of neighbouring rows, where they depend on each other.
+        What rows keep of those before them, where they depend on each other.
     seed
         Seed of where a stretch of rows begins.
     """

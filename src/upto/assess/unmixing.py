@@ -12,9 +12,10 @@ import numpy as np
 from upto.assess.applying import single_run, write_transformed
 from upto.assess.components import Identified, identify
 from upto.assess.coordinates import coordinate_names
+from upto.assess.held_out import units_of_copies
 from upto.assess.prepare import place_runs, run_findings, survey_runs
 from upto.assess.serial import SerialDependence, alternating_blocks, serial_dependence
-from upto.assess.split import Split, split_rows, take_rows
+from upto.assess.split import Split, find_keys, hold_out, take_rows
 from upto.core import (
     Component,
     Embeddings,
@@ -145,10 +146,12 @@ def unmix_run(
     (placed,) = place_runs(engine, [embeddings])
     (surveyed,) = survey_runs(engine, [placed])
     rows = placed.rows
-    split = split_rows(engine, [rows], held_out, seed)
+    keys = find_keys(engine, [rows], seed)
+    units, of_copies = units_of_copies(engine, [rows], keys)
+    split = hold_out(keys, held_out, units=units)
     serial = _serial_dependence(engine, rows, split)
     if serial.is_clear and split.n_held_out:
-        blocks = alternating_blocks(embeddings.n_samples, serial.time, held_out)
+        blocks = alternating_blocks(embeddings.n_samples, serial.length, held_out)
         split = replace(split, parts=blocks)
     first_part, second_part = moments(engine, rows, surveyed.mean, split.parts)
     everything = first_part + second_part
@@ -173,10 +176,11 @@ def unmix_run(
         save_transform(transform, ica)
     keeper.remove()
     n_dead = int((surveyed.low == surveyed.high).sum())
-    findings = run_findings(embeddings, rank=fitted.unmixing.rank, n_dead=n_dead)
+    findings = run_findings(embeddings, rank=fitted.unmixing.rank, n_dead=n_dead) + of_copies
     if serial.is_clear:
+        which = "neighbouring rows" if serial.lag == 1 else f"rows {serial.lag} apart"
         message = (
-            f"neighbouring rows of {embeddings.name} correlate by {serial.correlation:.2f}: "
+            f"{which} of {embeddings.name} correlate by {serial.correlation:.2f}: "
             f"{embeddings.n_samples} rows are worth about {embeddings.n_samples / serial.time:.0f}."
         )
         findings.append(Finding(code="UP033", message=message))

@@ -28,15 +28,16 @@ COMPARISON_RULES = (
     ),
     Rule(
         code="UP036",
-        title="rows that depend on the row before them",
+        title="rows that depend on the rows before them",
         severity="warning",
-        meaning="Neighbouring rows resemble each other in every run, as frames of a film or steps "
-        "of a simulation do, or rows sorted by what they show.",
+        meaning="Rows are correlated with the row before them, or with one up to 30 rows before, "
+        "in every run, as frames of a film, steps of a simulation or days of a week are, or rows "
+        "sorted by what they show.",
         matters="Such rows say less than they are many, and rows drawn at random from between them "
         "are not new: unrelated runs would look related. One stretch of rows is held out, what is "
         "new in each row is compared, and runs are moved along each other for the p-values.",
         remedy="Nothing is needed for a time series. Shuffle rows that are independent and were "
-        "only sorted, or name what belongs together with `groups`.",
+        "only sorted or take turns, or name what belongs together with `groups`.",
     ),
     Rule(
         code="UP037",

@@ -21,7 +21,7 @@ IDENTIFIABILITY_RULES = (
         title="rows that depend on their neighbours",
         severity="warning",
         meaning="Neighbouring rows are correlated along a leading principal component, by more "
-        "than four standard errors and more than 0.05.",
+        "than four standard errors and more than 0.05, or rows up to 30 apart by more than five.",
         matters="Such rows repeat each other: they are worth fewer than they are. Standard errors "
         "are widened accordingly, and parts of the rows are made of whole blocks of them.",
         remedy="Nothing is needed for a time series or a trajectory. Where the order means "

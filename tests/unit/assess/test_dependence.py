@@ -7,6 +7,7 @@ import pytest
 import scipy.signal
 
 from upto.assess.dependence import find_memory, find_near_copies
+from upto.assess.memory import LONGEST, Memory
 from upto.assess.split import find_keys
 from upto.engines import ThreadsEngine
 
@@ -31,6 +32,17 @@ def test_groups_of_near_copies_are_found_as_they_were_made(each, jitter, rng):
     truth = np.repeat(np.arange(600 // each), each)
     same = found.units[:, None] == found.units
     assert (same == (truth[:, None] == truth)).mean() > 0.999
+
+
+@pytest.mark.parametrize("jitter", [0.1, 0.15])
+def test_rough_copies_are_told_by_the_gap_after_them(jitter):
+    truth = np.repeat(np.arange(40), 5)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x, y = (repeated(rng, 5, jitter, n=200, d=4) for _ in range(2))
+        found = near_copies(x, y)
+        same = found.units[:, None] == found.units
+        assert (same == (truth[:, None] == truth)).mean() > 0.99
 
 
 def test_rows_close_in_one_run_only_are_no_copies(rng):
@@ -67,23 +79,79 @@ def test_memory_is_measured(memory, rng):
         scipy.signal.lfilter([1], [1, -memory], rng.normal(size=(3000, 6)), axis=0)
         for _ in range(2)
     ]
-    assert find_memory(ENGINE, runs) == pytest.approx(memory, abs=0.05)
+    found = find_memory(ENGINE, runs)
+    assert found.correlation == pytest.approx(memory, abs=0.05)
+    assert found.lag == 1
+    assert found.coefficients[0] == pytest.approx(memory, abs=0.1)
+    assert np.abs(found.coefficients[1:]).max(initial=0.0) < 0.1
     assert find_memory(ENGINE, [runs[0], rng.normal(size=(3000, 6))]) is None
     order = rng.permutation(3000)
     assert find_memory(ENGINE, [run[order] for run in runs]) is None
 
 
+@pytest.mark.parametrize(("memory", "lag"), [(-0.9, 1), (0.9, 7), (-0.6, 3), (0.95, 20)])
+def test_memory_of_either_sign_and_at_any_lag_is_found(memory, lag, rng):
+    runs = [
+        scipy.signal.lfilter([1], [1, *[0] * (lag - 1), -memory], noise, axis=0)[500:]
+        for noise in rng.normal(size=(2, 1000, 3))
+    ]
+    found = find_memory(ENGINE, runs)
+    # Of a negative one, the square at twice the lag may come out larger by chance.
+    assert found.lag % lag == 0
+    new = found.what_is_new(runs[0])
+    for back in range(1, 25):
+        assert abs(np.mean(new[back:] * new[:-back])) < 0.15 * np.mean(new**2)
+    assert new.var() < 1.2
+    assert find_memory(ENGINE, [runs[0], rng.normal(size=(500, 3))]) is None
+
+
+def test_what_is_new_in_a_walk_of_walks_is_its_noise(rng):
+    noise = rng.normal(size=(400, 3))
+    found = find_memory(ENGINE, [noise.cumsum(axis=0).cumsum(axis=0)])
+    new = found.what_is_new(noise.cumsum(axis=0).cumsum(axis=0))
+    correlation = np.corrcoef(new.ravel(), noise[found.order :].ravel())[0, 1]
+    assert correlation > 0.95
+
+
+@pytest.mark.parametrize("draw", ["normal", "standard_cauchy", "lognormal", "poisson", "sparse"])
+def test_independent_rows_have_no_memory(draw):
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        if draw == "sparse":
+            rows = rng.normal(size=(300, 6)) * (rng.random((300, 6)) < 0.05)
+        else:
+            rows = getattr(rng, draw)(size=(300, 6)).astype(float)
+        assert find_memory(ENGINE, [rows]) is None
+
+
+def test_a_memory_fades_as_its_powers_do():
+    assert Memory(correlation=0.9, coefficients=(0.9,)).fading == 29
+    assert Memory(correlation=-0.9, coefficients=(-0.9,)).fading == 29
+    assert Memory(correlation=0.5, coefficients=(0.0, 0.5), lag=2).fading == 9
+    assert Memory(correlation=1.0, coefficients=(2.0, -1.0)).fading == LONGEST + 1
+
+
+def test_what_is_new_needs_all_the_rows_before():
+    memory = Memory(correlation=0.5, coefficients=(0.5, 0.25))
+    rows = np.arange(5.0)[:, None]
+    np.testing.assert_allclose(
+        memory.what_is_new(rows)[:, 0], [2 - 0.5, 3 - 1 - 0.25, 4 - 1.5 - 0.5]
+    )
+    marked = np.array([True, False, True, True, True])
+    assert memory.known_throughout(marked).tolist() == [False, False, True]
+
+
 def test_sorted_classes_are_no_memory_where_they_are_known(rng):
     classes = np.sort(rng.integers(0, 8, 1000))
     rows = 5 * rng.normal(size=(8, 4))[classes] + rng.normal(size=(1000, 4))
-    assert find_memory(ENGINE, [rows]) > 0.5
+    assert find_memory(ENGINE, [rows]).correlation > 0.5
     assert find_memory(ENGINE, [rows], classes=classes) is None
 
 
 def test_copies_that_stand_together_are_no_memory(rng):
     rows = repeated(rng, 5, 0.0)
     units = np.repeat(np.arange(120), 5)
-    assert find_memory(ENGINE, [rows]) > 0.5
+    assert find_memory(ENGINE, [rows]).correlation > 0.5
     assert find_memory(ENGINE, [rows], units=units) is None
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.signal
 from checks.unrelated import UNRELATED
 
 import upto
@@ -150,3 +151,21 @@ def test_rows_worth_too_few_are_not_called_gaussian_or_not():
     assert result.n_near_gaussian is None
     assert "is not judged" in result.verdict
     assert any("worth 30 independent ones" in each.message for each in result.findings)
+
+
+@pytest.mark.parametrize("kind", ["copies", "negative memory", "a season of twenty"])
+def test_gaussian_rows_that_repeat_each_other_have_no_identifiable_component(kind):
+    found = set()
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        if kind == "copies":
+            rows = np.repeat(rng.normal(size=(500, 4)), 4, axis=0)[rng.permutation(2000)]
+            rows += 1e-3 * rng.normal(size=rows.shape)
+        else:
+            after = [1.0, 0.95] if kind == "negative memory" else [1.0, *[0.0] * 19, -0.98]
+            noise = rng.normal(size=(3000, 5))
+            rows = scipy.signal.lfilter([1.0], after, noise, axis=0)[1000:]
+        result = upto.unmix_run(rows, seed=seed)
+        assert not result.n_identifiable
+        found |= codes(result)
+    assert ("UP037" if kind == "copies" else "UP033") in found

@@ -22,7 +22,7 @@ def autoregressive(rng, n_rows, width, correlation):
 @pytest.mark.parametrize("correlation", [0.5, 0.9, 0.95])
 def test_effective_rows_are_those_of_the_closed_form(rng, correlation):
     rows = autoregressive(rng, 60_000, 3, correlation)
-    found, error = autocorrelation(rows)
+    found, error = autocorrelation(rows - rows.mean(axis=0), 1)
     np.testing.assert_allclose(found, correlation, atol=0.02)
     np.testing.assert_allclose(error, 1 / np.sqrt(60_000), rtol=2)
     wanted = 60_000 * (1 - correlation) / (1 + correlation)
@@ -30,6 +30,20 @@ def test_effective_rows_are_those_of_the_closed_form(rng, correlation):
     dependence = serial_dependence(rows)
     assert dependence.is_clear
     assert dependence.time == pytest.approx(60_000 / effective_rows(rows))
+
+
+@pytest.mark.parametrize(("correlation", "lag"), [(-0.9, 1), (0.9, 7), (-0.8, 5)])
+def test_time_is_that_of_means_or_of_mean_squares(rng, correlation, lag):
+    noise = rng.normal(size=(40_000, 2))
+    rows = scipy.signal.lfilter([1.0], [1.0, *[0] * (lag - 1), -correlation], noise, axis=0)
+    dependence = serial_dependence(rows)
+    assert dependence.is_clear
+    assert dependence.lag == lag
+    assert dependence.correlation == pytest.approx(correlation, abs=0.03)
+    of_means = (1 + correlation) / (1 - correlation)
+    of_squares = (1 + correlation**2) / (1 - correlation**2)
+    assert dependence.time == pytest.approx(max(of_means, of_squares), rel=0.35)
+    assert dependence.length == lag * dependence.time
 
 
 @pytest.mark.parametrize("draw", ["normal", "standard_cauchy", "laplace"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from upto.assess.memory import Memory
 from upto.assess.split import find_keys, hold_out, split_rows
 from upto.engines import ThreadsEngine
 
@@ -84,7 +85,7 @@ def test_whole_groups_come_as_close_to_the_share_as_they_can(sizes, rng):
 
 def test_rows_with_memory_are_held_out_as_one_stretch(rng):
     found = find_keys(ENGINE, [rng.normal(size=(400, 2))], 0)
-    split = hold_out(found, 0.25, memory=0.8, seed=3)
+    split = hold_out(found, 0.25, memory=Memory(correlation=0.8, coefficients=(0.8,)), seed=3)
     held = np.flatnonzero(split.parts == 1)
     assert len(held) == 100
     assert (np.diff(held) == 1).all()

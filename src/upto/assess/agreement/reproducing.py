@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from upto.align.consensus import Prediction
     from upto.assess.agreement.spaces import Space
+    from upto.assess.memory import Memory
     from upto.engines.base import Engine
 
 Float = NDArray[np.float64]
@@ -127,12 +128,12 @@ def explain(
     run: int,
     *,
     permutations: int,
-    memory: float | None = None,
+    memory: Memory | None = None,
     seed: int,
 ) -> Explained:
     """Predict the rows of a run by the others, by maps that were fitted to other rows.
 
-    `memory` is the correlation of neighbouring rows, where they depend on each other.
+    `memory` is what rows keep of those before them, where they depend on each other.
     """
     target = rows[run] - space.means[run]
     predicted = predict(rows, space, space.predict(run))
@@ -191,10 +192,10 @@ def chance_share(target: Float, predicted: Float) -> float:
 
 
 def _p_value(
-    target: Float, predicted: Float, permutations: int, memory: float | None, seed: int
+    target: Float, predicted: Float, permutations: int, memory: Memory | None, seed: int
 ) -> float | None:
     target, predicted = target[:PAIRED_ROWS], predicted[:PAIRED_ROWS]
-    if smallest_p_value(len(target), permutations, moved=memory is not None) > LEVEL:
+    if smallest_p_value(len(target), permutations, memory=memory) > LEVEL:
         return None
     (value,) = pairing_p_values(
         [[(predicted, target)]], permutations=permutations, memory=memory, seed=seed
@@ -203,7 +204,7 @@ def _p_value(
 
 
 def reproduce(
-    rows: Sequence[Float], space: Space, *, memory: float | None = None, seed: int
+    rows: Sequence[Float], space: Space, *, memory: Memory | None = None, seed: int
 ) -> Reproduced:
     """Correlate the coordinates of every run with the mean of the other runs', by their weights.
 

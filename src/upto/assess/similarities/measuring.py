@@ -19,7 +19,7 @@ from upto.assess.similarities.sampling import Sample, check_options, choose_rows
 from upto.assess.similarities.scoring import Scored, score_pairs, score_usable
 from upto.assess.similarities.strata import alone, strata_of, with_strata
 from upto.assess.similarities.together import mean_over_pairs, order_of_runs
-from upto.assess.split import fading, take_rows
+from upto.assess.split import take_rows
 from upto.core import (
     Finding,
     InputError,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from upto.assess.comparing import Run
+    from upto.assess.memory import Memory
     from upto.core import Progress
     from upto.engines.base import Engine
 
@@ -193,10 +194,10 @@ def _far_everywhere(rows: Sequence[Float]) -> NDArray[np.bool_] | None:
     return far if far.any() else None
 
 
-def _gap(memory: float, index: NDArray[np.intp]) -> int:
+def _gap(memory: Memory, index: NDArray[np.intp]) -> int:
     """Return after how many of the chosen rows a memory of all rows has faded."""
     apart = (int(index[-1]) - int(index[0])) / max(len(index) - 1, 1)
-    return max(1, math.ceil(fading(memory) / max(apart, 1.0)))
+    return max(1, math.ceil(memory.fading / max(apart, 1.0)))
 
 
 def _refuse_no_pairing(sample: Sample) -> None:
