@@ -42,6 +42,8 @@ _GAP = 1e-5
 _FEWEST, _OFTEN, _OFTEN_BY_GAP = 5, 0.05, 0.1
 """Rows with a near copy, and their share, from which on near copies are a matter: by density, and
 by gaps too."""
+_SPARSE = 0.7
+"""Share of values that are the median of their coordinate above which rows count as sparse."""
 _FEWEST_IN_ORDER = 20
 """Fewer rows than this show no memory."""
 _BLOCK_BYTES = 2**26
@@ -65,9 +67,9 @@ class _Closeness:
     n_neighbours: int
     dimension: float
 
-    def pairs(self, distances: Float, own: Index) -> tuple[Index, Index]:
-        """Return rows of a block and the columns too close to them, where copies are known of."""
-        by_density, by_gap = self.radii(_neighbours(distances, own, self.n_neighbours), known=True)
+    def pairs(self, distances: Float, own: Index, *, known: bool) -> tuple[Index, Index]:
+        """Return rows of a block and the columns too close to them."""
+        by_density, by_gap = self.radii(_neighbours(distances, own, self.n_neighbours), known=known)
         rows, columns = np.nonzero(distances < np.maximum(by_density, by_gap)[:, None])
         return rows, columns
 
@@ -115,6 +117,8 @@ def find_near_copies(engine: Engine, runs: Sequence[Any], keys: RowKeys) -> Near
         return None
     looked_at = distinct[:LOOKED_AT]
     samples = [take_rows(engine, rows, looked_at) for rows in runs]
+    if any(_is_sparse(sample) for sample in samples):
+        return None
     scales = [_scale(sample) for sample in samples]
     anchors = np.arange(min(ANCHORS, len(looked_at)))
     distances = _distances(samples, scales, anchors)
@@ -135,9 +139,19 @@ def find_near_copies(engine: Engine, runs: Sequence[Any], keys: RowKeys) -> Near
     units = np.empty(n_samples, dtype=np.intp)
     # Equal rows are copies as well: they follow the one that was looked at.
     of_distinct = np.empty(len(distinct), dtype=np.intp)
-    of_distinct[keys.equal[distinct]] = _grouped(samples, scales, closeness)
+    # Where few rows have a copy, most rows that are rather close have none.
+    known = share >= _OFTEN_BY_GAP
+    of_distinct[keys.equal[distinct]] = _grouped(samples, scales, closeness, known=known)
     units[:] = of_distinct[keys.equal]
     return NearCopies(share=share, units=units)
+
+
+def _is_sparse(sample: Float) -> bool:
+    """Say whether most values are those that others of their coordinate have, as zeros are.
+
+    Rows of few values other than zero lie close to each other where these happen to be small.
+    """
+    return float(np.mean(sample == np.median(sample, axis=0))) > _SPARSE
 
 
 def _scale(sample: Float) -> float:
@@ -185,7 +199,9 @@ def _dimension(near: Float) -> Float:
     return found
 
 
-def _grouped(samples: Sequence[Float], scales: Sequence[float], closeness: _Closeness) -> Index:
+def _grouped(
+    samples: Sequence[Float], scales: Sequence[float], closeness: _Closeness, *, known: bool
+) -> Index:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -194,7 +210,7 @@ def _grouped(samples: Sequence[Float], scales: Sequence[float], closeness: _Clos
     left, right = [], []
     for start in range(0, n_rows, block):
         own = np.arange(start, min(start + block, n_rows))
-        rows, columns = closeness.pairs(_distances(samples, scales, own), own)
+        rows, columns = closeness.pairs(_distances(samples, scales, own), own, known=known)
         left.append(own[rows])
         right.append(columns)
     i, j = np.concatenate(left), np.concatenate(right)

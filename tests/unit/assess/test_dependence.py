@@ -162,3 +162,17 @@ def test_a_broad_direction_that_runs_share_makes_no_copies():
         first, second = rng.normal(size=(2, 1000, 32))
         first[:, 0] = second[:, 0] = 30 * rng.normal(size=1000)
         assert near_copies(first, second) is None
+
+
+def test_sparse_rows_have_no_copies_by_their_zeros():
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(500, 32)) * (rng.random((500, 32)) < 0.1)
+        assert near_copies(rows, rows + 0.0) is None
+
+
+def test_few_copies_link_few_rows():
+    # Far rows of a Cauchy distribution lie along its axes, and some of them close to each other.
+    for seed in range(6):
+        found = near_copies(np.random.default_rng(seed).standard_cauchy(size=(1000, 16)))
+        assert found is None or found.units.max() + 1 > 800
