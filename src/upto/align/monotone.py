@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Float = NDArray[np.float64]
 Index = NDArray[np.intp]
+_Sort = tuple[Index, Float, Float]
 
 MIDDLE_BINS, GROWTH = 64, 1.25
 """No mean is of more rows than their number over this; towards the ends means are of fewer."""
@@ -72,14 +73,21 @@ class MonotoneFit:
         Rows in memory, pair by pair.
     """
 
-    def __init__(self, source: Float, target: Float) -> None:
+    def __init__(
+        self, source: Float, target: Float, *, sorts: tuple[_Sort, _Sort] | None = None
+    ) -> None:
         self.source, self.target = source, target
-        self._order, self._sorted, own = _sort(source)
-        self._ranks = own, _sort(target)[2]
+        self._sorts = sorts or (_sort(source), _sort(target))
+        (self._order, self._sorted, own), (_, _, other) = self._sorts
+        self._ranks = own, other
         self._tied = (np.diff(self._sorted, axis=1) == 0).any(axis=1)
         self._starts = _starts(len(source))
         self._counts = np.diff(np.append(self._starts, len(source))).astype(float)
         self._mean, self._variance = target.mean(axis=0), target.var(axis=0)
+
+    def flipped(self) -> MonotoneFit:
+        """Exchange source and target."""
+        return MonotoneFit(self.target, self.source, sorts=self._sorts[::-1])
 
     @property
     def n_rows(self) -> int:
@@ -136,7 +144,7 @@ def _errors_of_block(xp: Any, x: Any, y: Any, *keep: Any, monotone: MonotoneMap)
     return (np.linalg.norm(y - monotone.predict(x), axis=1),)
 
 
-def _sort(rows: Float) -> tuple[Index, Float, Float]:
+def _sort(rows: Float) -> _Sort:
     """Return, by coordinate, the order of the rows, their sorted values and their ranks.
 
     Ranks are centred and of unit length; equal values share one.

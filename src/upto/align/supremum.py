@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     Float = NDArray[np.float64]
 
+_ROUNDOFF = 1e-12
+"""Worst error over the largest value that is rounding."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refinement:
@@ -82,8 +85,10 @@ def smallest_worst_error(
     # Where coordinates are dropped, only these groups have an exact least-squares fit.
     exact = group in (Group.AFFINE, Group.SCALED_PERMUTATION)
     bounded = exact or source.shape[1] <= target.shape[1]
+    largest = float(np.abs(target).max(initial=0.0))
+    size = largest, float(np.ptp(target, axis=0).max(initial=0.0))
     for _ in range(max_iterations):
-        if worst <= max((1 + tolerance) * bound, _roundoff(target)):
+        if worst <= max((1 + tolerance) * bound, _ROUNDOFF * largest):
             break
         moments = cross_moments(
             engine, source, target, weights, full=needs_full_scatter(group, source, target)
@@ -96,19 +101,20 @@ def smallest_worst_error(
             # The fit has the least weighted mean square in the group: no element's worst error,
             # which is at least its weighted mean, can be smaller than that.
             mean_square = float(weights @ errors**2) / float(weights.sum())
-            proved = float(np.sqrt(mean_square)) - _fit_rounding(group, moments, target)
+            proved = float(np.sqrt(mean_square)) - _fit_rounding(group, moments, size)
             bound = max(bound, min(proved, worst))
         weights = weights * errors
         weights = np.maximum(weights / weights.sum(), floor)
     return Refinement(best, worst, bound)
 
 
-def _fit_rounding(group: Group, moments: CrossMoments, target: Float) -> float:
+def _fit_rounding(group: Group, moments: CrossMoments, size: tuple[float, float]) -> float:
     """Return by how much rounding alone can keep a fit from the least mean square.
 
-    An affine map solves normal equations, whose condition is the square of that of the rows.
+    An affine map solves normal equations, whose condition is the square of that of the rows. `size`
+    is that of the target's largest value and of its extent.
     """
-    extent = 2.0 * float(np.abs(target - moments.target.mean).max(initial=0.0))
+    largest, extent = size
     condition = 1.0
     if group is Group.AFFINE:
         deviation = np.sqrt(np.diag(moments.source.scatter))
@@ -116,9 +122,4 @@ def _fit_rounding(group: Group, moments: CrossMoments, target: Float) -> float:
         scatter = moments.source.scatter * np.outer(unit, unit)
         inverse = moments.source.inverse * np.outer(deviation, deviation)
         condition = float(np.linalg.norm(scatter) * np.linalg.norm(inverse))
-    size = float(np.abs(target).max(initial=0.0))
-    return 10 * float(np.finfo(np.float64).eps) * (size + condition * extent)
-
-
-def _roundoff(target: Float) -> float:
-    return 1e-12 * float(np.abs(target).max(initial=0.0))
+    return 10 * float(np.finfo(np.float64).eps) * (largest + condition * extent)

@@ -16,16 +16,16 @@ from upto.core import Errors, Group
 from upto.engines import CrossMoments, Moments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Sequence
 
     from upto.assess.options import Options
-    from upto.assess.pair import Map, Pair
+    from upto.assess.pair import Pair
 
 Float = NDArray[np.float64]
 
 CHANCE_ROWS = 5000
-MONOTONE_JUDGED = 500
-"""Rows on which monotone maps of shuffled rows are judged."""
+MONOTONE_JUDGED, MONOTONE_REFITS = 500, 2
+"""Rows on which monotone maps of shuffled rows are judged, and of how many shuffles at most."""
 
 
 def chance_rows(width: int) -> int:
@@ -46,40 +46,30 @@ def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -
     """Fit every map to rows shuffled within the fitted and within the held-out part."""
     if options.refits == 0:
         return Chance(in_sample={}, held_out={}, errors={})
-    source, target = pair.source, pair.target
-    x, y = source.sample, target.sample
+    x, y = pair.source.sample, pair.target.sample
     index = pair.split.first_rows(len(x))
     held_out = pair.split.parts[index] == 1
     everyone = np.ones(len(index), dtype=bool)
     inside: dict[str, list[Errors]] = {}
     outside: dict[str, list[Errors]] = {}
     pooled: dict[str, list[Float]] = {}
-    fits = [
-        (everyone, _marginals(x, y), (source.unmixing_in_sample, target.unmixing_in_sample), inside)
-    ]
+    fits = [_Refit(pair, everyone, everyone, inside)]
     if held_out.any():
-        marginals = _marginals(x[~held_out], y[~held_out])
-        fits.append((held_out, marginals, (source.unmixing, target.unmixing), outside))
-    for order in shuffles(pair.split, index, options.refits, options.seed):
+        fits.append(_Refit(pair, ~held_out, held_out, outside))
+    orders = shuffles(pair.split, index, options.refits, options.seed)
+    for number, order in enumerate(orders):
         shuffled = y[order]
-        for judged, (own, other), unmixings, kept in fits:
-            fitted = everyone if judged is everyone else ~judged
-            # Shuffling leaves the moments of each run as they are: only the products change.
-            cross = (x[fitted] - own.mean).T @ (shuffled[fitted] - other.mean)
-            maps = candidate_maps(options.groups, CrossMoments(own, other, cross), unmixings)
-            found = row_errors(pair.engine, x[judged], shuffled[judged], _affine(maps))
-            found /= pair.extent
-            centred = y[judged] - y[judged].mean(axis=0)
-            total = float(np.vdot(centred, centred)) / pair.extent**2
-            errors = dict(zip(maps, found.T, strict=True))
-            if Group.MONOTONE_PERMUTATION in options.groups:
-                moved = _monotone_errors(
-                    pair, x[judged], shuffled[judged], order, held_out=kept is outside
-                )
-                errors[Group.MONOTONE_PERMUTATION] = moved
+        for refit in fits:
+            errors = refit.errors(pair, shuffled, options.groups)
+            if Group.MONOTONE_PERMUTATION in options.groups and number < MONOTONE_REFITS:
+                errors[Group.MONOTONE_PERMUTATION] = _monotone_errors(
+                    pair, x[refit.judged], shuffled[refit.judged], order,
+                    held_out=refit.kept is outside,
+                )  # fmt: skip
             for name, each in errors.items():
-                kept.setdefault(name, []).append(summarise(each, total * len(each) / len(found)))
-                if kept is outside:
+                total = refit.total * len(each) / refit.n_judged
+                refit.kept.setdefault(name, []).append(summarise(each, total))
+                if refit.kept is outside:
                     pooled.setdefault(name, []).append(each)
         advance(1)
     return Chance(
@@ -89,8 +79,36 @@ def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -
     )
 
 
-def _affine(maps: Mapping[str, Map]) -> list[AffineMap]:
-    return [each for each in maps.values() if isinstance(each, AffineMap)]
+class _Refit:
+    """What shuffling leaves as it is: the moments of each run, and the variance that is judged."""
+
+    def __init__(
+        self,
+        pair: Pair,
+        fitted: NDArray[np.bool_],
+        judged: NDArray[np.bool_],
+        kept: dict[str, list[Errors]],
+    ) -> None:
+        x, y = pair.source.sample, pair.target.sample
+        self.fitted, self.judged, self.kept = fitted, judged, kept
+        self.own, self.other = _marginals(x[fitted], y[fitted])
+        self.unmixings = (pair.source.unmixing, pair.target.unmixing)
+        if judged is fitted:
+            self.unmixings = (pair.source.unmixing_in_sample, pair.target.unmixing_in_sample)
+        self.source = x[fitted] - self.own.mean
+        self.rows = x[judged]
+        self.n_judged = len(self.rows)
+        centred = y[judged] - y[judged].mean(axis=0)
+        self.total = float(np.vdot(centred, centred)) / pair.extent**2
+
+    def errors(self, pair: Pair, shuffled: Float, groups: Sequence[Group]) -> dict[str, Float]:
+        """Fit every affine map to shuffled rows, and return its errors over the diameter."""
+        cross = self.source.T @ (shuffled[self.fitted] - self.other.mean)
+        moments = CrossMoments(self.own, self.other, cross)
+        maps = candidate_maps(groups, moments, self.unmixings)
+        affine = [each for each in maps.values() if isinstance(each, AffineMap)]
+        found = row_errors(pair.engine, self.rows, shuffled[self.judged], affine) / pair.extent
+        return dict(zip(maps, found.T, strict=True))
 
 
 def _monotone_errors(

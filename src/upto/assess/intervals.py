@@ -65,6 +65,7 @@ def mean_intervals(
     counts = random_stream(seed, "bootstrap").multinomial(
         n_rows, np.full(len(pool), 1.0 / len(pool)), size=RESAMPLES
     )
+    counts = counts.astype(np.float64)
     resampled = counts @ ordered / n_rows
     spread = np.maximum(counts @ ordered**2 / n_rows - resampled**2, 0.0)
     resampled_errors = np.sqrt(spread / (n_rows - 1))

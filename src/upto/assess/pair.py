@@ -69,7 +69,10 @@ class Pair:
 
     def flipped(self) -> Pair:
         """Exchange source and target."""
-        return Pair(engine=self.engine, source=self.target, target=self.source, split=self.split)
+        pair = Pair(engine=self.engine, source=self.target, target=self.source, split=self.split)
+        # What is sorted once need not be sorted again.
+        pair._sorted.update((fitted, each.flipped()) for fitted, each in self._sorted.items())
+        return pair
 
     def sample_rows(self, *, fitted: bool) -> tuple[Float, Float]:
         """Return the rows of both runs that are in memory: the fitted ones, or all."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from upto.assess.options import Options
     from upto.assess.pair import Pair, PairMoments
 
-TESTED_ROWS = 700
+TESTED_ROWS = 600
 """Held-out rows whose pairing is permuted, at most."""
 
 
