@@ -228,7 +228,7 @@ def covers(noise: str, n: int, d: int, seed: tuple[int, int]) -> dict[Group, boo
 
 def recovery(share: float, seed: int, pool: Executor) -> Iterator[Rate]:
     """Count how often a planted group is the verdict."""
-    trials = max(5, int(share * 50))
+    trials = max(5, int(share * 20))
     for noise in (0.0, 0.03, 0.1, 0.3, 1.0):
         for group in Group:
             for n, d in ((60, 4), (200, 8)):
@@ -255,7 +255,7 @@ def recovered(group: Group, noise: float, n: int, d: int, seed: tuple[int, int])
 
 def power(share: float, seed: int, pool: Executor) -> Iterator[Rate]:
     """Count how often a rotation that explains a share of the variance is told from chance."""
-    trials = max(10, int(share * 100))
+    trials = max(10, int(share * 50))
     for explained in (0.02, 0.05, 0.1, 0.2, 0.5):
         for n, d in ((30, 4), (100, 8), (400, 8), (200, 32)):
             hits = sum(_each(pool, detected, trials, seed, explained, n, d))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     Float = NDArray[np.float64]
 
-SEED = 20261116
+SEED = 20261117
 A_SOURCE = 0.9
 """Correlation with a source from which on a component is that source."""
 ROWS_EACH = (5, 10, 20, 30, 50, 100, 200)

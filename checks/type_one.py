@@ -57,7 +57,7 @@ PERMUTATIONS = 19
 """The fewest that can give p = 0.05; a test with more is no more exact."""
 CONFIDENCE = 0.999
 """Of the binomial interval around each share: hundreds of shares are looked at."""
-TRIALS = 200
+TRIALS = 100
 CELLS = (
     ("Gaussian", 20, 4),
     ("Gaussian", 50, 10),

@@ -42,7 +42,7 @@ from upto.testing import random_element
 
 Float = NDArray[np.float64]
 
-SEED = 20261116
+SEED = 20261117
 PAIRS = 500
 TOLERANCE = 0.05
 CLEAR, MANY_ROWS = 0.7, 20_000

@@ -102,24 +102,31 @@ def _sentence(
             within=split.strata is not None,
         )
     among = f"{len(judged)} ordered pairs of {len(runs)} runs"
-    agreeing = [each for each in judged.values() if each.agreement in AGREE]
-    said = f"None of {among} are the same or close to it"
+    kind = "held-out" if split.n_held_out else "in-sample"
+    found = list(judged.values())
+    agreeing = [each for each in found if each.agreement in AGREE]
+    said = [f"{len(agreeing) or 'None'} of {among} are the same or close to it"]
     if agreeing:
-        counts = Counter(each.up_to for each in agreeing)
-        groups = ", ".join(
-            f"{counts[group]} up to {group.phrase}" for group in Group if counts[group]
-        )
-        errors = [each.candidates[each.up_to].error for each in agreeing if each.up_to is not None]
-        low, high = (f"{limit:.2g}" for limit in (min(errors), max(errors)))
-        span = f"errors of {low}" if low == high else f"errors from {low} to {high}"
-        kind = "held-out" if split.n_held_out else "in-sample"
-        said = (
-            f"{len(agreeing)} of {among} are the same or close to it: {groups}, with {kind} {span} "
-            "of the diameter"
-        )
-    others = Counter(each.agreement for each in judged.values() if each.agreement not in AGREE)
-    rest = ", ".join(f"{others[word]} {said}" for word, said in OTHERWISE.items() if others[word])
-    return f"{said}; {rest}." if rest else f"{said}."
+        said[0] += f": {_groups(agreeing)}, {_errors(agreeing, kind)}"
+    for word, phrase in OTHERWISE.items():
+        others = [each for each in found if each.agreement == word]
+        grouped = [each for each in others if each.up_to is not None]
+        if others:
+            more = f" ({_groups(grouped)}, {_errors(grouped, kind)})" if grouped else ""
+            said.append(f"{len(others)} {phrase}{more}")
+    return "; ".join(said) + "."
+
+
+def _groups(outcomes: Sequence[Outcome]) -> str:
+    counts = Counter(each.up_to for each in outcomes)
+    return ", ".join(f"{counts[group]} up to {group.phrase}" for group in Group if counts[group])
+
+
+def _errors(outcomes: Sequence[Outcome], kind: str) -> str:
+    errors = [each.candidates[each.up_to].error for each in outcomes if each.up_to is not None]
+    low, high = (f"{limit:.3g}" for limit in (min(errors), max(errors)))
+    span = f"errors of {low}" if low == high else f"errors from {low} to {high}"
+    return f"with {kind} {span} of the diameter"
 
 
 def _findings(

@@ -186,7 +186,7 @@ def test_a_coordinate_that_varies_in_one_row_only_does_not_spoil_the_others(rng)
         (alone,) = (each for each in result.components if each.z is None)
         assert (alone.found_again, alone.state) == (None, "not shown")
         assert message(result, "UP015") == (
-            "1 of 5 components of run vary in one part of the rows only."
+            "1 of 5 components of run varies in one part of the rows only."
         )
         assert result.n_identifiable == 4
 

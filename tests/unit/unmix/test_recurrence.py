@@ -36,7 +36,7 @@ def test_parts_find_sources_again_but_not_gaussian_axes(rng):
 
 
 def test_more_is_asked_for_where_few_axes_come_close_by_chance(rng):
-    assert [found_limit(k) for k in (1, 2, 5, 64)] == [0.7, 0.85, 0.85, 0.7]
+    assert [found_limit(k) for k in (1, 2, 5, 64)] == [0.7, 0.9, 0.9, 0.7]
     directions = rng.normal(size=(40_000, 10))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     close = np.abs(directions).max(axis=1) >= found_limit(10)
