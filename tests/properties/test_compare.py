@@ -400,7 +400,7 @@ def test_what_cannot_be_compared_is_refused_with_a_reason(first, second, message
         ({"seed": -1}, "seed is -1, but it must not be negative"),
         ({"permutations": 18}, "permutations is 18, but a 5 % level needs at least 19"),
         ({"labels": np.zeros(9)}, r"labels have shape \(9,\) but first has 10 rows"),
-        ({"labels": "digit"}, "first has no column 'digit' beside its coordinates; its columns are: none"),
+        ({"labels": "digit"}, "first has no column 'digit' beside its coordinates"),
         ({"engine": "abacus"}, "there is no engine 'abacus'"),
     ],
 )

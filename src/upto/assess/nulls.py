@@ -98,10 +98,12 @@ def _bounded(rows: Float) -> Float:
     Where series jump at the same rows, pairs of long rows would lie closer than a long and a short
     one do, whichever way they point.
     """
+    if len(rows) == 0:
+        return rows
     centred = rows - np.median(rows, axis=0)
     lengths = np.linalg.norm(centred, axis=1, keepdims=True)
-    limit = np.median(lengths) if len(rows) else 0.0
-    found: Float = centred * np.minimum(1.0, limit / np.maximum(lengths, np.finfo(float).tiny))
+    shorter = np.minimum(lengths, np.median(lengths))
+    found: Float = centred * (shorter / np.where(lengths > 0, lengths, 1.0))
     return found
 
 

@@ -6,6 +6,7 @@ import scipy.signal
 from checks.unrelated import UNRELATED
 
 import upto
+from upto.assess.nulls import _bounded
 from upto.measure.resampling import draw_halves, draw_shifts
 
 MEASURES = ("linear-cka", "rank-knn:10", "mean-cca")
@@ -169,3 +170,11 @@ def test_gaussian_rows_that_repeat_each_other_have_no_identifiable_component(kin
         assert not result.n_identifiable
         found |= codes(result)
     assert ("UP037" if kind == "copies" else "UP033") in found
+
+
+def test_rows_without_anything_new_are_no_trouble():
+    # Warnings are errors here: a length of zero is not divided by.
+    rows = np.zeros((8, 2))
+    rows[-1] = 1.0
+    np.testing.assert_allclose(_bounded(rows), np.zeros((8, 2)))
+    np.testing.assert_allclose(_bounded(np.zeros((0, 2))), np.zeros((0, 2)))
