@@ -21,6 +21,8 @@ LAGS = 30
 CLEAR, CLEAR_OF_MANY, NOTABLE = 4.0, 5.0, 0.05
 """Standard errors above which rows count as dependent, of neighbours and of rows further apart,
 of which there are many; and correlation."""
+FEW, CLEAR_OF_FEW = 100, 2.8
+"""Fewer rows than this cannot show more than a few standard errors, however much they depend."""
 WINDOW = 5.0
 """Lags that are summed, in units of the time they sum to (Sokal)."""
 BLOCK = 10.0
@@ -64,7 +66,8 @@ def clear_autocorrelation(scores: Float) -> Float:
     if lags == 0:
         return np.zeros((1, scores.shape[1]))
     found, error = autocorrelation(scores, lags)
-    limit = np.where(np.arange(lags)[:, None] == 0, CLEAR, CLEAR_OF_MANY) * error
+    of_neighbours = CLEAR_OF_FEW if len(scores) < FEW else CLEAR
+    limit = np.where(np.arange(lags)[:, None] == 0, of_neighbours, CLEAR_OF_MANY) * error
     return np.where(np.abs(found) > np.maximum(limit, NOTABLE), found, 0.0)
 
 
