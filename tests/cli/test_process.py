@@ -75,11 +75,11 @@ def upto(folder, *args, **options):
 @pytest.mark.parametrize(
     ("number", "suffix"),
     [
-        (signal.SIGTERM, "zarr"),
+        (signal.SIGTERM, "npy"),
         pytest.param(signal.SIGHUP, "h5", marks=pytest.mark.slow),
         *(
             pytest.param(signal.SIGTERM, suffix, marks=pytest.mark.slow)
-            for suffix in ("npy", "npz", "h5", "parquet", "csv", "safetensors")
+            for suffix in ("zarr", "npz", "h5", "parquet", "csv", "safetensors")
         ),
         pytest.param(signal.SIGINT, "npy", marks=pytest.mark.slow),
     ],
@@ -297,6 +297,7 @@ def test_a_signal_at_any_moment_of_writing_leaves_nothing(folder, rng, suffix):
         assert not any(folder.glob(".q*"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize(
     ("arguments", "code"), [("inspect missing.npy", 3), ("frobnicate", 2), ("explain UP999", 3)]

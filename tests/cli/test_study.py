@@ -105,6 +105,7 @@ def test_an_interrupt_says_how_to_go_on(upto, tmp_path, monkeypatch):
     assert upto("study", "run", "misspecified-regression", *TINY, "--resume").exit_code == 0
 
 
+@pytest.mark.slow
 def test_the_result_of_other_settings_is_written_over_only_if_asked(upto):
     assert upto("study", "run", "misspecified-regression", *TINY).exit_code == 0
     other = ("study", "run", "misspecified-regression", *TINY, "--seed", "1")

@@ -24,7 +24,7 @@ def both_ways(x, y, **options):
     return there
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_narrow_part_is_a_part_whoever_comes_first(seed):
     rng = np.random.default_rng(seed)
     part = rng.laplace(size=(300, 2))
@@ -32,7 +32,9 @@ def test_a_narrow_part_is_a_part_whoever_comes_first(seed):
     assert both_ways(whole, part).agreement == "image"
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [1, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 2, 3, 4, 6, 7, 8, 9))]
+)
 def test_the_word_does_not_depend_on_who_comes_first(seed):
     rng = np.random.default_rng((90, seed))
     n_shared, n_first, n_second = rng.integers([1, 0, 0], [4, 5, 5])
@@ -100,7 +102,12 @@ def noisy(rng, n_samples, n_features, n_noisy, narrow):
 
 @pytest.mark.parametrize(
     ("n_samples", "n_features", "n_noisy", "narrow"),
-    [(3000, 20, 4, 0.03), (2000, 8, 4, 0.05), (2000, 20, 19, 0.03), (1000, 2, 1, 0.05)],
+    [
+        pytest.param(3000, 20, 4, 0.03, marks=pytest.mark.slow),
+        (800, 8, 4, 0.05),
+        pytest.param(2000, 20, 19, 0.03, marks=pytest.mark.slow),
+        (600, 2, 1, 0.05),
+    ],
 )
 def test_noisy_directions_are_neither_the_same_nor_close(n_samples, n_features, n_noisy, narrow):
     rng = np.random.default_rng(0)
@@ -114,7 +121,7 @@ def test_noisy_directions_are_neither_the_same_nor_close(n_samples, n_features, 
 
 def test_one_noisy_direction_of_twenty_is_close_and_said():
     rng = np.random.default_rng(0)
-    x, y = noisy(rng, 3000, 20, 1, 0.03)
+    x, y = noisy(rng, 1500, 20, 1, 0.03)
     result = upto.compare(x, y, **QUICK)
     assert result.agreement == "close"
     assert "1 of them in part only" in result.verdict

@@ -135,8 +135,8 @@ def test_another_seed_holds_out_other_rows_and_keeps_the_in_sample_errors(runs):
     "change",
     [
         np.asfortranarray,
-        lambda rows: rows[:, ::-1][:, ::-1],
-        lambda rows: np.repeat(rows, 2, axis=0)[::2],
+        pytest.param(lambda rows: rows[:, ::-1][:, ::-1], marks=pytest.mark.slow),
+        pytest.param(lambda rows: np.repeat(rows, 2, axis=0)[::2], marks=pytest.mark.slow),
         lambda rows: rows.tolist(),
     ],
     ids=["fortran", "negative strides", "not contiguous", "lists"],
@@ -163,7 +163,15 @@ def test_memory_mapped_arrays_give_the_same(runs, tmp_path):
     assert_same(upto.compare(*mapped, **FAST), upto.compare(*runs, **FAST), tolerance=0)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64", "uint16"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "float16",
+        "float32",
+        "int8",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("float64", "int64", "uint16")),
+    ],
+)
 def test_a_dtype_stands_for_its_values(runs, dtype):
     typed = [np.round(np.clip(run, -50, 50) + 60).astype(dtype) for run in runs]
     wide = [run.astype(np.float64) for run in typed]

@@ -598,7 +598,10 @@ SUFFIXES = ("npy", "npz", "csv", "parquet", "h5ad", "h5", "zarr", "safetensors")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize(("up_to", "prefix"), [("rigid", "consensus"), ("ica", "ica")])
+@pytest.mark.parametrize(
+    ("up_to", "prefix"),
+    [("rigid", "consensus"), pytest.param("ica", "ica", marks=pytest.mark.slow)],
+)
 def test_every_format_keeps_rows_ids_and_columns(rng, tmp_path, suffix, up_to, prefix):
     _, runs = turned(rng, n_rows=300)
     ids = np.array([f"s{i}" for i in range(300)])

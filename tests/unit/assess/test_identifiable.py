@@ -39,7 +39,7 @@ def autoregressive(rng, n_rows, width, correlation):
 @pytest.mark.parametrize(
     ("n_rows", "width", "fewest"),
     [
-        (1000, 128, 0),
+        pytest.param(1000, 128, 0, marks=pytest.mark.slow),
         (1920, 64, 0),
         (3200, 64, 60),
         (20_000, 8, 8),

@@ -27,6 +27,7 @@ def contents(path):
     return run.rows[:].tolist(), None if run.ids is None else list(run.ids), columns
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_of_the_list_or_a_head_gives_something_else(saved):
     content = saved.read_bytes()
     expected = contents(saved)

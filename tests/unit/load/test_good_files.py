@@ -51,7 +51,7 @@ def test_chunks_behind_a_link_are_read(tmp_path, monkeypatch, values):
         read_run(path)
 
 
-@pytest.mark.parametrize("step", [5000, 10**9])
+@pytest.mark.parametrize("step", [pytest.param(5000, marks=pytest.mark.slow), 10**9])
 def test_zeros_that_compress_far_are_read(tmp_path, step):
     sparse = np.zeros((130_000, 100))
     sparse[::step] = 1
