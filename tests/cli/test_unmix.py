@@ -400,6 +400,7 @@ main(prog_name="upto")
 """
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_the_search_and_resume_ends_it(unmix, tmp_path, rng):
     np.save(tmp_path / "run.npy", rng.laplace(size=(3000, 12)) @ rng.normal(size=(12, 12)))
     options = ("--tolerance", "1e-10", "--format", "json")

@@ -153,6 +153,8 @@ def following_text(page: Path, block: Block) -> str | None:
 
 LONG = (
     "quickstart",
+    "UP080",
+    "linear-identifiability",
     "many-runs",
     "lipschitz",
     "training",

@@ -396,6 +396,7 @@ def test_a_rotation_of_unequal_variances_ends_where_fixed_points_circle(seed):
     assert mismatch(ica.transform(rows), sources) < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.5, 1.0, 2**0.5, 2.0])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_rows_taken_as_they_are_have_the_components_of_scikit_learn(scale, seed):

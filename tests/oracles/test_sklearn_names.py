@@ -112,6 +112,7 @@ def test_an_arbitrary_variance_is_that_of_scikit_learn(rows, whiten):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("whiten", ["unit-variance", "rotation", True, False])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

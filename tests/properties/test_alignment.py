@@ -432,6 +432,7 @@ def test_the_identity_between_widths_is_refused(rng):
 # The smallest worst error.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 @given(source=embeddings_strategy(), seed=seeds)
 def test_the_smallest_worst_error_is_never_worse_than_least_squares(group, source, seed):

@@ -212,6 +212,7 @@ def test_gaussian_runs_of_the_same_rows_share_no_component(rng):
     assert all("of 8 components of" in message for message in messages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["mixtures", "ICA of mixtures"])
 def test_gaussian_sources_beside_others_do_not_appear(rng, given):
     sources = np.hstack([rng.laplace(size=(4000, 6)), rng.normal(size=(4000, 4))])

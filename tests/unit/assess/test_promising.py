@@ -78,6 +78,7 @@ def test_decoders_of_another_scale_promise_up_to_that_scale():
     assert "the largest at 500 points and over their pairs" in found["Theorem 1"].promise.condition
 
 
+@pytest.mark.slow
 def test_theorem_two_is_kept_and_uses_the_measured_curvature():
     sources = draw_sources("uniform", 4000, 2, seed=0).rows
     moved = rigid_mixing(2, seed=3)(sources) + 1e-7

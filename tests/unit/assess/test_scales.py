@@ -30,6 +30,7 @@ def test_components_do_not_depend_on_the_scale(scale, rng):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES)
 def test_comparisons_do_not_depend_on_the_scale(scale, rng):
     rows = rows_of(rng)

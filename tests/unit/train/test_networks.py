@@ -57,6 +57,7 @@ def test_each_member_computes_what_torch_computes_of_it(network):
         assert torch.allclose(made[member], expected, atol=1e-12)
 
 
+@pytest.mark.slow
 @networks
 def test_the_jacobian_in_closed_form_is_that_of_autograd(network):
     parameters = started(network)

@@ -115,6 +115,7 @@ def test_a_single_component_is_stable(rng):
     np.testing.assert_allclose(ICA(restarts=3, random_state=0).fit(rows).stability_, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_resampled_rows_have_the_same_sources_but_not_the_same_gaussian_axes(seed):
     """Every start may end at the axes a sample happens to prefer; another sample has others."""
