@@ -201,6 +201,8 @@ def _directions(shared: Shared | None) -> str:
     if shared.is_bijective:
         return f"the runs agree on all {d} directions{in_part}" if partly else ""
     others = d - shared.n_shared
+    if shared.n_shared == 0 and shared.rest == "not judged":
+        return f"{d} directions cannot be judged by so few fitted rows"
     if shared.n_shared == 0:
         return f"the runs agree on none of {d} directions"
     if shared.rest == "unrelated":
