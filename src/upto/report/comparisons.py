@@ -86,7 +86,8 @@ def what_both_hold(result: Comparison) -> tuple[str, ...]:
         first, second = result.first.name, result.second.name
         lines.append(
             f"Once both runs are whitened, they agree on {shared.n_shared} directions (held-out R² "
-            f"of one half or more): of {shared.n_first} of {first}, where these hold "
+            f"of one half or more; of 0.8 or more on {shared.n_closely}): of {shared.n_first} of "
+            f"{first}, where these hold "
             f"{shared.variance_first:.1%} of the variance, and of {shared.n_second} of {second}, "
             f"where they hold {shared.variance_second:.1%}."
         )
