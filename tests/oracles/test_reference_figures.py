@@ -53,8 +53,11 @@ def read_pair(pair):
 
 
 @cache
-def compared(pair, held_out=0.5, seed=0):
-    return upto.compare(*read_pair(pair), held_out=held_out, ica=False, refits=0, seed=seed)
+def compared(pair, held_out=0.5, seed=0, *, alone=False):
+    """Compare a pair; with `alone`, near copies of a row are held out without it."""
+    runs = read_pair(pair)
+    groups = np.arange(len(runs[0])) if alone else None
+    return upto.compare(*runs, held_out=held_out, groups=groups, ica=False, refits=0, seed=seed)
 
 
 @pytest.mark.parametrize("pair", REFERENCE, ids=lambda pair: pair[0])
@@ -79,8 +82,12 @@ def test_half_held_out_the_affine_map_explains_what_is_printed(pair):
 
 @pytest.mark.slow
 def test_the_overfitted_pair_is_worse_than_its_mean_when_half_is_held_out():
-    found = [compared(MAGIKA, seed=seed).affine.held_out.r2 for seed in SEVERAL_SPLITS]
+    found = [compared(MAGIKA, seed=seed, alone=True).affine.held_out.r2 for seed in SEVERAL_SPLITS]
     np.testing.assert_allclose(found, REFERENCE[MAGIKA][2], rtol=0, atol=0.12)
+    # One file in five has a near copy: held out together, they show the map to be worse still.
+    together = compared(MAGIKA)
+    assert "UP037" in [finding.code for finding in together.findings]
+    assert together.affine.held_out.r2 < min(found) - 0.2
 
 
 @pytest.mark.parametrize("held_out", [0.3, 0.5])
@@ -99,8 +106,10 @@ def test_real_pairs_beat_chance_and_larger_groups_fit_no_worse(pair):
     squares = {group: result.fit(group).in_sample.rms for group in Group}
     for group in Group:
         for smaller in Group:
+            # Monotone functions are fitted to some of the rows only.
+            slack = 0.03 if group is Group.MONOTONE_PERMUTATION else 0.0
             if group.contains(smaller):
-                assert squares[group] <= squares[smaller] + 1e-12
+                assert squares[group] <= (1 + slack) * squares[smaller] + 1e-12
 
 
 @pytest.mark.parametrize(
