@@ -32,7 +32,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(numpy|np|matplotlib|pathlib|os|collections)\..*"),
     (r"py:class", r"ArrayLike|NDArray|ndarray|Path|Sequence|Figure"),
     # Short names that only type checkers import; the pages describe them in words.
-    (r"py:class", r"Run|Engine|Progress|Arrays|Statistic|Combine|AffineMap|Float"),
+    (r"py:class", r"Run|Engine|Progress|Arrays|Statistic|Combine|AffineMap|MonotoneMap|Float"),
     (r"py:class", r"Transform|Solver|Whiten|Method|Shrinkage|Check|FactorSource|Columns"),
     (r"py:class", r"Measure|LayersOfRun|ConsensusUpTo|Pool|Stretch|Contrast|Estimator|Sap|Irs"),
     (r"py:class", r"Scheme|Space|Alignment|Priors|Prepared|Fitted"),
