@@ -199,6 +199,7 @@ def test_a_cluster_agrees_with_numpy(client, block_rows):
     )
 
 
+@pytest.mark.slow
 @each_layout
 @pytest.mark.parametrize(
     "engine",
@@ -212,6 +213,7 @@ def test_every_layout_gives_the_same_numbers(layout, engine):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "int64", "uint8", "bool"])
 @pytest.mark.parametrize("name", ["odd blocks", "array-api-strict", "torch", "torch, resident"])
 def test_every_type_is_computed_in_double_precision(dtype, name):

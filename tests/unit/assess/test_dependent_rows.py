@@ -33,12 +33,12 @@ def small_p_values(kind, n_samples, trials, **options):
 @pytest.mark.parametrize(
     ("kind", "n_samples", "code"),
     [
-        ("memory 0.5", 200, "UP036"),
+        pytest.param("memory 0.5", 200, "UP036", marks=pytest.mark.slow),
         pytest.param("memory 0.9", 1200, "UP036", marks=pytest.mark.slow),
-        ("near copies in fives", 200, "UP037"),
+        pytest.param("near copies in fives", 200, "UP037", marks=pytest.mark.slow),
         ("near copies in pairs", 200, "UP037"),
         ("one very far row", 200, "UP039"),
-        ("3 % far rows", 200, "UP039"),
+        pytest.param("3 % far rows", 200, "UP039", marks=pytest.mark.slow),
     ],
 )
 def test_unrelated_runs_of_such_rows_are_not_similar(kind, n_samples, code):

@@ -38,6 +38,7 @@ def permuted(rng, *, width, noise, n_runs=3, n_rows=1500):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3, 8])
 @pytest.mark.parametrize("n_runs", [2, 3])
 def test_turned_coordinates_appear_in_no_run(width, n_runs):
