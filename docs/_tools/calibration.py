@@ -27,7 +27,9 @@ LEVEL = """\
 
 `upto compare` must not call unrelated runs related, whatever their rows are: of so many trials,
 those in which they were not (`chance` or `undecided`), with a 99 % interval. The level is 5 %,
-so 95 % or more are asked for.
+so 95 % or more are asked for. The radius that links rough copies was chosen after 179 of 200 on
+this seed; on other seeds the last one gave 186 of 200. After this record only what is said of
+fewer than 100 rows in order changed, and words.
 """
 
 COVERAGE = """\
