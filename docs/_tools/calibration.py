@@ -18,8 +18,9 @@ OPENING = """\
 
 # How well promises are kept
 
-Levels of tests, coverage of intervals and verdicts, measured on rows of which the truth is known.
-Every number is of a committed record, with its command, seed and versions.
+How often the tests raise a false alarm, how often the intervals hold the true error, and whether
+any verdict claims too much, all measured on simulated data where the right answer is known. Every
+number comes from a committed record that names its command, seed and versions.
 """
 
 LEVEL = """\

@@ -29,9 +29,10 @@ def test_too_few_rows_are_warned_of(up_to, n_samples):
     [("affine", 21), ("rigid", 11), ("similarity", 11), ("signed-permutation", 4)],
 )
 def test_rows_enough_are_not(up_to, n_samples):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
         Aligner(up_to).fit(*runs(n_samples, 10))
+    assert not seen
 
 
 def test_a_search_finds_the_group(rng):

@@ -89,6 +89,11 @@ def find_span(part: Moments, sample: Float, rounding: Float) -> Span:
         if np.count_nonzero(found > least) > np.count_nonzero(kept):
             is_thin = True
             values, vectors, kept = found, turned.T, found > least
+    if len(kept) == len(deviation) and kept.all() and not is_thin:
+        variances, axes = np.linalg.eigh(part.scatter / part.weight)
+        # Coordinates of very different scales need the way round by those of unit variance.
+        if variances[0] > COVARIANCE * variances[-1]:
+            return Span(axes=axes[:, ::-1], widths=np.sqrt(variances[::-1]), is_thin=False)
     out = np.zeros((len(deviation), np.count_nonzero(kept)))
     out[alive] = own[:, None] * vectors[:, kept] * np.sqrt(values[kept])
     axes, widths, _ = np.linalg.svd(out, full_matrices=False)
