@@ -1,6 +1,6 @@
 """Write `docs/calibration.md`: what the records of the checks say about levels and coverage.
 
-Run it after `python -m checks.calibration`, `checks.type_one` or `checks.verdicts`:
+Run it after a check has written its record:
 ``python docs/_tools/calibration.py``.
 """
 
@@ -66,6 +66,18 @@ fewer than 30, there is no test and no p-value.
 """
 
 
+IDENTIFIABLE = """\
+## Components called identifiable
+
+`upto unmix` on independent sources turned at random; a component is a source if they correlate by
+0.9 or more. Of those that are called identifiable, how many are sources, and how many components
+are called so:
+"""
+
+GAUSSIAN = """\
+And runs of Gaussian rows in which no component is called identifiable:
+"""
+
 COLUMNS = ("signed-permutation", "similarity", "affine", "ica")
 REAL = """\
 ## The columns of Table 1 on real networks
@@ -81,7 +93,8 @@ turning them by ICA does not help.
 
 def page() -> str:
     """Return the page."""
-    return "\n".join([OPENING, *_calibration(), *_type_one(), *_verdicts(), *_real_pairs()])
+    parts = (_calibration(), _type_one(), _verdicts(), _identifiable(), _real_pairs())
+    return "\n".join([OPENING, *(line for part in parts for line in part)])
 
 
 def _record(name: str) -> dict[str, Any]:
@@ -160,6 +173,25 @@ def _verdicts() -> Iterator[str]:
     for share, row in record["words"].items():
         yield f"| {share} | " + " | ".join(str(row.get(word, 0)) for word in words) + " |"
     yield f"\n{_source('verdicts', record)}"
+
+
+def _identifiable() -> Iterator[str]:
+    record = _record("identifiable")
+    yield IDENTIFIABLE
+    yield "| sources | size | called identifiable, a source | called identifiable, of all |"
+    yield "|---|---|---|---|"
+    true, named = (
+        [rate for rate in record["rates"] if rate["check"].endswith(f"called identifiable, {what}")]
+        for what in ("a source", "of all")
+    )
+    for source, called in zip(true, named, strict=True):
+        found = _hits(source) if source["trials"] else "–"
+        yield f"| {source['case']} | {_size(source)} | {found} | {_hits(called)} |"
+    yield f"\n{GAUSSIAN}"
+    yield "| Gaussian rows | size | runs without an identifiable component |\n|---|---|---|"
+    for rate in _of(record["rates"], "level"):
+        yield f"| {rate['case']} | {_size(rate)} | {_hits(rate)} |"
+    yield f"\n{_source('identifiable', record)}"
 
 
 def _real_pairs() -> Iterator[str]:

@@ -78,8 +78,8 @@ def section(measure: Measure) -> str:
     return "\n".join([*lines, "", f"*{measure.source}*"])
 
 
-def main() -> None:
-    """Write the page."""
+def page() -> str:
+    """Return the page."""
     rng = np.random.default_rng(SEED)
     first, second = rng.normal(size=(2, N_SAMPLES, WIDTH))
     head = "| measure | range | closer is | unchanged by | fitted | symmetric | metric | noise |"
@@ -92,8 +92,8 @@ def main() -> None:
         "## Definitions",
         *(section(each) for each in MEASURES.values()),
     ]
-    PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":
-    main()
+    PAGE.write_text(page(), encoding="utf-8")

@@ -122,12 +122,12 @@ def section(kind: MixingKind) -> str:
     return "\n\n".join(textwrap.fill(part, 100) for part in parts) + "\n\n"
 
 
-def main() -> None:
-    """Write the page."""
+def page() -> str:
+    """Return the page."""
     gamed = GAMED.format(n=N_SAMPLES, width=WIDTH, seed=SEED)
     sections = "## Every score\n\n" + "".join(section(kind) for kind in MIXING.values())
-    PAGE.write_text(OPENING + gamed + table() + sections + TOTAL, encoding="utf-8")
+    return OPENING + gamed + table() + sections + TOTAL
 
 
 if __name__ == "__main__":
-    main()
+    PAGE.write_text(page(), encoding="utf-8")

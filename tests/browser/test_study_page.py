@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 from browser.test_page import CONTRAST, HOSTILE, LEGIBLE
 
-from upto.core import Claim, Column, Estimate, Marks, Panel, Provenance, StudyResult, Table
+from upto.core import (
+    Column,
+    Estimate,
+    Marks,
+    Panel,
+    Provenance,
+    Quantity,
+    Span,
+    StudyResult,
+    Table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,19 +47,20 @@ def study(word: str = "harmless", *, marks: int = 2) -> StudyResult:
         size="tiny",
         settings={"rows": 10, "word": word},
         device=word,
-        claims=(
-            Claim(
-                quantity="q",
+        quantities=(
+            Quantity(
+                name="q",
                 says=f"{SENTENCE} {word}",
                 measured=Estimate(value=0.5, low=0.4, high=0.6),
-                low=0.0,
+                claimed=Span(low=0.0),
+                fixed="after a pilot",
                 source=word,
             ),
-            Claim(quantity="r", says=word, measured=Estimate(value=3.0)),
+            Quantity(name="r", says=word, measured=Estimate(value=3.0)),
         ),
         details=(Table(title=word, columns=(Column(name=word),), rows=((word,), (1.5,))),),
         plots=(panel, panel),
-        verdict=f"{word}, 1 of 1 claims hold: {word}",
+        verdict=f"{word}, {word}",
         findings=(),
         provenance=Provenance(call=word, seed=0, engine="cpu", seconds=1.0, versions={}),
     )
@@ -57,7 +68,7 @@ def study(word: str = "harmless", *, marks: int = 2) -> StudyResult:
 
 def test_a_study_shows_its_claims_and_every_plot(show: Callable[..., Tab]) -> None:
     page = show(study()).page
-    assert page.locator(".badge").inner_text() == "all claims hold"
+    assert page.locator(".badge").inner_text() == "the paper's claims hold"
     assert "1 of 1" in page.locator(".facts").inner_text()
     assert page.locator("[data-plot]").count() == 2
     claim = page.locator("tbody th").first

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from upto import StudyResult
-from upto.core import SilentProgress
+from upto.core import SilentProgress, Span
 from upto.studies import STUDIES, Work, misspecified_regression
 from upto.studies.running import study_plan
 
@@ -39,7 +39,7 @@ def test_a_study_is_shown_with_what_its_recorded_run_found(upto):
     result = upto("study", "show", "misspecified-regression")
     assert result.exit_code == 0
     assert "upto study run misspecified-regression" in result.stdout
-    assert "claims hold" in result.stdout
+    assert "claims borne out" in result.stdout
     recorded = upto("study", "show", "misspecified-regression", "--format", "json")
     assert StudyResult.from_json(recorded.stdout).size == "full"
 
@@ -70,17 +70,18 @@ def test_settings_are_changed_and_wrong_ones_refused(upto, tmp_path):
 def test_a_claim_that_fails_fails_with_strict_only(upto, tmp_path, monkeypatch):
     from upto.studies import running
 
-    real = running._claims
+    real = running._quantities
 
     def impossible(name, size, outcome):
         (first, *others) = real(name, size, outcome)
-        return (type(first)(quantity="never", says="Never", measured=None, low=1.0), *others)
+        never = type(first)(name="never", says="Never", measured=None, claimed=Span(low=1.0))
+        return (never, *others)
 
-    monkeypatch.setattr(running, "_claims", impossible)
+    monkeypatch.setattr(running, "_quantities", impossible)
     assert upto("study", "run", "misspecified-regression", *TINY).exit_code == 0
     strict = upto("study", "run", "misspecified-regression", *TINY, "--strict")
     assert strict.exit_code == 1
-    assert "claims do not hold: never." in strict.stderr
+    assert "outside their ranges: never." in strict.stderr
 
 
 def test_an_interrupt_says_how_to_go_on(upto, tmp_path, monkeypatch):

@@ -1,26 +1,13 @@
 """The page of levels and coverage is written from committed records that keep their promises."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 from checks import calibration, type_one
-
-TOOLS = Path(__file__).parents[2] / "docs" / "_tools"
+from doc_tools import load_tool
 
 
 @pytest.fixture(scope="module")
 def tool():
-    spec = importlib.util.spec_from_file_location("calibration_page", TOOLS / "calibration.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_page_of_calibration_is_up_to_date(tool):
-    assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), (
-        "run `python docs/_tools/calibration.py`"
-    )
+    return load_tool("calibration")
 
 
 def test_every_level_and_interval_keeps_its_promise(tool):

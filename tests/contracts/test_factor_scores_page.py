@@ -1,30 +1,19 @@
 """The page of scores is written by a script; here it is shown to be up to date."""
 
-import importlib.util
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+from doc_tools import load_tool
 
 from upto.measure.factors import evaluate_scores, find_scores
 
-TOOLS = Path(__file__).parents[2] / "docs" / "_tools"
 CHECKED = ("mig", "mig@ubisoft", "ridgeway/modularity", "drvi@spn", "irs", "independence")
 
 
 @pytest.fixture(scope="module")
 def tool():
-    spec = importlib.util.spec_from_file_location("factor_scores", TOOLS / "factor_scores.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_page_of_factor_scores_is_up_to_date(tool):
-    assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), (
-        "run `python docs/_tools/factor_scores.py`"
-    )
+    return load_tool("factor_scores")
 
 
 def test_what_noise_scores_is_recorded_for_every_score_and_still_so(tool):

@@ -1,37 +1,9 @@
 """Parts of the documentation are written by scripts; here they are shown to be up to date."""
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 import pytest
+from doc_tools import DOCS, load_tool
 
 from upto.core import RULES
-
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-def load_tool(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, DOCS / "_tools" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    return tool
-
-
-def test_the_command_line_page_is_up_to_date():
-    tool = load_tool("command_line")
-    assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), (
-        "run `python docs/_tools/command_line.py`"
-    )
-
-
-def test_the_page_of_studies_is_up_to_date():
-    tool = load_tool("studies")
-    assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), (
-        "run `python docs/_tools/studies.py`"
-    )
 
 
 def test_the_index_of_findings_is_up_to_date():

@@ -84,7 +84,7 @@ from upto.core.rule import Rule
 from upto.core.scales import refuse_scale, scale_limits
 from upto.core.seeds import random_stream
 from upto.core.similarity import MeasuredRun, MeasureSummary, Similarities, Similarity
-from upto.core.study import Claim, SettingValue, StudyResult
+from upto.core.study import Quantity, SettingValue, Span, StudyResult
 from upto.core.table import Cell, Column, Table
 from upto.core.tensors import read_tensors, write_tensors
 from upto.core.unmixed import Component, Identifiability, TraceStep, Unmixed
@@ -100,7 +100,6 @@ __all__ = [
     "BatchSummary",
     "Batches",
     "Cell",
-    "Claim",
     "Classes",
     "Column",
     "Comparison",
@@ -157,6 +156,7 @@ __all__ = [
     "Promise",
     "Promised",
     "Provenance",
+    "Quantity",
     "Result",
     "Rows",
     "Rule",
@@ -169,6 +169,7 @@ __all__ = [
     "SilentProgress",
     "Similarities",
     "Similarity",
+    "Span",
     "Spread",
     "Structure",
     "StructureFit",

@@ -11,20 +11,33 @@ if TYPE_CHECKING:
 
 
 def study_badge(result: Result) -> tuple[str, str] | None:
-    """Return whether the claims hold, in two words and a colour; None for other results."""
-    if not isinstance(result, StudyResult) or not result.n_claims:
+    """Return whether the paper's claims hold, in a few words and a colour.
+
+    None for other results, and for studies of no paper's claim.
+    """
+    if not isinstance(result, StudyResult) or not result.claims.total:
         return None
-    if result.n_held == result.n_claims:
-        return "all claims hold", "good"
-    return ("some claims hold", "fair") if result.n_held else ("no claim holds", "poor")
+    claims = result.claims
+    if claims.held == claims.total:
+        return "the paper's claims hold", "good"
+    if claims.held:
+        return "some of the paper's claims hold", "fair"
+    return "none of the paper's claims holds", "poor"
 
 
 def study_facts(result: Result) -> tuple[tuple[str, str, str], ...]:
     """Return the label, value and detail of each number under the verdict of a study."""
     if not isinstance(result, StudyResult):
         return ()
+    counted = (
+        ("the paper's claims borne out", result.claims),
+        ("our expectations met", result.expectations),
+    )
     return (
-        ("claims that hold", f"{result.n_held} of {result.n_claims}", "in their expected range"),
+        *(
+            (label, str(tally), f"{tally.before} fixed before any run" if tally.total else "")
+            for label, tally in counted
+        ),
         ("size", result.size, result.device),
         ("source", result.paper, ""),
     )

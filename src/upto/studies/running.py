@@ -1,4 +1,4 @@
-"""Run a study: its settings come from its folder, its claims from what it measured."""
+"""Run a study: its settings and expectations come from its folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from upto.core import (
-    Claim,
     InputError,
     Provenance,
     SettingValue,
@@ -28,7 +27,7 @@ from upto.core import (
 )
 from upto.core.files import write_text_atomically
 from upto.core.reading import read_whole
-from upto.core.study import count_held
+from upto.core.study import Fixed, Quantity, Span, tally_claims, tally_expectations
 from upto.studies import STUDIES
 from upto.studies.outcome import Work
 
@@ -57,11 +56,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Expectation:
-    quantity: str
+    name: str
     says: str
-    low: float | None = None
-    high: float | None = None
-    paper: float | None = None
+    claimed: Span | None = None
+    expected: Span | None = None
+    fixed: Fixed | None = None
+    reference: float | None = None
     source: str = ""
     sizes: tuple[str, ...] = SIZES
 
@@ -136,7 +136,7 @@ def run_study(
     data: str | Path | None = None,
     progress: Progress | None = None,
 ) -> StudyResult:
-    """Run a study and hold what it measured against what was expected.
+    """Run a study and hold what it measured against the paper's claims and our expectations.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def run_study(
     Returns
     -------
     StudyResult
-        The claims with what was measured, tables and plots.
+        What was measured beside claims and expectations, tables and plots.
 
     Raises
     ------
@@ -190,7 +190,7 @@ def run_study(
                 progress=progress or SilentProgress(),
             ),
         )
-    claims = _claims(name, size, outcome)
+    quantities = _quantities(name, size, outcome)
     return StudyResult(
         name=name,
         title=plan.title,
@@ -198,10 +198,10 @@ def run_study(
         size=size,
         settings=plan.settings,
         device=outcome.device,
-        claims=claims,
+        quantities=quantities,
         details=outcome.tables,
         plots=outcome.panels,
-        verdict=_verdict(plan, claims, outcome),
+        verdict=_verdict(plan, quantities, outcome.says),
         findings=outcome.findings,
         provenance=Provenance(
             call=_command(plan, seed=seed, device=device, changes=settings or {}),
@@ -310,17 +310,18 @@ def _refuse_other_run(record: Path, now: dict[str, Any]) -> None:
         raise InputError(message)
 
 
-def _claims(name: str, size: str, outcome: Outcome) -> tuple[Claim, ...]:
+def _quantities(name: str, size: str, outcome: Outcome) -> tuple[Quantity, ...]:
     text = (study_folder(name) / "expected.json").read_bytes()
-    expected = msgspec.json.decode(text, type=tuple[_Expectation, ...])
+    expected = msgspec.json.decode(text, type=tuple[_Expectation, ...], strict=True)
     return tuple(
-        Claim(
-            quantity=each.quantity,
+        Quantity(
+            name=each.name,
             says=each.says,
-            measured=outcome.measured.get(each.quantity),
-            low=each.low,
-            high=each.high,
-            paper=each.paper,
+            measured=outcome.measured.get(each.name),
+            claimed=each.claimed,
+            expected=each.expected,
+            fixed=each.fixed,
+            reference=each.reference,
             source=each.source,
         )
         for each in expected
@@ -328,10 +329,14 @@ def _claims(name: str, size: str, outcome: Outcome) -> tuple[Claim, ...]:
     )
 
 
-def _verdict(plan: Plan, claims: tuple[Claim, ...], outcome: Outcome) -> str:
-    held, total = count_held(claims)
-    many = f"{held} of {total} claims hold"
-    return f"{plan.title}, {plan.size} size, {many}: {outcome.says}"
+def _verdict(plan: Plan, quantities: tuple[Quantity, ...], says: str) -> str:
+    claims, expectations = tally_claims(quantities), tally_expectations(quantities)
+    counts = []
+    if claims.total:
+        counts.append(f"the paper's claims borne out: {claims}")
+    if expectations.total:
+        counts.append(f"our expectations met: {expectations}")
+    return f"{plan.title}, {plan.size} size: {says}" + (f" ({'; '.join(counts)})" if counts else "")
 
 
 def _command(plan: Plan, *, seed: int, device: str, changes: Mapping[str, Any]) -> str:

@@ -208,7 +208,7 @@ def test_a_run_that_goes_on_trains_nothing_again(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_the_tiny_study_runs_from_images_to_claims():
     result = run_study("autoencoder-ica", size="tiny")
-    assert {claim.quantity for claim in result.claims} >= {"steps a second"}
+    assert {each.name for each in result.quantities} >= {"steps a second"}
     assert autoencoder_ica.__doc__
     assert len(result.details) == 4
     titles = [cells[0] for cells in result.details[0].rows]

@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from upto.core import Column, Estimate, InputError, Marks, Panel, StudyResult, Table
+from upto.core import Column, Estimate, InputError, Marks, Panel, Span, StudyResult, Table
 from upto.studies import STUDIES, Outcome, running
 from upto.studies.running import (
     SIZES,
@@ -29,9 +29,21 @@ words = ["head", "tail"]
 n_throws = 10
 """
 EXPECTED = [
-    {"quantity": "share", "says": "The share is a half", "low": 0.4, "high": 0.6, "paper": 0.5},
-    {"quantity": "lost", "says": "Nothing is lost", "high": 0.0},
-    {"quantity": "full", "says": "Only in full", "sizes": ["full"]},
+    {
+        "name": "share",
+        "says": "The share of one side",
+        "claimed": {"low": 0.45, "high": 0.55},
+        "expected": {"low": 0.3, "high": 0.7},
+        "fixed": "before any run",
+        "reference": 0.5,
+    },
+    {
+        "name": "lost",
+        "says": "Coins lost",
+        "expected": {"high": 0.0},
+        "fixed": "after a pilot",
+    },
+    {"name": "full", "says": "Only in full", "sizes": ["full"]},
 ]
 
 
@@ -80,19 +92,46 @@ def test_a_size_changes_some_settings_and_the_caller_others(coins):
     assert study_plan("coins").settings["n_throws"] == 1000
 
 
-def test_claims_hold_where_the_measured_value_lies_in_its_range(coins):
+def test_claims_of_the_paper_and_expectations_of_ours_are_judged_apart(coins):
     result = run_study("coins", size="tiny")
-    assert [(claim.quantity, claim.holds) for claim in result.claims] == [
-        ("share", True),
-        ("lost", False),
+    assert [(each.name, each.bears_out, each.meets) for each in result.quantities] == [
+        ("share", "open", "yes"),
+        ("lost", None, "no"),
     ]
-    assert result.verdict == "Coins, tiny size, 1 of 2 claims hold: as they should be"
-    assert not run_study("coins", settings={"bias": 0.7}).claims[0].holds
-    assert [claim.quantity for claim in run_study("coins", size="full").claims] == [
-        "share",
-        "lost",
-        "full",
-    ]
+    assert result.verdict == (
+        "Coins, tiny size: as they should be (the paper's claims borne out: 0 of 1, 1 open; "
+        "our expectations met: 1 of 2)"
+    )
+    assert (result.claims.before, result.expectations.before) == (1, 1)
+    assert result.missed == ("lost",)
+    assert run_study("coins", settings={"bias": 0.6}).missed == ("lost",)
+    assert run_study("coins", settings={"bias": 0.8}).missed == ("share", "lost")
+    whole = run_study("coins", size="full")
+    assert [each.name for each in whole.quantities] == ["share", "lost", "full"]
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "judgement"),
+    [
+        (0.1, 0.2, 0.3, "yes"),
+        (None, 0.2, None, "yes"),
+        (-0.1, 0.2, 0.3, "open"),
+        (-0.3, -0.1, 0.3, "open"),
+        (-0.3, -0.2, -0.1, "no"),
+        (None, -0.2, None, "no"),
+    ],
+)
+def test_a_range_is_open_where_only_a_part_of_the_interval_lies_in_it(low, value, high, judgement):
+    measured = Estimate(value=value, low=low, high=high)
+    assert Span(low=0.0).judge(measured) == judgement
+    mirrored = Estimate(
+        value=-value, low=None if high is None else -high, high=None if low is None else -low
+    )
+    assert Span(high=0.0).judge(mirrored) == judgement
+
+
+def test_what_was_not_measured_lies_in_no_range():
+    assert Span(low=0.0).judge(None) == "no"
 
 
 def test_the_provenance_is_the_command_that_makes_the_result_again(coins):
@@ -192,6 +231,10 @@ def test_every_study_has_all_its_parts(name):
     expected = json.loads((folder / "expected.json").read_text())
     assert expected
     assert all(set(each.get("sizes", SIZES)) <= set(SIZES) for each in expected)
+    for each in expected:
+        spans = [each[key] for key in ("claimed", "expected") if key in each]
+        assert bool(spans) == ("fixed" in each), "a range says when it was fixed"
+        assert all(span.keys() & {"low", "high"} for span in spans)
     module = __import__(STUDIES[name], fromlist=["run"])
     for plan in plans:
         running._settings(plan, module.Settings)
@@ -208,6 +251,6 @@ def test_the_recorded_run_is_of_the_full_size_with_the_settings_of_today(name):
     plan = study_plan(name, size="full")
     assert (result.size, result.settings) == ("full", plan.settings)
     expected = json.loads((study_folder(name) / "expected.json").read_text())
-    wanted = [each["quantity"] for each in expected if "full" in each.get("sizes", SIZES)]
-    assert [claim.quantity for claim in result.claims] == wanted
+    wanted = [each["name"] for each in expected if "full" in each.get("sizes", SIZES)]
+    assert [each.name for each in result.quantities] == wanted
     assert (study_folder(name) / "figure.svg").is_file()

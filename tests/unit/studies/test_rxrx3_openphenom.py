@@ -160,11 +160,12 @@ def test_the_study_runs_on_files_of_the_published_layout(tmp_path):
         data=tmp_path,
     )
     assert [row[0] for row in result.details[0].rows[::4]] == ["HCK (1)", "SRC (1)"]
-    assert result.claims[0].measured is not None
+    assert result.quantities[0].measured is not None
     assert "UP079" in {finding.code for finding in result.findings}
 
 
 @pytest.mark.slow
 def test_the_tiny_study_bears_out_what_it_claims():
     result = run_study("rxrx3-openphenom", size="tiny")
-    assert result.n_held == result.n_claims == 7
+    assert result.missed == ()
+    assert sum(each.fixed is not None for each in result.quantities) == 7

@@ -1,0 +1,98 @@
+"""Pages, figures and the README's table are made by commands; here they are those of today."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from doc_tools import DOCS, differences, load_tool
+
+ROOT = Path(__file__).parents[2]
+NOT_PAGES = {"findings", "figures"}
+"""Scripts that write many pages or none; those of findings have tests of their own."""
+LONG = {"mixing_scores"}
+TOOLS = sorted(path.stem for path in (DOCS / "_tools").glob("*.py"))
+
+
+def test_words_that_differ_are_noticed():
+    assert differences("error 0.184 of it", "error 0.1841  of it") == []
+    assert differences("error 0.184 of it", "error 0.250 of it") == ["0.184 is 0.250"]
+    assert differences("rigid", "affine") == ["rigid is affine"]
+    assert differences("one", "one two") != []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in LONG else ())
+        for name in TOOLS
+        if name not in NOT_PAGES
+    ],
+)
+def test_a_page_is_up_to_date(name):
+    tool = load_tool(name)
+    page = tool.PAGE.read_text(encoding="utf-8")
+    assert differences(page, tool.page()) == [], f"run `python docs/_tools/{name}.py`"
+
+
+@pytest.fixture(scope="module")
+def figures():
+    return load_tool("figures")
+
+
+@pytest.fixture(scope="module")
+def comparison(figures):
+    return figures.FIGURES["resnets"]()
+
+
+def same(one, two):
+    """Tell whether two nested values differ by no more than another machine's last digits."""
+    if isinstance(one, dict):
+        return one.keys() == two.keys() and all(same(one[key], two[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(two) and all(map(same, one, two))
+    return one == pytest.approx(two, rel=2e-3, abs=2e-3) if isinstance(one, float) else one == two
+
+
+def test_the_figure_of_the_first_page_is_of_today(figures, comparison):
+    drawn = figures.numbers_in(figures.FOLDER / "resnets.svg")
+    assert same(drawn, figures.numbers(comparison.plot())), "run `python docs/_tools/figures.py`"
+
+
+@pytest.mark.slow
+def test_the_figure_of_components_is_of_today(figures):
+    drawn = figures.numbers_in(figures.FOLDER / "ica.svg")
+    today = figures.numbers(figures.FIGURES["ica"]().plot())
+    assert same(drawn, today), "run `python docs/_tools/figures.py`"
+
+
+def test_numbers_of_a_figure_that_differ_are_noticed():
+    assert same([{"x": 0.5, "name": "a"}], [{"x": 0.5005, "name": "a"}])
+    assert not same([{"x": 0.5}], [{"x": 0.51}])
+    assert not same([{"name": "a"}], [{"name": "b"}])
+    assert not same([0.5], [0.5, 0.5])
+
+
+def test_every_figure_of_the_pages_is_made_by_a_command(figures):
+    shown = {path.stem for path in figures.FOLDER.glob("*.svg")}
+    assert shown == set(figures.FIGURES)
+
+
+def test_the_readme_shows_what_the_demo_prints(comparison):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
+    said, _, table = block.partition("\n\n")
+    assert differences(said, str(comparison.verdict)) == []
+    today = [" ".join(row) for row in comparison.tables()[0].texts()]
+    shown = [line for line in table.splitlines()[2:] if line.strip() != "…"]
+    assert len(shown) == 7
+    for line in shown:
+        assert any(differences(line, row) == [] for row in today), f"{line} is not of today"
+
+
+def test_a_study_shows_the_same_counts_everywhere():
+    page = (DOCS / "studies.md").read_text(encoding="utf-8")
+    for readme in (ROOT / "src" / "upto" / "studies").glob("*/README.md"):
+        assert not re.search(r"\d+ (?:of \d+ )?claims hold", readme.read_text(encoding="utf-8"))
+    assert "the paper's claims borne out" in page

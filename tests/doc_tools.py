@@ -1,0 +1,45 @@
+"""What tests of the pages share: the scripts that write them, and which words differ."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+DOCS = Path(__file__).parents[1] / "docs"
+RELATIVE, ABSOLUTE = 0.03, 0.003
+"""How far a printed number may be from the one on the page; other machines round differently."""
+
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+def load_tool(name: str) -> ModuleType:
+    """Import a script of the documentation."""
+    spec = importlib.util.spec_from_file_location(f"doc_{name}", DOCS / "_tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    return tool
+
+
+def differences(expected: str, found: str) -> list[str]:
+    """List words that differ; numbers may differ a little."""
+    wanted, got = expected.split(), found.split()
+    if len(wanted) != len(got):
+        return [f"{len(wanted)} words on the page, {len(got)} printed"]
+    return [f"{one} is {two}" for one, two in zip(wanted, got, strict=True) if not alike(one, two)]
+
+
+def alike(one: str, two: str) -> bool:
+    if _NUMBER.sub("#", one) != _NUMBER.sub("#", two):
+        return False
+    for first, second in zip(_NUMBER.findall(one), _NUMBER.findall(two), strict=True):
+        a, b = float(first), float(second)
+        if abs(a - b) > max(ABSOLUTE, RELATIVE * abs(a)):
+            return False
+    return True
