@@ -64,7 +64,10 @@ def overview() -> str:
 def section(name: str) -> str:
     """Return what the page says of one study."""
     plan, result = study_plan(name), recorded_result(name)
-    lines = [f"## {plan.title}", "", f"`{name}` · {plan.paper}", "", plan.claim, ""]
+    lines = [f"## {plan.title}", "", f"`{name}` · {plan.paper}", ""]
+    lines += [f"*The paper claims:* {plan.claim}", ""]
+    if plan.expectation:
+        lines += [f"*We expected:* {plan.expectation}", ""]
     if result is None:
         reason = unrecorded_reason(name)
         said = "No full run is recorded." if reason is None else f"**Not run.** {reason}"

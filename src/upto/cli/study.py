@@ -66,13 +66,14 @@ def list_studies() -> None:
             ranges = claims.total + expectations.total
             before = f"{claims.before + expectations.before} of {ranges}"
             counts = (str(claims), str(expectations), before)
-        rows.append((name, plan.claim, plan.paper, *counts))
+        rows.append((name, plan.claim, plan.expectation or "the same", plan.paper, *counts))
     heads = (
         "study",
-        "claim",
+        "the paper claims",
+        "we expected",
         "paper",
-        "paper's claims",
-        "our expectations",
+        "claims borne out",
+        "expectations met",
         "fixed before any run",
     )
     table = Table(

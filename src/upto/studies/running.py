@@ -49,6 +49,7 @@ class Plan:
     name: str
     title: str
     claim: str
+    expectation: str
     paper: str
     size: str
     settings: dict[str, SettingValue]
@@ -117,6 +118,7 @@ def study_plan(name: str, *, size: str = "full", settings: Mapping[str, Any] | N
         name=name,
         title=record["title"],
         claim=record["claim"],
+        expectation=record.get("expectation", ""),
         paper=record["paper"],
         size=size,
         settings=known | record.get(size, {}) | changes,
