@@ -61,6 +61,7 @@ def score_factors(
     continuous: Iterable[str] = (),
     discrete: Iterable[str] = (),
     unordered: Iterable[str] = (),
+    ordered: Iterable[str] = (),
     discrete_codes: bool = False,
     ids: str | None = None,
     held_out: float = 0.3,
@@ -92,10 +93,11 @@ def score_factors(
         Of ``"as-given"``, ``"ica"``, ``"ica-literal"`` and ``"ica-active"``; all by default.
     names
         The columns that are factors; all by default.
-    continuous, discrete, unordered
+    continuous, discrete, unordered, ordered
         Factors whose kind is not as it seems. Text is discrete, and numbers are where they take few
-        values. The order of an unordered factor's numbers means nothing, so that it is no
-        coordinate of the truth.
+        values. Text has no order, and discrete numbers are taken to have none where they are
+        counted from 0 or 1 without a gap, as classes are: such factors are scored, and are no
+        coordinate of the truth. An ordered one is; an unordered one is not.
     discrete_codes
         Whether latents are numbers of values whose order means nothing, as those of a VQ-VAE: they
         are scored as given, and have no distance to the truth.
@@ -145,6 +147,7 @@ def score_factors(
         continuous=continuous,
         discrete=discrete,
         unordered=unordered,
+        ordered=ordered,
     )
     truth = None
     if not discrete_codes:
@@ -191,7 +194,8 @@ def score_factors(
         findings=(),
         provenance=Provenance(
             call=f"upto.score_factors({given.name}, factors=[{', '.join(columns)}], "
-            f"scores=[{', '.join(each.name for each in chosen)}], forms=[{', '.join(form.name for form in wanted)}], "
+            f"scores=[{', '.join(each.name for each in chosen)}], "
+            f"forms=[{', '.join(form.name for form in wanted)}], "
             f"discrete_codes={discrete_codes}, held_out={held_out:g}, "
             f"permutations={permutations}, half_samples={half_samples}, max_rows={max_rows}, "
             f"seed={seed})",

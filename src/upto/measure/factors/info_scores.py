@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 ROUNDING = 1e-6
-"""Of the largest spread: what a code of single precision varies by when it is constant."""
+"""Of the largest spread of a code that tells something: what a code of single precision varies by when it is constant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,18 +217,17 @@ def told_shares(found: Information, variant: str) -> tuple[Float, Mask]:
     if not VARIANTS[variant].adjusted:
         return found.shares, spread
     shares = beyond_chance(found)
-    tells: Mask = shares.max(axis=0, initial=0.0) > 0.0
-    return shares, spread & tells
+    active: Mask = spread & (shares.max(axis=0, initial=0.0) > 0.0)
+    if active.any() and not found.discrete_codes:
+        # What rounding leaves of a constant code may follow the other codes.
+        active &= found.ranges > ROUNDING * found.inner_ranges[active].max()
+    return shares, active
 
 
 def varying_codes(found: Information, variant: str) -> Mask:
     """Return which codes have a spread that counts by a variant."""
     rule = VARIANTS[variant]
-    if found.discrete_codes:
-        return active_codes(found, rule.active_discrete)
-    spread = active_codes(found, rule.active)
-    # What rounding leaves of a constant code may follow the other codes.
-    return spread & (found.ranges > ROUNDING * found.inner_ranges.max()) if rule.adjusted else spread
+    return active_codes(found, rule.active_discrete if found.discrete_codes else rule.active)
 
 
 def active_codes(found: Information, rule: ActiveRule) -> Mask:

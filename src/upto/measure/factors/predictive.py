@@ -40,6 +40,8 @@ DENSE_CELLS = 2**24
 """Cells up to which the columns of discrete codes are a dense table."""
 STEPS, GRADIENT = 100, 1e-4
 """Of the search for the regression: scikit-learn's own, which the authors leave as they are."""
+LEAST_WITHIN = 1e-3
+"""Of the variance of a whitened code: what classes that never vary are given."""
 SURE_STEPS = 30
 """Steps after which a search that must end where the authors' does is left to scikit-learn."""
 
@@ -321,9 +323,13 @@ def _softmax(inputs: Float, labels: Whole, weights: Float, *, as_authors: bool) 
         chances.ravel()[own] -= weights
         return float(weights @ (np.log(sums) - margins)), (chances @ rows).ravel()
 
+    start = np.zeros(classes * (width + 1))
+    if not as_authors:
+        # The loss is convex: a better start ends in the same place, in fewer steps.
+        start = min(start, _discriminant(inputs, labels), key=lambda weight: loss(weight)[0])
     found = minimize(
         loss,
-        np.zeros(classes * (width + 1)),
+        start,
         jac=True,
         method="L-BFGS-B",
         options={
@@ -338,6 +344,18 @@ def _softmax(inputs: Float, labels: Whole, weights: Float, *, as_authors: bool) 
     margins, sums = fill(found.x)
     chosen: Float = np.exp(margins) / sums
     return chosen
+
+
+def _discriminant(inputs: Float, labels: Whole) -> Float:
+    """Return the weights of Fisher's linear discriminant, which Gaussian classes are told by."""
+    counts = np.bincount(labels)
+    order = np.argsort(labels, kind="stable")
+    means = np.add.reduceat(inputs[order], np.cumsum(counts) - counts) / counts[:, None]
+    left = inputs - means[labels]
+    within = left.T @ left / len(labels) + LEAST_WITHIN * np.eye(inputs.shape[1])
+    slopes = np.linalg.solve(within, means.T).T
+    offsets = np.log(counts / len(labels)) - 0.5 * (slopes * means).sum(axis=1)
+    return np.column_stack([slopes, offsets]).ravel()
 
 
 def _explained(inputs: Any, values: Float, *, adjusted: bool) -> float | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from upto.measure.factors.above_chance import chance_orders, known_values
 from upto.measure.factors.dci import Dci, dci_scores
 from upto.measure.factors.info_scores import (
     VARIANTS,
@@ -126,6 +127,24 @@ class View:
                 permutations=self.permutations if estimator == ADJUSTED else 0,
                 seed=self.seed,
                 **self.kinds,
+            ),
+        )
+        return found
+
+    def permuted(self, score: Callable[[View], FactorScore], key: Any) -> list[float]:
+        """Return the values of a score of permuted rows, or of the views that lend theirs."""
+        if self.lenders:
+            return [value for each in self.lenders for value in each._own_permuted(score, key)]
+        return self._own_permuted(score, key)
+
+    def _own_permuted(self, score: Callable[[View], FactorScore], key: Any) -> list[float]:
+        found: list[float] = self.once(
+            key,
+            lambda: known_values(
+                [
+                    score(self.shuffled(order))
+                    for order in chance_orders(self.factors.n_rows, self.permutations, self.seed)
+                ]
             ),
         )
         return found
