@@ -59,7 +59,7 @@ def test_what_scores_share_is_computed_once_for_every_order_and_half(monkeypatch
         ("information", "20 histogram"): looks,
         ("predictive_shares", "False"): looks,
         ("predictive_shares", "True"): looks,
-        # Of permuted labels: those of all rows serve the shuffles, and those of one half all halves.
+        # Permuted labels of all rows serve the shuffles, and those of one half all halves.
         ("predictive_chance", "False"): 2,
         ("class_similarities", "False"): looks,
     }

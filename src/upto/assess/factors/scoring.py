@@ -303,7 +303,11 @@ def _view(formed: Formed, factors: Sequence[Factor], *, discrete: bool, seed: in
 
 
 def _scores(
-    form: Form, factors: Sequence[Factor], view: View, chosen: tuple[NamedScore, ...], **options: Any
+    form: Form,
+    factors: Sequence[Factor],
+    view: View,
+    chosen: tuple[NamedScore, ...],
+    **options: Any,
 ) -> list[FormScore]:
     # Threads of BLAS wait for each other on the many small fits that scores are made of.
     with blas_threads_for(view.codes.count):

@@ -201,7 +201,9 @@ def _of_look_alikes(factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
             continue
         alike: dict[str, list[str]] = {}
         for label in sorted({str(value) for value in factor.values[factor.known]}):
-            alike.setdefault("".join(re.findall(r"\w", label.casefold())) or label, []).append(label)
+            alike.setdefault("".join(re.findall(r"\w", label.casefold())) or label, []).append(
+                label
+            )
         groups = [
             " and ".join(repr(label) for label in labels[:LISTED])
             for labels in alike.values()
