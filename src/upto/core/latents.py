@@ -66,10 +66,11 @@ class LatentForm:
     """The latents in one form: as given, or after ICA.
 
     `converged` and `n_iterations` are None where nothing was searched for. `dead` never change and
-    `active` have a twentieth or more of the largest spread of a latent that tells of a factor. `shares` has a row for every latent and
-    a column for every factor: information over the entropy of the factor, beyond chance; None
-    where the factor has nothing to tell. `order` lists all latents so that those assigned to
-    factors come first, in the order of factors. `spread` are standard deviations.
+    `active` have a twentieth or more of the largest spread of a latent that tells of a factor.
+    `shares` has a row for every latent and a column for every factor: information over the entropy
+    of the factor, beyond chance; None where the factor has nothing to tell. `order` lists all
+    latents so that those assigned to factors come first, in the order of factors. `spread` are
+    standard deviations.
     """
 
     name: str

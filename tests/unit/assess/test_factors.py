@@ -167,8 +167,8 @@ def test_kinds_are_told_from_values_and_can_be_overridden(rng):
     assert found.factors[2].entropy == pytest.approx(np.log(2), abs=0.02)
     assert found.factors[1].entropy is None
     assert message_of(found, "UP067").startswith(
-        "shape (text), text (numbered from 0 to 3), number, label (called label), cell_type (called "
-        "type) are taken as categories: scored"
+        "shape (text), text (numbered from 0 to 3), number, label (called label), cell_type "
+        "(called type) are taken as categories: scored"
     )
     taken = {row[0]: row[-1] for row in found.tables()[-2].rows}
     assert (taken["level"], taken["step"]) == ("numbers on a line", "ordered values")

@@ -22,7 +22,7 @@ from upto.measure.factors.shared_information import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike
+    from upto.measure.factors.labelled import CodesLike, FactorsLike
 
 ESTIMATORS = {
     "adjusted": ADJUSTED,
@@ -36,8 +36,8 @@ def variant_information(
     score: str,
     variant: str,
     given: Information | None,
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     known: Sequence[str] = tuple(ESTIMATORS),
     seed: int = 0,
@@ -58,8 +58,8 @@ def variant_information(
 
 
 def mig(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     variant: str = "disentanglement_lib",
     discrete_codes: bool = False,
@@ -106,8 +106,8 @@ def mig(
 
 
 def rmig(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     variant: str = "ubisoft",
     discrete_codes: bool = False,
@@ -132,8 +132,8 @@ def rmig(
 
 
 def jemmig(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     discrete_codes: bool = False,
     continuous: bool | Sequence[bool] = False,
@@ -170,8 +170,8 @@ def jemmig(
 
 
 def mig_sup(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     variant: str = "ubisoft",
     discrete_codes: bool = False,
@@ -202,8 +202,8 @@ def mig_sup(
 
 
 def dcimig(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     variant: str = "ubisoft",
     discrete_codes: bool = False,

@@ -25,10 +25,11 @@ from upto.measure.factors.shared_information import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike
+    from upto.measure.factors.labelled import CodesLike, FactorsLike
 
 ROUNDING = 1e-6
-"""Of the largest spread of a code that tells something: what a code of single precision varies by when it is constant."""
+"""Of the largest spread of a code that tells something: a constant one of single precision varies
+by so much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +117,8 @@ class InfoMEC:
 
 
 def infomec(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     variant: str = "adjusted",
     discrete_codes: bool = False,

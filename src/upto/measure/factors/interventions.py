@@ -30,7 +30,7 @@ from upto.measure.factors.shared_information import PERMUTATIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from numpy.typing import ArrayLike
+    from upto.measure.factors.labelled import CodesLike, FactorsLike
 
 VARIANTS = ("disentanglement_lib", "robust")
 BATCH = 64
@@ -72,8 +72,8 @@ class _Groups:
 
 
 def beta_vae_score(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     continuous: bool | Sequence[bool] = False,
     discrete_codes: bool = False,
@@ -140,8 +140,8 @@ def beta_vae_score(
 
 
 def factor_vae_score(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     continuous: bool | Sequence[bool] = False,
     discrete_codes: bool = False,
@@ -201,8 +201,8 @@ def factor_vae_score(
 
 
 def irs_score(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     continuous: bool | Sequence[bool] = False,
     discrete_codes: bool = False,
@@ -272,8 +272,8 @@ def irs_score(
 
 
 def _read(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     variant: str,
     *,
     continuous: bool | Sequence[bool],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+
+CodesLike: TypeAlias = "ArrayLike | Codes"
+FactorsLike: TypeAlias = "ArrayLike | Labels"
+"""What scores take: arrays, or what was read of them before."""
 Float = np.ndarray[Any, np.dtype[np.float64]]
 Whole = np.ndarray[Any, np.dtype[np.intp]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -118,7 +122,7 @@ class Factor:
         if not self.is_continuous:
             return self.values.astype(np.intp)
         if not equal_widths:
-            return count_bins(self.values, bins)
+            return count_bins(np.asarray(self.values, dtype=np.float64), bins)
         low, high = float(self.values.min()), float(self.values.max())
         edges = low + (high - low) * np.arange(1, bins) / bins
         found = np.searchsorted(edges, self.values, side="right")
@@ -154,10 +158,9 @@ class Labels:
         """Return labels moved over rows: row `order[i]` gets what row i had, missing ones too."""
         moved = []
         for factor in self.factors:
-            values = np.empty(self.n_rows, dtype=factor.values.dtype)
-            values[order[factor.rows]] = factor.values
-            rows = np.sort(order[factor.rows])
-            moved.append(replace(factor, rows=rows, values=values[rows]))
+            places = order[factor.rows]
+            ascending = np.argsort(places)
+            moved.append(replace(factor, rows=places[ascending], values=factor.values[ascending]))
         return replace(self, factors=tuple(moved))
 
     def taken(self, rows: Whole) -> Labels:
@@ -177,7 +180,7 @@ class Labels:
         return Labels(factors=tuple(taken), n_rows=len(rows))
 
 
-def as_codes(codes: ArrayLike | Codes, *, discrete_codes: bool = False) -> Codes:
+def as_codes(codes: CodesLike, *, discrete_codes: bool = False) -> Codes:
     """Return codes as columns, or refuse them; codes that were read are numbers as they came."""
     if isinstance(codes, Codes):
         if not discrete_codes:
@@ -210,7 +213,7 @@ def as_codes(codes: ArrayLike | Codes, *, discrete_codes: bool = False) -> Codes
 
 
 def as_factors(
-    factors: ArrayLike | Labels, codes: Codes, *, continuous: bool | Sequence[bool] = False
+    factors: FactorsLike, codes: Codes, *, continuous: bool | Sequence[bool] = False
 ) -> tuple[Factor, ...]:
     """Return factors without the rows that have no label, or refuse them."""
     if isinstance(factors, Labels):

@@ -25,9 +25,7 @@ from upto.measure.factors.mutual_information import entropy
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import ArrayLike
-
-    from upto.measure.factors.labelled import Codes, Float, Whole
+    from upto.measure.factors.labelled import Codes, CodesLike, FactorsLike, Float, Whole
     from upto.measure.factors.score import FactorScore
 
 DEVIATIONS = 5.0
@@ -49,8 +47,8 @@ SURE_STEPS = 30
 
 
 def explicitness(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     continuous: bool | Sequence[bool] = False,
     discrete_codes: bool = False,
@@ -97,8 +95,8 @@ def explicitness(
 
 
 def predictive_parts(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     skipped: Sequence[str],
     adjusted: bool,
@@ -113,8 +111,8 @@ def predictive_parts(
 
 
 def predictive_shares(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     skipped: Sequence[str],
     discrete_codes: bool,
@@ -161,8 +159,8 @@ def predictive_shares(
 
 
 def predictive_chance(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     skipped: Sequence[str],
     discrete_codes: bool,

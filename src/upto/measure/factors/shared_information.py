@@ -28,7 +28,7 @@ from upto.measure.factors.mutual_information import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import ArrayLike
+    from upto.measure.factors.labelled import CodesLike, FactorsLike
 
 Float = np.ndarray[Any, np.dtype[np.float64]]
 Whole = np.ndarray[Any, np.dtype[np.intp]]
@@ -148,8 +148,8 @@ def over_entropy(mutual: Float, entropies: Float) -> Float:
 
 
 def information(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     estimator: Estimator | None = None,
     discrete_codes: bool = False,
@@ -252,8 +252,8 @@ def information(
 
 def informed(
     given: Information | None,
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     estimator: Estimator,
     name: str,
     **settings: Any,
