@@ -9,6 +9,7 @@ from upto.measure.factors import (
     beta_vae_score,
     dcimig,
     evaluate_scores,
+    explicitness,
     factor_vae_score,
     infomec,
     mig,
@@ -16,7 +17,7 @@ from upto.measure.factors import (
 
 ADJUSTED = ("infomec@adjusted", "mig@adjusted", "mig-sup@adjusted", "dcimig@adjusted")
 BARE = {"n_permutations": 0, "n_halves": 0}
-DRAWN = {"batch": 16, "fitted": 600, "scored": 400}
+DRAWN = {"fitted": 300, "scored": 200}
 
 
 def perfect(n_rows=600, seed=0):
@@ -102,13 +103,13 @@ def test_few_rows_do_not_raise_the_modularity_of_a_rotation():
 
 @pytest.mark.parametrize("score", [beta_vae_score, factor_vae_score])
 def test_from_chance_noise_scores_zero_on_average(score):
-    values = []
-    for seed in range(12):
+    found = []
+    for seed in range(8):
         rng = np.random.default_rng(seed)
-        noise, factors = rng.normal(size=(150, 4)), rng.integers(3, size=(150, 3))
-        found = score(noise, factors, variant="robust", from_chance=True, seed=seed, **DRAWN)
-        assert found.value is not None
-        values.append(found.value)
+        noise, factors = rng.normal(size=(110, 4)), rng.integers(4, size=(110, 3))
+        found.append(score(noise, factors, from_chance=True, seed=seed, **DRAWN).value)
+    values = [value for value in found if value is not None]
+    assert len(values) >= 4
     error = np.std(values, ddof=1) / np.sqrt(len(values))
     assert abs(np.mean(values)) < 3 * error
     assert np.max(np.abs(values)) < 0.3
@@ -129,3 +130,11 @@ def test_rare_numbers_are_a_step_of_their_own():
     codes = np.column_stack([factor, rng.normal(size=1000)])
     found = mig(codes, factor[:, None], variant="adjusted", continuous=True)
     assert found.value > 0.9
+
+
+def test_a_factor_of_many_classes_is_predicted_as_well_as_one_of_few():
+    labels = np.arange(1200) % 300
+    rng = np.random.default_rng(0)
+    turns = 2 * np.pi * labels / 300
+    codes = np.column_stack([np.cos(turns), np.sin(turns)]) + 1e-4 * rng.normal(size=(1200, 2))
+    assert explicitness(codes, labels[:, None], adjusted=True).value > 0.99

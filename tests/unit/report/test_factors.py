@@ -318,7 +318,7 @@ def test_each_factor_has_its_latent_in_every_form() -> None:
     assert (after.text, after.detail) == ("0.88", "latent 2")
     assert (correlation.text, r2.text) == ("0.890", "0.960")
     kind, *_, correlation, r2 = rows["shape"]
-    assert kind.text == "12 values, 90% labelled"
+    assert kind.text == "12 values, categories, 90% labelled"
     assert (correlation.text, r2.text) == ("–", "–")
     assert rows["scale"][0].text == "numbers on a line"
 

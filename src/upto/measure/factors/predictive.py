@@ -40,7 +40,7 @@ STEPS, GRADIENT = 100, 1e-4
 """Of the search for the regression: scikit-learn's own, which the authors leave as they are."""
 SEARCHED_CLASSES = 100
 """A factor of more is predicted by the discriminant that the search would start from."""
-LEAST_WITHIN = 1e-3
+LEAST_WITHIN = 1e-8
 """Of the variance of a whitened code: what classes that never vary are given."""
 SURE_STEPS = 30
 """Steps after which a search that must end where the authors' does is left to scikit-learn."""
