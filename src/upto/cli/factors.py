@@ -80,6 +80,12 @@ def _split(_context: object, _parameter: object, values: tuple[str, ...]) -> tup
     help="A factor whose numbers have no order: no coordinate of the truth.",
 )
 @click.option(
+    "--ordered",
+    multiple=True,
+    metavar="NAME",
+    help="A factor whose numbers have an order, though they look like those of classes.",
+)
+@click.option(
     "--discrete-codes",
     is_flag=True,
     help="Latents are numbers of values without an order, as of a VQ-VAE.",

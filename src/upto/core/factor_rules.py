@@ -70,11 +70,14 @@ FACTOR_RULES = (
     ),
     Rule(
         code="UP067",
-        title="factors that are no numbers",
+        title="factors taken as categories",
         severity="note",
-        meaning="Errors to the truth are distances, and labels such as names have none.",
-        matters="These factors are scored, but the errors are of the other factors only.",
-        remedy="Nothing is needed; give numbers if the values have an order.",
+        meaning="Text has no order. Numbers of few values are taken to have none where they are "
+        "counted from 0 or 1 without a gap, or the name says so, as those of classes are.",
+        matters="These factors are scored, but errors to the truth are distances, and are of the "
+        "other factors only.",
+        remedy="Nothing is needed for classes; name a factor as ordered if its numbers are steps "
+        "on a line.",
     ),
     Rule(
         code="UP068",
@@ -103,5 +106,22 @@ FACTOR_RULES = (
         matters="It grows with the number of latents and falls with the number of rows; chance "
         "beside it is in sample too.",
         remedy="Read the calibrated value, or a held-out variant of the score.",
+    ),
+    Rule(
+        code="UP090",
+        title="score without a value",
+        severity="note",
+        meaning="A score is not defined for these latents and factors, or rows do not suffice.",
+        matters="No number stands in for it: zero or one would be a claim.",
+        remedy="Read why beside the finding; an adjusted variant of the score often has a value.",
+    ),
+    Rule(
+        code="UP091",
+        title="labels that look alike",
+        severity="warning",
+        meaning="Some values of a factor differ by capitals, spaces or punctuation only.",
+        matters="They count as different values: rows that belong together are kept apart, and the "
+        "entropy of the factor is too large.",
+        remedy="Write labels in one way, unless the difference is meant.",
     ),
 )

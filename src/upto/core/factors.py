@@ -253,7 +253,7 @@ class Factors(Result):
                 Column(name="values"),
                 Column(name="entropy in nats", spec=".3f"),
                 Column(name="labelled", spec=".1%"),
-                Column(name="a number"),
+                Column(name="taken as"),
             ),
             rows=tuple(
                 (
@@ -262,10 +262,12 @@ class Factors(Result):
                     factor.n_values,
                     factor.entropy,
                     factor.labelled,
-                    "yes" if factor.in_truth else "no",
+                    factor.taken_as,
                 )
                 for factor in self.factors
             ),
+            caption="categories are scored, and are no coordinate of the truth; say of a factor "
+            "that it is ordered, unordered, discrete or continuous where it is not as it seems",
         )
 
 
@@ -280,7 +282,7 @@ def _factors_text(count: int) -> str:
 def _state(form: LatentForm, latent: int) -> str:
     if latent in form.dead:
         return "dead"
-    return "active" if latent in form.active else "inactive"
+    return "active" if latent in form.active else "little spread"
 
 
 def _latent_text(form: LatentForm, latent: int | None) -> str | None:

@@ -22,7 +22,7 @@ class FactorSummary:
 
     `n_values` are its different values and `entropy` is what it has to tell, in nats; None for a
     continuous one. `labelled` is the share of the rows that have a label. `in_truth` says whether
-    it is a number, and so a coordinate of the truth that errors are measured to.
+    its values have an order, so that it is a coordinate of the truth that errors are measured to.
     """
 
     name: str
@@ -31,6 +31,13 @@ class FactorSummary:
     entropy: float | None
     labelled: float
     in_truth: bool
+
+    @property
+    def taken_as(self) -> str:
+        """What its values were taken for, in words."""
+        if self.kind == "continuous":
+            return "numbers on a line"
+        return "ordered values" if self.in_truth else "categories"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +66,11 @@ class LatentForm:
     """The latents in one form: as given, or after ICA.
 
     `converged` and `n_iterations` are None where nothing was searched for. `dead` never change and
-    `active` have a spread that counts beside the largest. `shares` has a row for every latent and
-    a column for every factor: information over the entropy of the factor, beyond chance; None
-    where the factor has nothing to tell. `order` lists all latents so that those assigned to
-    factors come first, in the order of factors. `spread` are standard deviations.
+    `active` have a twentieth or more of the largest spread of a latent that tells of a factor.
+    `shares` has a row for every latent and a column for every factor: information over the entropy
+    of the factor, beyond chance; None where the factor has nothing to tell. `order` lists all
+    latents so that those assigned to factors come first, in the order of factors. `spread` are
+    standard deviations.
     """
 
     name: str

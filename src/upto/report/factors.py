@@ -102,10 +102,8 @@ def factors_facts(result: Factors) -> tuple[tuple[str, str, str], ...]:
     dead = given.name
     if given.dead:
         dead = f"{len(given.dead)} never change{'s' if len(given.dead) == 1 else ''}"
-    kinds = [factor.kind for factor in result.factors]
-    told = [
-        f"{kinds.count(kind)} {kind}" for kind in ("discrete", "continuous") if kinds.count(kind)
-    ]
+    kinds = [factor.taken_as for factor in result.factors]
+    told = [f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
     used = f"of {result.n_samples:,}" if result.n_used < result.n_samples else "all of them"
     if result.structure:
         used += f"; {result.n_held_out:,} held out" if result.n_held_out else "; none held out"
@@ -201,7 +199,9 @@ def _truth_facts(result: Factors) -> list[tuple[str, str, str]]:
 
 
 def _kind_text(factor: FactorSummary) -> str:
-    kind = "continuous" if factor.kind == "continuous" else counted(factor.n_values, "value")
+    kind = factor.taken_as
+    if factor.kind == "discrete":
+        kind = f"{counted(factor.n_values, 'value')}, {kind.removesuffix(' values')}"
     return kind if factor.labelled >= 1 else f"{kind}, {factor.labelled:.0%} labelled"
 
 

@@ -138,23 +138,88 @@ def test_kinds_are_told_from_values_and_can_be_overridden(rng):
         "text": rng.integers(4, size=300).astype(str),
         "number": rng.integers(6, size=300),
         "label": rng.integers(3, size=300),
+        "step": rng.integers(4, size=300),
+        "below": rng.integers(-2, 3, size=300),
+        "half": rng.integers(4, size=300) / 2,
+        "gaps": rng.choice([0, 30, 60], size=300),
+        "pair": rng.integers(2, size=300),
+        "cell_type": rng.choice([3, 5], size=300),
     }
     found = score_factors(
         rng.normal(size=(300, 2)), columns, forms="as-given",
-        continuous=["level"], unordered=["number"], **QUICK,
+        continuous=["level"], unordered=["number"], ordered=["step"], **QUICK,
     )  # fmt: skip
     kinds = {factor.name: (factor.kind, factor.in_truth) for factor in found.factors}
     assert kinds == {
         "level": ("continuous", True),
         "amount": ("continuous", True),
         "shape": ("discrete", False),
-        "text": ("discrete", True),
+        "text": ("discrete", False),
         "number": ("discrete", False),
         "label": ("discrete", False),
+        "step": ("discrete", True),
+        "below": ("discrete", True),
+        "half": ("discrete", True),
+        "gaps": ("discrete", True),
+        "pair": ("discrete", True),
+        "cell_type": ("discrete", False),
     }
     assert found.factors[2].entropy == pytest.approx(np.log(2), abs=0.02)
     assert found.factors[1].entropy is None
-    assert message_of(found, "UP067").startswith("shape, number, label are scored")
+    assert message_of(found, "UP067").startswith(
+        "shape (text), text (numbered from 0 to 3), number, label (called label), cell_type "
+        "(called type) are taken as categories: scored"
+    )
+    taken = {row[0]: row[-1] for row in found.tables()[-2].rows}
+    assert (taken["level"], taken["step"]) == ("numbers on a line", "ordered values")
+    assert taken["number"] == "categories"
+
+
+def test_a_class_label_is_no_coordinate_and_takes_nothing_from_the_others(rng):
+    digit = rng.integers(10, size=300)
+    angle = rng.uniform(size=300)
+    order = rng.permutation(10)[digit]
+    latents = np.column_stack([angle, order + 0.01 * rng.normal(size=300)])
+    found = score_factors(latents, {"angle": angle, "digit": digit}, forms="as-given", **QUICK)
+    assert found.truth().agreement in ("identical", "same")
+    assert found.form(GIVEN).match("digit").share > 0.95
+
+
+def test_labels_that_look_alike_are_named(rng, truth):
+    labels = np.array([" Cat", "cat", "NA", "nan", "dog", "DOG ", "owl"])[rng.integers(7, size=500)]
+    found = score_factors(truth, {"animal": labels}, forms="as-given", **QUICK)
+    assert message_of(found, "UP091") == (
+        "animal has ' Cat' and 'cat', 'DOG ' and 'dog' as values of their own."
+    )
+    # What stands for a missing label is missing, however it is written.
+    assert found.factors[0].n_values == 5
+    clean = score_factors(truth, {"animal": np.char.strip(labels)}, forms="as-given", **QUICK)
+    assert message_of(clean, "UP091").startswith("animal has 'Cat' and 'cat'")
+
+
+def test_a_score_without_a_value_is_a_finding(truth):
+    codes = truth * [50.0, 1.0, 1.0]
+    names = ["infomec/compactness@adjusted", "infomec/compactness@tripod"]
+    found = score_factors(codes, truth, scores=names, forms="as-given", half_samples=0)
+    assert found.score(names[0]).value.value > 0.98
+    assert message_of(found, "UP090").startswith("infomec/compactness@tripod: 2 of 3 factors are")
+
+
+def test_a_wide_latent_of_noise_does_not_decide_what_is_read_first(rng, truth):
+    latents = np.column_stack([truth + 0.01 * rng.normal(size=truth.shape),
+                               50 * rng.normal(size=len(truth))])  # fmt: skip
+    found = score_factors(latents, truth, forms="as-given", scores="infomec", half_samples=0)
+    assert "infomec/modularity@adjusted: 1.00 as given" in found.verdict
+    assert found.score("infomec/compactness").value.value > 0.98
+    assert not [finding for finding in found.findings if finding.code == "UP060"]
+    assert set(found.form(GIVEN).active) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("table", [list, np.asarray, lambda rows: np.rec.fromarrays(rows.T)])
+def test_factors_may_be_any_array(truth, table):
+    found = score_factors(truth, table(truth), forms="as-given", **QUICK)
+    assert len(found.factors) == 3
+    assert found.truth().agreement == "same"
 
 
 def test_missing_labels_and_useless_factors_are_named(truth, rng):
@@ -395,6 +460,11 @@ def test_what_is_not_there_is_said(turned):
         ({"x": np.zeros(500)}, {"discrete": ["y"]}, "there is no factor 'y': there is x"),
         ({"x": np.zeros(500)}, {"discrete": "x", "continuous": "x"}, "said to be continuous and"),
         ({"x": ["a"] * 500}, {"continuous": "x"}, "has labels such as 'a'"),
+        ({"x": ["a"] * 500}, {"ordered": "x"}, "said to be ordered but has labels such as 'a'"),
+        ({"x": np.zeros(500)}, {"unordered": "x", "ordered": "x"}, "unordered and ordered: say"),
+        (np.zeros(500), {"continuous": True}, "continuous is True, but it lists the names"),
+        (np.zeros(500), {"discrete": np.array([True])}, "but it lists the names of factors"),
+        (5, {}, r"factors have the shape \(\)"),
         ({"x": np.r_[np.inf, np.zeros(499)]}, {}, "'x' has 1 infinite values"),
         ({"x": np.r_[1e300, np.zeros(499)]}, {}, r"'x' has values of size 1e\+300"),
         ({"x": np.r_[1e-310, np.zeros(499)]}, {}, "'x' has values of size 1e-310"),

@@ -45,21 +45,23 @@ def test_what_scores_share_is_computed_once_for_every_order_and_half(monkeypatch
         original = getattr(views, name)
 
         def wrapped(*given, **settings):
-            calls[name, str(settings.get("estimator", settings.get("adjusted")))] += 1
+            calls[name, str(settings.get("estimator", settings.get("chance") is not None))] += 1
             return original(*given, **settings)
 
         monkeypatch.setattr(views, name, wrapped)
 
-    for name in ("information", "predictive_shares", "class_similarities"):
+    for name in ("information", "predictive_shares", "predictive_chance", "class_similarities"):
         counting(name)
     evaluate_scores(codes, factors, scores=SHARING, n_permutations=2, n_halves=10)
     looks = 1 + 2 + 10
     assert calls == {
-        ("information", "10 neighbours"): looks,
+        ("information", "10 neighbours in 10 steps"): looks,
         ("information", "20 histogram"): looks,
         ("predictive_shares", "False"): looks,
         ("predictive_shares", "True"): looks,
-        ("class_similarities", "None"): looks,
+        # Permuted labels of all rows serve the shuffles, and those of one half all halves.
+        ("predictive_chance", "False"): 2,
+        ("class_similarities", "False"): looks,
     }
 
 

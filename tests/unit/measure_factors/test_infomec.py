@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss
 from upto.core import InputError
 from upto.measure.factors.info_scores import VARIANTS, active_codes, infomec
 from upto.measure.factors.predictive import explicitness
-from upto.measure.factors.shared_information import Estimator, information
+from upto.measure.factors.shared_information import information
 
 N_SAMPLES = 1500
 CLASSES = (4, 8, 10)
@@ -107,7 +107,7 @@ def test_codes_are_active_by_the_share_of_the_largest_spread_that_each_source_as
         name: int(active_codes(found, variant.active).sum()) for name, variant in VARIANTS.items()
     }
     assert kept == {
-        "adjusted": 6,
+        "adjusted": 7,
         "latent_quantization": 6,
         "latent_quantization_training": 2,
         "tripod": 4,
@@ -220,9 +220,7 @@ def test_continuous_factors_are_measured_and_noise_is_not(rng):
 def test_information_may_be_given(rng, factors, variant):
     codes = factors @ rng.normal(size=(3, 3)) + rng.normal(size=factors.shape)
     rule = VARIANTS[variant]
-    found = information(
-        codes, factors, estimator=Estimator(size=rule.neighbours), permutations=10, seed=4
-    )
+    found = information(codes, factors, estimator=rule.estimator, permutations=10, seed=4)
     given = infomec(codes, factors, variant=variant, information=found, seed=4)
     alone = infomec(codes, factors, variant=variant, permutations=10, seed=4)
     assert values(given) == values(alone)

@@ -286,7 +286,7 @@ def test_facts_have_scores_and_errors_before_and_after() -> None:
         "error to the truth, as given": ("0.033", "up to affine; chance 0.318"),
         "error to the truth, ICA": ("0.041", "up to scaled-permutation; chance 0.318"),
         "active latents": ("9 of 12", "1 never changes"),
-        "factors": ("6", "5 discrete, 1 continuous"),
+        "factors": ("6", "4 ordered values, 1 numbers on a line, 1 categories"),
         "rows": ("8,000", "of 10,000; 2,250 held out"),
     }
     lone = {label: detail for label, _, detail in factors_facts(sample.factors(forms=(GIVEN,)))}
@@ -313,14 +313,14 @@ def test_each_factor_has_its_latent_in_every_form() -> None:
     assert table.heads[2:4] == ("share, as given", "share, ICA")
     rows = {row[0].text: row[1:] for row in table.rows}
     kind, given, after, correlation, r2 = rows["wall hue"]
-    assert kind.text == "9 values"
+    assert kind.text == "9 values, ordered"
     assert (given.text, given.detail) == ("0.55", "latent 2")
     assert (after.text, after.detail) == ("0.88", "latent 2")
     assert (correlation.text, r2.text) == ("0.890", "0.960")
     kind, *_, correlation, r2 = rows["shape"]
-    assert kind.text == "12 values, 90% labelled"
+    assert kind.text == "12 values, categories, 90% labelled"
     assert (correlation.text, r2.text) == ("–", "–")
-    assert rows["scale"][0].text == "continuous"
+    assert rows["scale"][0].text == "numbers on a line"
 
 
 def test_a_factor_that_no_latent_tells_of_has_none() -> None:

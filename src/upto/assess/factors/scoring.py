@@ -29,7 +29,7 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import blas_threads_for, choose_engine
-from upto.measure.factors.calibrating import MIN_HALVES, evaluate_scores
+from upto.measure.factors.calibrating import MIN_HALVES, evaluate_view, full_view
 from upto.measure.factors.catalogue import DEFAULT_SCORES, SCORES, find_scores
 from upto.measure.kinds import refuse_extremes
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from upto.core import Embeddings, LatentForm, Progress, Structure
     from upto.engines.base import Engine
     from upto.measure.factors.calibrating import CalibratedScore
+    from upto.measure.factors.kinds import NamedScore
+    from upto.measure.factors.views import View
 
 Float = NDArray[np.float64]
 
@@ -59,6 +61,7 @@ def score_factors(
     continuous: Iterable[str] = (),
     discrete: Iterable[str] = (),
     unordered: Iterable[str] = (),
+    ordered: Iterable[str] = (),
     discrete_codes: bool = False,
     ids: str | None = None,
     held_out: float = 0.3,
@@ -90,10 +93,11 @@ def score_factors(
         Of ``"as-given"``, ``"ica"``, ``"ica-literal"`` and ``"ica-active"``; all by default.
     names
         The columns that are factors; all by default.
-    continuous, discrete, unordered
+    continuous, discrete, unordered, ordered
         Factors whose kind is not as it seems. Text is discrete, and numbers are where they take few
-        values. The order of an unordered factor's numbers means nothing, so that it is no
-        coordinate of the truth.
+        values. Text has no order, and discrete numbers are taken to have none where they are
+        counted from 0 or 1 without a gap, as classes are: such factors are scored, and are no
+        coordinate of the truth. An ordered one is; an unordered one is not.
     discrete_codes
         Whether latents are numbers of values whose order means nothing, as those of a VQ-VAE: they
         are scored as given, and have no distance to the truth.
@@ -133,7 +137,7 @@ def score_factors(
     options = options_for(held_out, seed)
     _check_counts(permutations, half_samples, max_rows)
     wanted = find_forms(forms)
-    chosen = tuple(each.name for each in find_scores(DEFAULT_SCORES if scores is None else scores))
+    chosen = find_scores(DEFAULT_SCORES if scores is None else scores)
     engine, progress = choose_engine(engine), progress or SilentProgress()
     given, columns, found = with_factors(_one_run(run), factors, ids=ids, names=names)
     columns = clean_columns(columns)
@@ -143,6 +147,7 @@ def score_factors(
         continuous=continuous,
         discrete=discrete,
         unordered=unordered,
+        ordered=ordered,
     )
     truth = None
     if not discrete_codes:
@@ -157,22 +162,20 @@ def score_factors(
             each = bring_into(asked, latents, engine=engine, seed=seed)
             formed.append(each)
             advance(1)
-            form, measured, remarks = _look_at(
-                each, truths, truth, discrete=discrete_codes, seed=seed
-            )
+            view = _view(each, truths, discrete=discrete_codes, seed=seed)
+            form, measured, remarks = _look_at(each, truths, truth, view)
             told.append(form)
             structure += measured
             # What is said of rows is the same for every form.
             remarked += remarks if each is formed[0] else []
             advance(1)
             scored += _scores(
-                each,
+                asked,
                 truths,
-                scores=chosen,
-                discrete=discrete_codes,
+                view,
+                chosen,
                 n_permutations=permutations,
                 n_halves=half_samples,
-                seed=seed,
                 progress=_Part(advance),
             )
     result = Factors(
@@ -191,7 +194,8 @@ def score_factors(
         findings=(),
         provenance=Provenance(
             call=f"upto.score_factors({given.name}, factors=[{', '.join(columns)}], "
-            f"scores=[{', '.join(chosen)}], forms=[{', '.join(form.name for form in wanted)}], "
+            f"scores=[{', '.join(each.name for each in chosen)}], "
+            f"forms=[{', '.join(form.name for form in wanted)}], "
             f"discrete_codes={discrete_codes}, held_out={held_out:g}, "
             f"permutations={permutations}, half_samples={half_samples}, max_rows={max_rows}, "
             f"seed={seed})",
@@ -276,9 +280,7 @@ def _look_at(
     formed: Formed,
     factors: Sequence[Factor],
     truth: Truth | None,
-    *,
-    discrete: bool,
-    seed: int,
+    view: View,
 ) -> tuple[LatentForm, list[Structure], list[Finding]]:
     """Say which latent tells what, and how close all are to the truth."""
     structure: list[Structure] = []
@@ -290,19 +292,27 @@ def _look_at(
         if measured is not None:
             structure, remarks = [measured[0]], list(measured[1])
     r2 = [explained.get(factor.name) for factor in factors]
-    return tell(formed, factors, r2=r2, discrete=discrete, seed=seed), structure, remarks
+    return tell(formed, factors, view, r2=r2), structure, remarks
+
+
+def _view(formed: Formed, factors: Sequence[Factor], *, discrete: bool, seed: int) -> View:
+    table, continuous = table_of(factors)
+    return full_view(
+        formed.latents, table, continuous=continuous, discrete_codes=discrete, seed=seed
+    )
 
 
 def _scores(
-    formed: Formed, factors: Sequence[Factor], *, discrete: bool, **options: Any
+    form: Form,
+    factors: Sequence[Factor],
+    view: View,
+    chosen: tuple[NamedScore, ...],
+    **options: Any,
 ) -> list[FormScore]:
-    table, continuous = table_of(factors)
     # Threads of BLAS wait for each other on the many small fits that scores are made of.
-    with blas_threads_for(formed.latents.shape[1]):
-        found = evaluate_scores(
-            formed.latents, table, continuous=continuous, discrete_codes=discrete, **options
-        )
-    return [_form_score(formed.form, each, factors) for each in found]
+    with blas_threads_for(view.codes.count):
+        found = evaluate_view(view, chosen, **options)
+    return [_form_score(form, each, factors) for each in found]
 
 
 def _form_score(form: Form, found: CalibratedScore, factors: Sequence[Factor]) -> FormScore:

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import FactorMatch, LatentForm
-from upto.measure.factors import information
-from upto.measure.factors.info_scores import VARIANTS, active_codes
-from upto.measure.factors.shared_information import beyond_chance
+from upto.measure.factors.shared_information import ADJUSTED, beyond_chance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,11 +16,13 @@ if TYPE_CHECKING:
 
     from upto.assess.factors.forms import Formed
     from upto.assess.factors.truth import Factor
+    from upto.measure.factors.shared_information import Information
+    from upto.measure.factors.views import View
 
 Float = NDArray[np.float64]
 
-PERMUTATIONS = 10
-"""Of labels, to see what information chance gives."""
+LITTLE_SPREAD = 1 / 20
+"""Of the largest spread of a latent that tells of a factor."""
 
 
 def table_of(factors: Sequence[Factor]) -> tuple[NDArray[Any], list[bool]]:
@@ -36,24 +36,15 @@ def table_of(factors: Sequence[Factor]) -> tuple[NDArray[Any], list[bool]]:
 def tell(
     formed: Formed,
     factors: Sequence[Factor],
+    view: View,
     *,
     r2: Sequence[float | None],
-    discrete: bool,
-    seed: int,
 ) -> LatentForm:
     """Say which latent of a form tells what; `r2` is what all of them explain of each factor."""
-    table, continuous = table_of(factors)
-    found = information(
-        formed.latents,
-        table,
-        discrete_codes=discrete,
-        continuous=continuous,
-        permutations=PERMUTATIONS,
-        seed=seed,
-    )
-    rule = VARIANTS["adjusted"]
-    active = active_codes(found, rule.active_discrete if discrete else rule.active)
+    found = view.information(ADJUSTED)
+    discrete = view.discrete_codes
     shares = beyond_chance(found)
+    active = _active(found, shares)
     assigned = _assigned(shares)
     count = shares.shape[1]
     taken = [latent for latent in assigned if latent is not None]
@@ -87,6 +78,18 @@ def tell(
             for place, (factor, fault) in enumerate(zip(factors, found.faults, strict=True))
         ),
     )
+
+
+def _active(found: Information, shares: Float) -> NDArray[np.bool_]:
+    """Return which latents vary about as much as those that tell of a factor, or more.
+
+    A wide latent of noise must not make the others small. Where none tells, all are compared.
+    """
+    if found.discrete_codes:
+        return np.asarray(found.ranges > 0.0)
+    tells = shares.max(axis=0, initial=0.0) > 0.0
+    largest = found.inner_ranges[tells if tells.any() else slice(None)].max()
+    return np.asarray((found.inner_ranges > LITTLE_SPREAD * largest) & (found.ranges > 0.0))
 
 
 def _assigned(shares: Float) -> list[int | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +31,10 @@ Float = NDArray[np.float64]
 
 FEW_VALUES, ROWS_A_VALUE = 64, 5
 """Numbers are discrete where they take few values, each on some rows on average."""
+CLASS_NAMES = (*LABEL_NAMES, "category", "digit", "letter", "shape", "species", "type")
+"""Words in the name of a column whose numbers are numbers of classes."""
+KINDS = ("continuous", "discrete", "unordered", "ordered")
+"""What may be said of a factor; one of them, or discrete and ordered."""
 MISSING = ("", "na", "n/a", "nan", "null")
 """What stands for a missing label in text."""
 
@@ -38,13 +43,15 @@ MISSING = ("", "na", "n/a", "nan", "null")
 class Factor:
     """One factor: numbers with NaN, or labels with None, where a label is missing.
 
-    `in_truth` says whether its values are numbers on a line, and so a coordinate of the truth.
+    `in_truth` says whether its values are numbers on a line, and so a coordinate of the truth;
+    `why_not`, why they were taken for names of categories, where nobody said so.
     """
 
     name: str
     kind: FactorKind
     values: NDArray[Any]
     in_truth: bool
+    why_not: str = ""
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -129,47 +136,74 @@ def as_factors(
     continuous: Iterable[str] = (),
     discrete: Iterable[str] = (),
     unordered: Iterable[str] = (),
+    ordered: Iterable[str] = (),
 ) -> tuple[Factor, ...]:
-    """Tell discrete factors from continuous ones, of clean columns."""
-    wanted: dict[str, str] = {}
-    for kind, names in (
-        ("continuous", continuous),
-        ("discrete", discrete),
-        ("unordered", unordered),
-    ):
-        for name in (names,) if isinstance(names, str) else names:
+    """Tell discrete factors from continuous ones, and categories from numbers, of clean columns.
+
+    Text is of categories. So are numbers of few values where a word of the name is one of
+    `CLASS_NAMES`, or where three values or more are counted from 0 or 1 without a gap, as classes
+    are numbered; nothing but the caller can tell those from steps on a line. Other numbers are on a
+    line: fractions, numbers below zero, numbers with gaps, and those of two values, which have one
+    order up to a sign.
+    """
+    wanted: dict[str, set[str]] = {}
+    for kind, names in zip(KINDS, (continuous, discrete, unordered, ordered), strict=True):
+        for name in _as_names(names, kind):
             if name not in columns:
                 message = f"there is no factor {name!r}: there is {_listed(columns)}."
                 raise InputError(message)
-            if wanted.setdefault(name, kind) != kind:
-                message = f"factor {name!r} is said to be {wanted[name]} and {kind}: say one."
+            said = wanted.setdefault(name, set())
+            said.add(kind)
+            if len(said) > 1 and said != {"discrete", "ordered"}:
+                both = " and ".join(each for each in KINDS if each in said)
+                message = f"factor {name!r} is said to be {both}: say one."
                 raise InputError(message)
-    return tuple(_factor(name, values, wanted.get(name)) for name, values in columns.items())
+    return tuple(_factor(name, values, wanted.get(name, set())) for name, values in columns.items())
 
 
-def _factor(name: str, values: NDArray[Any], wanted: str | None) -> Factor:
+def _as_names(names: Any, kind: str) -> tuple[str, ...]:
+    found = (names,) if isinstance(names, str) or not np.iterable(names) else tuple(names)
+    if not all(isinstance(name, str) for name in found):
+        message = f"{kind} is {names!r}, but it lists the names of factors."
+        raise InputError(message)
+    return found
+
+
+def _factor(name: str, values: NDArray[Any], said: set[str]) -> Factor:
     is_number = values.dtype != object
-    if wanted == "continuous" and not is_number:
+    if said & {"continuous", "ordered"} and not is_number:
         label = next(value for value in values if value is not None)
         message = (
-            f"factor {name!r} is said to be continuous but has labels such as {label!r}: leave "
-            "that out, or correct them."
+            f"factor {name!r} is said to be {' and '.join(sorted(said))} but has labels such as "
+            f"{label!r}: leave that out, or give numbers."
         )
         raise InputError(message)
     factor = Factor(name=name, kind="discrete", values=values, in_truth=False)
     if not is_number:
-        return factor
+        return replace(factor, why_not="text")
     count, n_values = int(factor.known.sum()), factor.n_values
     few = n_values <= FEW_VALUES and n_values * ROWS_A_VALUE <= max(count, ROWS_A_VALUE)
-    if wanted is None and few and name.lower() in LABEL_NAMES:
-        # Numbers of classes have no order.
-        wanted = "unordered"
-    is_continuous = wanted == "continuous" or (wanted is None and not few)
+    is_continuous = "continuous" in said or (not few and not said & {"discrete", "unordered"})
+    why_not = ""
+    if not is_continuous and not said & {"ordered", "unordered"}:
+        why_not = _as_classes(name, values[factor.known])
     return replace(
         factor,
         kind="continuous" if is_continuous else "discrete",
-        in_truth=wanted != "unordered" and n_values > 1,
+        in_truth="unordered" not in said and not why_not and n_values > 1,
+        why_not=why_not,
     )
+
+
+def _as_classes(name: str, numbers: Float) -> str:
+    """Say why numbers are taken for those of classes; empty where they are not."""
+    words = [word for word in re.split(r"[^a-z]+", name.lower()) if word in CLASS_NAMES]
+    if words:
+        return f"called {words[0]}"
+    values = np.unique(numbers)
+    if len(values) > 2 and values[0] in (0.0, 1.0) and np.all(np.diff(values) == 1.0):
+        return f"numbered from {values[0]:.0f} to {values[-1]:.0f}"
+    return ""
 
 
 def _cleaned(name: str, given: NDArray[Any]) -> NDArray[Any]:
@@ -243,6 +277,8 @@ def _columns(
         columns = {str(name): np.asarray(frame[name]) for name in frame.columns}
     elif isinstance(source, Mapping):
         columns = {str(name): np.asarray(values) for name, values in source.items()}
+    elif isinstance(source, np.ndarray) and source.dtype.names:
+        columns = {name: source[name] for name in source.dtype.names}
     else:
         table = np.asarray(source)
         if table.ndim not in (1, 2) or table.size == 0:

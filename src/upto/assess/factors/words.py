@@ -174,11 +174,43 @@ def _of_factors(result: Factors, factors: Sequence[Factor]) -> Iterator[tuple[st
             f"too few rows have a label of all of {_listed(numbers)}: there are no errors to the "
             "truth.",
         )
-    words = [each.name for each in factors if not each.in_truth and each.n_values > 1]
-    if words and not result.discrete_latents:
-        are = "is" if len(words) == 1 else "are"
-        yield "UP067", f"{_listed(words)} {are} scored, and no coordinate of the truth."
+    yield from _of_categories(factors, discrete_latents=result.discrete_latents)
+    yield from _of_look_alikes(factors)
     yield from _of_dependence(factors)
+
+
+def _of_categories(
+    factors: Sequence[Factor], *, discrete_latents: bool
+) -> Iterator[tuple[str, str]]:
+    taken = [
+        f"{each.name} ({each.why_not})" if each.why_not else each.name
+        for each in factors
+        if not each.in_truth and each.n_values > 1
+    ]
+    if taken and not discrete_latents:
+        are = "is" if len(taken) == 1 else "are"
+        yield (
+            "UP067",
+            f"{_listed(taken)} {are} taken as categories: scored, and no coordinate of the truth.",
+        )
+
+
+def _of_look_alikes(factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
+    for factor in factors:
+        if factor.values.dtype != object:
+            continue
+        alike: dict[str, list[str]] = {}
+        for label in sorted({str(value) for value in factor.values[factor.known]}):
+            alike.setdefault("".join(re.findall(r"\w", label.casefold())) or label, []).append(
+                label
+            )
+        groups = [
+            " and ".join(repr(label) for label in labels[:LISTED])
+            for labels in alike.values()
+            if len(labels) > 1
+        ]
+        if groups:
+            yield "UP091", f"{factor.name} has {_listed(groups)} as values of their own."
 
 
 def _of_dependence(factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
@@ -264,6 +296,12 @@ def _of_scores(result: Factors) -> Iterator[tuple[str, str]]:
     if by_name:
         parts = [f"{name} ({_values(own)})" for name, own in by_name.items()]
         yield "UP060", f"{_listed(parts)}."
+    missing: dict[str, dict[str, None]] = {}
+    for score in result.scores:
+        if score.value is None:
+            missing.setdefault(score.says, {})[score.name] = None
+    for says, names in missing.items():
+        yield "UP090", f"{_listed([*names])}: {says}"
     levels: dict[str, list[float]] = {}
     for score in result.scores:
         if score.better == "higher" and score.chance is not None and score.chance >= FAR_FROM_ZERO:

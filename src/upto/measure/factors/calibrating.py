@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import Estimate, InputError, SilentProgress, random_stream
 from upto.measure.factors.catalogue import DEFAULT_SCORES, NamedScore, find_scores
 from upto.measure.factors.fitting import quietly
-from upto.measure.factors.labelled import as_codes, as_factors
+from upto.measure.factors.labelled import Float, Labels, Whole, as_codes, as_factors
 from upto.measure.factors.score import FactorScore
-from upto.measure.factors.shared_information import PERMUTATIONS, Estimator, Float, Whole
 from upto.measure.factors.views import View
-from upto.measure.kinds import as_rows
 from upto.measure.resampling import (
     MIN_HALF,
     draw_halves,
@@ -141,24 +138,58 @@ def evaluate_scores(
     """
     chosen = find_scores(scores)
     _check(n_permutations, n_halves)
-    rows = as_rows(codes, "the array of codes")
-    as_factors(factors, as_codes(rows, discrete_codes=discrete_codes), continuous=continuous)
-    labels = factors if isinstance(factors, np.ndarray) else np.asarray(factors, dtype=object)
-    settings = {"continuous": continuous, "discrete_codes": discrete_codes, "seed": seed}
-    work = _Work(rows=rows, labels=labels, chosen=chosen, settings=settings)
-    orders = draw_pairings(np.zeros(len(rows), dtype=np.intp), n_permutations, seed).orders
+    full = full_view(
+        codes,
+        factors,
+        continuous=continuous,
+        discrete_codes=discrete_codes,
+        seed=seed,
+    )
+    return evaluate_view(
+        full, chosen, n_permutations=n_permutations, n_halves=n_halves, progress=progress
+    )
+
+
+def full_view(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    continuous: bool | Sequence[bool],
+    discrete_codes: bool,
+    seed: int,
+) -> View:
+    """Return the view of all rows; codes and labels are read once, here."""
+    read = as_codes(codes)
+    # The values of discrete codes must be whole numbers.
+    as_codes(read, discrete_codes=discrete_codes)
+    found = as_factors(factors, read, continuous=continuous)
+    labels = Labels(factors=found, n_rows=len(read.columns))
+    return View(codes=read, factors=labels, discrete_codes=discrete_codes, seed=seed)
+
+
+def evaluate_view(
+    full: View,
+    chosen: tuple[NamedScore, ...],
+    *,
+    n_permutations: int,
+    n_halves: int,
+    progress: Progress | None = None,
+) -> tuple[CalibratedScore, ...]:
+    """Return scores of a view of all rows, as `evaluate_scores` does."""
+    n_rows = full.factors.n_rows
+    work = _Work(full=full, chosen=chosen)
+    orders = draw_pairings(np.zeros(n_rows, dtype=np.intp), n_permutations, full.seed).orders
     halves: list[Whole] = []
-    if len(rows) >= 2 * MIN_HALF:
-        halves = draw_halves(np.zeros(len(rows), dtype=np.intp), n_halves, seed)
+    if n_rows >= 2 * MIN_HALF:
+        halves = draw_halves(np.zeros(n_rows, dtype=np.intp), n_halves, full.seed)
     watched = progress or SilentProgress()
     with (
         quietly(),
         watched.task("scores of factors", 1 + len(orders) + len(halves)) as advance,
     ):
-        full = work.view(rows, labels, dict.fromkeys(work.adjusting, PERMUTATIONS), {})
         found = {each.name: _score(each, full) for each in chosen}
         advance(1)
-        nulls = work.shuffled(full, orders, found, advance)
+        nulls = work.shuffled(orders, found, advance)
         halved = work.halved(halves, found, advance)
     return tuple(
         _calibrated(
@@ -166,7 +197,7 @@ def evaluate_scores(
             found[each.name],
             np.array(nulls[each.name], dtype=np.float64),
             np.array(halved[each.name], dtype=np.float64),
-            _words(each, len(rows), n_permutations, n_halves),
+            _words(each, n_rows, n_permutations, n_halves),
             drawn=bool(halves),
         )
         for each in chosen
@@ -175,47 +206,24 @@ def evaluate_scores(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Work:
-    """Rows, labels and the scores that were asked for."""
+    """A look at all rows and the scores that were asked for."""
 
-    rows: Float
-    labels: NDArray[Any]
+    full: View
     chosen: tuple[NamedScore, ...]
-    settings: dict[str, Any]
-
-    @property
-    def adjusting(self) -> set[Estimator]:
-        """The estimators whose chance some score needs."""
-        return {
-            each.estimator
-            for each in self.chosen
-            if each.is_adjusted and each.estimator is not None
-        }
-
-    def view(
-        self,
-        rows: Float,
-        labels: NDArray[Any],
-        permutations: dict[Estimator, int],
-        lent: dict[Estimator, Float],
-    ) -> View:
-        return View(
-            codes=rows, factors=labels, permutations=permutations, lent=lent, **self.settings
-        )
 
     def shuffled(
         self,
-        full: View,
         orders: Whole,
         found: dict[str, FactorScore],
         advance: Callable[[int], None],
     ) -> dict[str, list[float]]:
         """Return the values of random orders; of scores without factors, of independent codes."""
-        lent = {each: full.information(each).chance for each in self.adjusting}
-        rng = random_stream(int(self.settings["seed"]), "factors", "independent codes")
+        rng = random_stream(self.full.seed, "factors", "independent codes")
         nulls: dict[str, list[float]] = {each.name: [] for each in self.chosen}
         for number, order in enumerate(orders):
-            of_rows = self.view(self.rows[order], self.labels, {}, lent)
-            of_columns = self.view(rng.permuted(self.rows, axis=0), self.labels, {}, lent)
+            # Labels move and codes stay, so that what was made of the codes serves every order.
+            of_rows = self.full.shuffled(order)
+            of_columns = self.full.independent(rng)
             for each in self.chosen:
                 is_spared = each.kind.costly and number >= COSTLY_PERMUTATIONS
                 if is_spared or found[each.name].value is None:
@@ -234,24 +242,7 @@ class _Work:
     ) -> dict[str, list[float]]:
         """Return the values of half-samples, those that are defined."""
         values: dict[str, list[float]] = {each.name: [] for each in self.chosen}
-        lent: dict[Estimator, Float] = {}
-        views = [
-            self.view(
-                self.rows[half],
-                self.labels[half],
-                dict.fromkeys(self.adjusting, 1 if number < PERMUTATIONS else 0),
-                lent,
-            )
-            for number, half in enumerate(halves)
-        ]
-        if views:
-            # One permutation of each half, and all of them for every half.
-            chances = {
-                each: [view.information(each).chance for view in views[:PERMUTATIONS]]
-                for each in self.adjusting
-            }
-            lent |= {each: np.concatenate(chance) for each, chance in chances.items()}
-        for number, view in enumerate(views):
+        for number, view in enumerate(self.full.halved(halves)):
             for each in self.chosen:
                 is_spared = each.kind.costly and number >= COSTLY_HALVES
                 if is_spared or found[each.name].value is None:

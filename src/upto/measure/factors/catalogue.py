@@ -21,7 +21,6 @@ DEFAULT_SCORES = (
     "infomec/explicitness@adjusted",
     "mig@adjusted",
     "dcimig@adjusted",
-    "linear-probe@held-out",
     "gaussian-tc@disentanglement_lib",
 )
 """Cheap, and zero or nearly zero on noise."""

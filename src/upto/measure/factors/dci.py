@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from upto.measure.factors.importances import Importance
-    from upto.measure.factors.labelled import Factor, Mask
+    from upto.measure.factors.labelled import CodesLike, Factor, FactorsLike, Mask
 
 FLOOR = 1e-11
 """Added to importances by disentanglement_lib, so that a code without any has a uniform share."""
@@ -66,8 +66,8 @@ class Dci:
 
 
 def dci_scores(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     continuous: bool | Sequence[bool] = False,
     discrete_codes: bool = False,

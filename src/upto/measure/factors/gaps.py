@@ -9,6 +9,7 @@ import numpy as np
 from upto.measure.factors.labelled import averaged, one_of, sentences
 from upto.measure.factors.score import FactorScore
 from upto.measure.factors.shared_information import (
+    ADJUSTED,
     PERMUTATIONS,
     Estimator,
     Float,
@@ -21,10 +22,10 @@ from upto.measure.factors.shared_information import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike
+    from upto.measure.factors.labelled import CodesLike, FactorsLike
 
 ESTIMATORS = {
-    "adjusted": Estimator(kind="neighbours", size=10),
+    "adjusted": ADJUSTED,
     "disentanglement_lib": Estimator(kind="histogram", size=20),
     "ubisoft": Estimator(kind="unit-bins", size=10),
 }
@@ -35,8 +36,8 @@ def variant_information(
     score: str,
     variant: str,
     given: Information | None,
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     known: Sequence[str] = tuple(ESTIMATORS),
     seed: int = 0,
@@ -57,8 +58,8 @@ def variant_information(
 
 
 def mig(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     variant: str = "disentanglement_lib",
     discrete_codes: bool = False,
@@ -74,7 +75,7 @@ def mig(
         A row for each sample; a label that is None or NaN is missing.
     variant
         ``disentanglement_lib``: shares of the factor's entropy, in twenty bins; ``ubisoft``: of
-        each code's entropy, in ten bins; ``adjusted``: of the factor's, beyond chance.
+        each code's entropy, in ten bins; ``adjusted``: shares as `beyond_chance` has them.
     discrete_codes
         Whether codes are numbers of values whose order means nothing.
     continuous
@@ -105,8 +106,8 @@ def mig(
 
 
 def rmig(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     variant: str = "ubisoft",
     discrete_codes: bool = False,
@@ -131,8 +132,8 @@ def rmig(
 
 
 def jemmig(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     discrete_codes: bool = False,
     continuous: bool | Sequence[bool] = False,
@@ -169,8 +170,8 @@ def jemmig(
 
 
 def mig_sup(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     variant: str = "ubisoft",
     discrete_codes: bool = False,
@@ -201,8 +202,8 @@ def mig_sup(
 
 
 def dcimig(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     variant: str = "ubisoft",
     discrete_codes: bool = False,
@@ -213,7 +214,8 @@ def dcimig(
     """Return the share of all entropy in the gaps of codes, of which each factor gets its largest.
 
     Parameters are those of `mig`. A code's gap is that of MIG-sup before a division by entropy,
-    and belongs to the factor that the code tells most of.
+    and belongs to the factor that the code tells most of. Adjusted, gaps are of shares, and every
+    factor weighs the same: numbers on a line have no entropy to weigh by.
     """
     found = variant_information(
         "DCIMIG",
@@ -225,9 +227,9 @@ def dcimig(
         discrete_codes=discrete_codes,
         continuous=continuous,
     )
-    table = found.mutual
+    table, whole = found.mutual, found.entropies
     if variant == "adjusted":
-        table = beyond_chance(found) * found.entropies[:, None]
+        table, whole = beyond_chance(found), found.told.astype(np.float64)
     told = np.flatnonzero(found.told)
     name = f"dcimig/{variant}"
     words = [fault for fault in found.faults if fault]
@@ -240,12 +242,12 @@ def dcimig(
     best = np.zeros(len(found.faults))
     np.maximum.at(best, owners, ascending[-1] - ascending[-2])
     parts = [
-        float(best[place] / found.entropies[place]) if found.told[place] else None
+        float(best[place] / whole[place]) if found.told[place] else None
         for place in range(len(best))
     ]
     return FactorScore(
         name=name,
-        value=float(best.sum() / found.entropies.sum()),
+        value=float(best.sum() / whole.sum()),
         per_factor=tuple(parts),
         says=sentences(words),
     )

@@ -10,12 +10,10 @@ from upto.measure.factors.labelled import as_codes, constant_codes, sentences
 from upto.measure.factors.score import FactorScore
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from upto.measure.factors.labelled import Float
+    from upto.measure.factors.labelled import CodesLike, Float
 
 
-def gaussian_total_correlation(codes: ArrayLike) -> FactorScore:
+def gaussian_total_correlation(codes: CodesLike) -> FactorScore:
     """Return the divergence, in nats, of a Gaussian with the codes' covariance from independence.
 
     It is -½ log det of the correlation matrix: order, sign and scale of codes do not count. A
@@ -45,7 +43,7 @@ def gaussian_total_correlation(codes: ArrayLike) -> FactorScore:
     return FactorScore(name=name, value=value, says=sentences(faults))
 
 
-def wasserstein_correlation(codes: ArrayLike, *, normalised: bool = False) -> FactorScore:
+def wasserstein_correlation(codes: CodesLike, *, normalised: bool = False) -> FactorScore:
     """Return the squared Wasserstein distance of the same two Gaussians.
 
     Parameters

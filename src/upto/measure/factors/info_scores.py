@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from upto.measure.factors.labelled import one_of, sentences
-from upto.measure.factors.predictive import predictive_shares
+from upto.measure.factors.predictive import predictive_parts
 from upto.measure.factors.score import FactorScore
 from upto.measure.factors.shared_information import (
+    ADJUSTED,
     PERMUTATIONS,
     Estimator,
     Float,
@@ -24,14 +25,18 @@ from upto.measure.factors.shared_information import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike
+    from upto.measure.factors.labelled import CodesLike, FactorsLike
+
+ROUNDING = 1e-6
+"""Of the largest spread of a code that tells something: a constant one of single precision varies
+by so much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveRule:
     """Which codes count: those with a spread above a share of the largest, and above `least`."""
 
-    spread: Literal["range", "quartiles", "inner"]
+    spread: Literal["range", "quartiles"]
     share: float = 0.0
     least: float = 0.0
 
@@ -42,15 +47,16 @@ class Variant:
 
     Parameters
     ----------
-    neighbours
-        Of the estimate of information.
+    estimator
+        Of information.
     active, active_discrete
         Which codes count, and which discrete codes.
     adjusted
-        Whether only what is beyond chance counts, and explicitness is a share of the entropy.
+        Whether only what is beyond chance counts, the codes that tell something of it are active
+        whatever their spread, and explicitness is a share of the entropy.
     """
 
-    neighbours: int
+    estimator: Estimator
     active: ActiveRule
     active_discrete: ActiveRule
     adjusted: bool = False
@@ -58,23 +64,23 @@ class Variant:
 
 VARIANTS = {
     "adjusted": Variant(
-        neighbours=10,
-        active=ActiveRule(spread="inner", share=1 / 20),
+        estimator=ADJUSTED,
+        active=ActiveRule(spread="range"),
         active_discrete=ActiveRule(spread="range"),
         adjusted=True,
     ),
     "latent_quantization": Variant(
-        neighbours=10,
+        estimator=Estimator(size=10),
         active=ActiveRule(spread="range", share=1 / 20),
         active_discrete=ActiveRule(spread="range"),
     ),
     "latent_quantization_training": Variant(
-        neighbours=3,
+        estimator=Estimator(size=3),
         active=ActiveRule(spread="range", share=1 / 8),
         active_discrete=ActiveRule(spread="range", share=1 / 8),
     ),
     "tripod": Variant(
-        neighbours=10,
+        estimator=Estimator(size=10),
         active=ActiveRule(spread="quartiles", share=1 / 10),
         active_discrete=ActiveRule(spread="quartiles", least=0.1),
     ),
@@ -111,8 +117,8 @@ class InfoMEC:
 
 
 def infomec(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     variant: str = "adjusted",
     discrete_codes: bool = False,
@@ -130,8 +136,9 @@ def infomec(
     factors
         Rows and factors; None and NaN stand for a label that is missing.
     variant
-        One of `VARIANTS`. ``adjusted`` counts information beyond chance: noise scores zero, noisy
-        codes beside good ones do not count, and an outlier does not make other codes inactive.
+        One of `VARIANTS`. ``adjusted`` counts information beyond chance: noise scores zero, codes
+        of noise beside good ones do not count however wide they are, and neither the scale of a
+        code nor an outlier makes other codes inactive.
     discrete_codes
         Whether codes are numbers of values whose order means nothing.
     continuous
@@ -156,7 +163,7 @@ def infomec(
         information,
         codes,
         factors,
-        Estimator(kind="neighbours", size=rule.neighbours),
+        rule.estimator,
         f"the variant {variant} of InfoMEC",
         discrete_codes=discrete_codes,
         continuous=continuous,
@@ -165,14 +172,10 @@ def infomec(
         else permutations,
         seed=seed,
     )
-    active = active_codes(found, rule.active_discrete if found.discrete_codes else rule.active)
-    any_spread = bool(active.any())
-    shares = beyond_chance(found) if rule.adjusted else found.shares
-    if rule.adjusted:
-        active = active & (shares.max(axis=0, initial=0.0) > 0.0)
+    shares, active = told_shares(found, variant)
     modularity, compactness = ratio_scores(shares, active, found.faults, variant)
     explicitness = explicitness_score(
-        predictive_shares(
+        predictive_parts(
             codes,
             factors,
             skipped=found.faults,
@@ -181,7 +184,7 @@ def infomec(
             adjusted=rule.adjusted,
             seed=seed,
         )
-        if any_spread
+        if varying_codes(found, variant).any()
         else None,
         found.faults,
         variant,
@@ -205,13 +208,32 @@ def infomec(
     )
 
 
+def told_shares(found: Information, variant: str) -> tuple[Float, Mask]:
+    """Return what codes tell of factors by a variant, and which codes are active.
+
+    Adjusted, those are active that tell of a factor beyond chance: units of codes mean nothing, and
+    a wide code of noise would make all others inactive by a rule of spreads.
+    """
+    spread = varying_codes(found, variant)
+    if not VARIANTS[variant].adjusted:
+        return found.shares, spread
+    shares = beyond_chance(found)
+    active: Mask = spread & (shares.max(axis=0, initial=0.0) > 0.0)
+    if active.any() and not found.discrete_codes:
+        # What rounding leaves of a constant code may follow the other codes.
+        active &= found.ranges > ROUNDING * found.inner_ranges[active].max()
+    return shares, active
+
+
+def varying_codes(found: Information, variant: str) -> Mask:
+    """Return which codes have a spread that counts by a variant."""
+    rule = VARIANTS[variant]
+    return active_codes(found, rule.active_discrete if found.discrete_codes else rule.active)
+
+
 def active_codes(found: Information, rule: ActiveRule) -> Mask:
     """Return which codes have a spread that counts by a rule."""
-    spreads = {
-        "range": found.ranges,
-        "quartiles": found.quartile_ranges,
-        "inner": found.inner_ranges,
-    }[rule.spread]
+    spreads = {"range": found.ranges, "quartiles": found.quartile_ranges}[rule.spread]
     chosen: Mask = (spreads > spreads.max() * rule.share) & (spreads > rule.least)
     return chosen
 
@@ -298,7 +320,7 @@ def _ratios(table: Float) -> list[float | None]:
 def explicitness_score(
     found: tuple[list[float | None], list[str]] | None, faults: Sequence[str], variant: str
 ) -> FactorScore:
-    """Return the mean of what `predictive_shares` found; zero where no code is active."""
+    """Return the mean of what `predictive_shares` finds; zero where no code is active."""
     name = f"infomec/explicitness/{variant}"
     if found is None:
         return FactorScore(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from upto.measure.factors import gaps, info_scores
 from upto.measure.factors.kinds import ADJUSTED, Compute, ScoreKind
 from upto.measure.factors.modularity import ridgeway_modularity
-from upto.measure.factors.shared_information import Estimator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,9 +36,7 @@ def _of_information(score: Callable[..., FactorScore], *, fixed: bool = False) -
     return compute
 
 
-_ESTIMATORS = {
-    name: Estimator(size=variant.neighbours) for name, variant in info_scores.VARIANTS.items()
-}
+_ESTIMATORS = {name: variant.estimator for name, variant in info_scores.VARIANTS.items()}
 _HSU = "Hsu et al. 2023 (InfoMEC)"
 _UBISOFT_FIRST = ("ubisoft", "disentanglement_lib", ADJUSTED)
 _LIBRARY_FIRST = ("disentanglement_lib", "ubisoft", ADJUSTED)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError, random_stream
+from upto.measure.factors.above_chance import above_chance, permuted_scores
 from upto.measure.factors.fitting import fitted_logistic
 from upto.measure.factors.labelled import (
     BINS,
@@ -24,11 +25,12 @@ from upto.measure.factors.labelled import (
     without_outliers,
 )
 from upto.measure.factors.score import FactorScore
+from upto.measure.factors.shared_information import PERMUTATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from numpy.typing import ArrayLike
+    from upto.measure.factors.labelled import CodesLike, FactorsLike
 
 VARIANTS = ("disentanglement_lib", "robust")
 BATCH = 64
@@ -70,8 +72,8 @@ class _Groups:
 
 
 def beta_vae_score(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     continuous: bool | Sequence[bool] = False,
     discrete_codes: bool = False,
@@ -101,42 +103,45 @@ def beta_vae_score(
         ``disentanglement_lib``: a logistic regression on the differences as they are, so that
         the scale of codes counts; ``robust``: on standardised ones, without outliers of codes.
     from_chance
-        Whether 0 is a guess, as in Ubisoft's; otherwise a guess is one over the number of factors.
+        Whether 0 is what permuted rows score; otherwise a guess is one over the number of factors,
+        and more with few rows. None where rows are too few for permuted ones to agree.
     fitted, scored
         Numbers of examples.
     """
     read, found, faults = _read(
         codes, factors, variant, continuous=continuous, discrete_codes=discrete_codes
     )
-    groups, told = _grouped(found, bins)
+    _refuse_small(batch)
     name = f"beta-vae/{variant}"
-    lacking = _lacking(groups, batch)
-    if lacking:
-        return _undefined(name, found, [*faults, *told, lacking])
 
-    def example(places: _Groups, rng: np.random.Generator, size: int) -> Float:
-        first, start, count = places.drawn(rng, size * batch)
-        other = start + (first - start + 1 + rng.integers(count - 1)) % count
-        apart = np.abs(read.columns[places.rows[first]] - read.columns[places.rows[other]])
-        return read.gathered(apart.reshape(size, batch, -1).mean(axis=1))
+    def of(held_factors: Sequence[Factor]) -> FactorScore:
+        groups, told = _grouped(held_factors, bins)
+        if lacking := _lacking(groups):
+            return _undefined(name, found, [*faults, *told, lacking])
 
-    sets = []
-    for purpose, size in (("fitted", fitted), ("scored", scored)):
-        rng = random_stream(seed, "beta-vae", purpose)
-        sets.append(_examples(example, groups, rng, size, batch * read.columns.shape[1]))
-    (inputs, truth), (held, held_truth) = sets
-    if variant == "robust":
-        centre, spread = inputs.mean(axis=0), inputs.std(axis=0)
-        inputs, held = scaled(inputs, centre, spread), scaled(held, centre, spread)
-    model = fitted_logistic(inputs, truth)
-    return _of_guesses(
-        name, model.predict(held), held_truth, groups, [*faults, *told], from_chance=from_chance
-    )
+        def example(places: _Groups, rng: np.random.Generator, size: int) -> Float:
+            first, start, count = places.drawn(rng, size * batch)
+            other = start + (first - start + 1 + rng.integers(count - 1)) % count
+            apart = np.abs(read.columns[places.rows[first]] - read.columns[places.rows[other]])
+            return read.gathered(apart.reshape(size, batch, -1).mean(axis=1))
+
+        sets = []
+        for purpose, size in (("fitted", fitted), ("scored", scored)):
+            rng = random_stream(seed, "beta-vae", purpose)
+            sets.append(_examples(example, groups, rng, size, batch * read.columns.shape[1]))
+        (inputs, truth), (held, held_truth) = sets
+        if variant == "robust":
+            centre, spread = inputs.mean(axis=0), inputs.std(axis=0)
+            inputs, held = scaled(inputs, centre, spread), scaled(held, centre, spread)
+        guesses = fitted_logistic(inputs, truth).predict(held)
+        return _of_guesses(name, guesses, held_truth, groups, [*faults, *told])
+
+    return _counted_from_chance(of, found, len(read.columns), seed) if from_chance else of(found)
 
 
 def factor_vae_score(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     continuous: bool | Sequence[bool] = False,
     discrete_codes: bool = False,
@@ -159,43 +164,45 @@ def factor_vae_score(
     read, found, faults = _read(
         codes, factors, variant, continuous=continuous, discrete_codes=discrete_codes
     )
-    groups, told = _grouped(found, bins)
+    _refuse_small(batch)
     name = f"factor-vae/{variant}"
-    lacking = _lacking(groups, batch)
-    if lacking:
-        return _undefined(name, found, [*faults, *told, lacking])
     overall = read.gathered(read.columns.var(axis=0, ddof=1))
     votes = ~read.is_constant
     if variant == "disentanglement_lib":
         votes &= np.sqrt(overall) >= LEAST_DEVIATION
-    if not votes.any():
-        parts = tuple(None if group is None else 0.0 for group in groups)
-        says = sentences([*faults, *told, "no code varies enough to vote"])
-        return FactorScore(name=name, value=0.0, per_factor=parts, says=says)
 
-    def example(places: _Groups, rng: np.random.Generator, size: int) -> Float:
-        _, start, count = places.drawn(rng, size)
-        drawn = start[:, None] + rng.integers(count[:, None], size=(size, batch))
-        inner = read.gathered(read.columns[places.rows[drawn]].var(axis=1, ddof=1))
-        least = (inner[:, votes] / overall[votes]).argmin(axis=1)
-        return np.asarray(least[:, None], dtype=np.float64)
+    def of(held_factors: Sequence[Factor]) -> FactorScore:
+        groups, told = _grouped(held_factors, bins)
+        if lacking := _lacking(groups):
+            return _undefined(name, found, [*faults, *told, lacking])
+        if not votes.any():
+            parts = tuple(None if group is None else 0.0 for group in groups)
+            says = sentences([*faults, *told, "no code varies enough to vote"])
+            return FactorScore(name=name, value=0.0, per_factor=parts, says=says)
 
-    tables = []
-    for purpose, size in (("fitted", fitted), ("scored", scored)):
-        rng = random_stream(seed, "factor-vae", purpose)
-        inputs, truth = _examples(example, groups, rng, size, batch * read.columns.shape[1])
-        tables.append((inputs[:, 0].astype(np.intp), truth))
-    counted = np.zeros((len(groups), int(votes.sum())))
-    np.add.at(counted, (tables[0][1], tables[0][0]), 1)
-    guesses = counted.argmax(axis=0)[tables[1][0]]
-    return _of_guesses(
-        name, guesses, tables[1][1], groups, [*faults, *told], from_chance=from_chance
-    )
+        def example(places: _Groups, rng: np.random.Generator, size: int) -> Float:
+            _, start, count = places.drawn(rng, size)
+            drawn = start[:, None] + rng.integers(count[:, None], size=(size, batch))
+            inner = read.gathered(read.columns[places.rows[drawn]].var(axis=1, ddof=1))
+            least = (inner[:, votes] / overall[votes]).argmin(axis=1)
+            return np.asarray(least[:, None], dtype=np.float64)
+
+        tables = []
+        for purpose, size in (("fitted", fitted), ("scored", scored)):
+            rng = random_stream(seed, "factor-vae", purpose)
+            inputs, truth = _examples(example, groups, rng, size, batch * read.columns.shape[1])
+            tables.append((inputs[:, 0].astype(np.intp), truth))
+        counted = np.zeros((len(groups), int(votes.sum())))
+        np.add.at(counted, (tables[0][1], tables[0][0]), 1)
+        guesses = counted.argmax(axis=0)[tables[1][0]]
+        return _of_guesses(name, guesses, tables[1][1], groups, [*faults, *told])
+
+    return _counted_from_chance(of, found, len(read.columns), seed) if from_chance else of(found)
 
 
 def irs_score(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     continuous: bool | Sequence[bool] = False,
     discrete_codes: bool = False,
@@ -265,8 +272,8 @@ def irs_score(
 
 
 def _read(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     variant: str,
     *,
     continuous: bool | Sequence[bool],
@@ -331,10 +338,13 @@ def _runs(truth: Whole, most: int) -> Iterator[tuple[int, int]]:
             yield int(place), min(most, int(count) - start)
 
 
-def _lacking(groups: Sequence[_Groups | None], batch: int) -> str:
+def _refuse_small(batch: int) -> None:
     if batch < 2:
         message = f"a batch has {batch} rows: give 2 or more."
         raise InputError(message)
+
+
+def _lacking(groups: Sequence[_Groups | None]) -> str:
     count = sum(group is not None for group in groups)
     return f"two factors are needed and there are {count}" if count < 2 else ""
 
@@ -345,23 +355,25 @@ def _of_guesses(
     truth: Whole,
     groups: Sequence[_Groups | None],
     faults: Sequence[str],
-    *,
-    from_chance: bool,
 ) -> FactorScore:
-    guess = 1 / sum(group is not None for group in groups) if from_chance else 0.0
     right = guesses == truth
-    parts: list[float | None] = []
-    for place in range(len(groups)):
-        is_held = truth == place
-        parts.append(
-            (float(right[is_held].mean()) - guess) / (1 - guess) if is_held.any() else None
-        )
+    held = [truth == place for place in range(len(groups))]
     return FactorScore(
-        name=name + ("/from chance" if from_chance else ""),
-        value=(float(right.mean()) - guess) / (1 - guess),
-        per_factor=tuple(parts),
+        name=name,
+        value=float(right.mean()),
+        per_factor=tuple(float(right[each].mean()) if each.any() else None for each in held),
         says=sentences(faults),
     )
+
+
+def _counted_from_chance(
+    of: Callable[[Sequence[Factor]], FactorScore],
+    factors: tuple[Factor, ...],
+    n_rows: int,
+    seed: int,
+) -> FactorScore:
+    permuted = permuted_scores(of, factors, n_rows, permutations=PERMUTATIONS, seed=seed)
+    return above_chance(of(factors), permuted)
 
 
 def _undefined(name: str, factors: Sequence[Factor], faults: Sequence[str]) -> FactorScore:

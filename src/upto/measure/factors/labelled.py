@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from upto.core import InputError, random_stream
+from upto.measure.factors.mutual_information import count_bins
 from upto.measure.factors.score import FactorScore
 from upto.measure.kinds import as_rows, refuse_extremes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
+
+CodesLike: TypeAlias = "ArrayLike | Codes"
+FactorsLike: TypeAlias = "ArrayLike | Labels"
+"""What scores take: arrays, or what was read of them before."""
 Float = np.ndarray[Any, np.dtype[np.float64]]
 Whole = np.ndarray[Any, np.dtype[np.intp]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -40,6 +45,13 @@ class Codes:
     columns: Float
     owners: Whole
     count: int
+    _known: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what was made of these codes before, or make it: shuffles of factors share it."""
+        if key not in self._known:
+            self._known[key] = make()
+        return self._known[key]
 
     @property
     def is_constant(self) -> Mask:
@@ -109,12 +121,10 @@ class Factor:
         """
         if not self.is_continuous:
             return self.values.astype(np.intp)
-        shares = np.arange(1, bins) / bins
-        if equal_widths:
-            low, high = float(self.values.min()), float(self.values.max())
-            edges = low + (high - low) * shares
-        else:
-            edges = np.unique(np.quantile(self.values, shares))
+        if not equal_widths:
+            return count_bins(np.asarray(self.values, dtype=np.float64), bins)
+        low, high = float(self.values.min()), float(self.values.max())
+        edges = low + (high - low) * np.arange(1, bins) / bins
         found = np.searchsorted(edges, self.values, side="right")
         return np.unique(found, return_inverse=True)[1]
 
@@ -137,8 +147,48 @@ class Part:
     fault: str
 
 
-def as_codes(codes: ArrayLike, *, discrete_codes: bool = False) -> Codes:
-    """Return codes as columns, or refuse them."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Labels:
+    """Factors whose labels were read and numbered once, to be shuffled and halved many times."""
+
+    factors: tuple[Factor, ...]
+    n_rows: int
+
+    def shuffled(self, order: Whole) -> Labels:
+        """Return labels moved over rows: row `order[i]` gets what row i had, missing ones too."""
+        moved = []
+        for factor in self.factors:
+            places = order[factor.rows]
+            ascending = np.argsort(places)
+            moved.append(replace(factor, rows=places[ascending], values=factor.values[ascending]))
+        return replace(self, factors=tuple(moved))
+
+    def taken(self, rows: Whole) -> Labels:
+        """Return the labels of some rows, in ascending order, whose values are counted anew."""
+        place = np.full(self.n_rows, -1, dtype=np.intp)
+        place[rows] = np.arange(len(rows))
+        taken = []
+        for factor in self.factors:
+            is_taken = place[factor.rows] >= 0
+            values, classes = factor.values[is_taken], factor.classes
+            if not factor.is_continuous:
+                is_present = np.bincount(values, minlength=classes) > 0
+                values = (np.cumsum(is_present) - 1)[values]
+                classes = max(int(is_present.sum()), 1)
+            own = place[factor.rows[is_taken]]
+            taken.append(replace(factor, rows=own, values=values, classes=classes))
+        return Labels(factors=tuple(taken), n_rows=len(rows))
+
+
+def as_codes(codes: CodesLike, *, discrete_codes: bool = False) -> Codes:
+    """Return codes as columns, or refuse them; codes that were read are numbers as they came."""
+    if isinstance(codes, Codes):
+        if not discrete_codes:
+            return codes
+        found: Codes = codes.once(
+            "indicators", lambda: as_codes(codes.columns, discrete_codes=True)
+        )
+        return found
     rows = as_rows(codes, "the array of codes")
     if not discrete_codes:
         refuse_extremes(rows, "the array of codes")
@@ -163,9 +213,11 @@ def as_codes(codes: ArrayLike, *, discrete_codes: bool = False) -> Codes:
 
 
 def as_factors(
-    factors: ArrayLike, codes: Codes, *, continuous: bool | Sequence[bool] = False
+    factors: FactorsLike, codes: Codes, *, continuous: bool | Sequence[bool] = False
 ) -> tuple[Factor, ...]:
     """Return factors without the rows that have no label, or refuse them."""
+    if isinstance(factors, Labels):
+        return factors.factors
     table = factors if isinstance(factors, np.ndarray) else np.asarray(factors, dtype=object)
     if table.ndim != 2 or table.shape[1] == 0 or len(table) != len(codes.columns):
         message = (

@@ -23,7 +23,7 @@ from upto.measure.factors.score import FactorScore
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import ArrayLike
+    from upto.measure.factors.labelled import CodesLike, FactorsLike
 
 SIMILARITIES = ("smi", "spn", "bmmi")
 MATCHES = ("lms", "msas", "msgs")
@@ -51,8 +51,8 @@ class ClassSimilarities:
 
 
 def class_similarities(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     similarity: str = "smi",
     continuous: bool | Sequence[bool] = False,
@@ -116,8 +116,8 @@ def class_similarities(
 
 
 def latent_matching_score(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     similarity: str = "smi",
     continuous: bool | Sequence[bool] = False,
@@ -147,8 +147,8 @@ def latent_matching_score(
 
 
 def most_similar_averaging_score(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     similarity: str = "smi",
     continuous: bool | Sequence[bool] = False,
@@ -170,8 +170,8 @@ def most_similar_averaging_score(
 
 
 def most_similar_gap_score(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     similarity: str = "smi",
     continuous: bool | Sequence[bool] = False,

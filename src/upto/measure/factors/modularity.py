@@ -12,15 +12,14 @@ from upto.measure.factors.shared_information import beyond_chance
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike
-
+    from upto.measure.factors.labelled import CodesLike, FactorsLike
     from upto.measure.factors.score import FactorScore
     from upto.measure.factors.shared_information import Information
 
 
 def ridgeway_modularity(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     variant: str = "disentanglement_lib",
     discrete_codes: bool = False,

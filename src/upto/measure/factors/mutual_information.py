@@ -146,6 +146,9 @@ def count_bins(values: Float, bins: int) -> Integer:
     """Return the bin of every value, of about equal counts; equal values share one."""
     edges = np.unique(np.quantile(values, np.arange(1, bins) / bins))
     found = np.searchsorted(edges, values, side="right")
+    if found.min() == found.max():
+        # Nearly all rows have the least value, and the others belong together.
+        found = (values > values.min()).astype(np.intp)
     return np.unique(found, return_inverse=True)[1]
 
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from upto.measure.factors import importances, interventions, probes, sap
+from upto.measure.factors.above_chance import above_chance
 from upto.measure.factors.gaussian_tc import gaussian_total_correlation, wasserstein_correlation
 from upto.measure.factors.kinds import Compute, ScoreKind
 from upto.measure.factors.matching_classes import MATCHES, SIMILARITIES, score_classes
@@ -28,17 +29,23 @@ def _dci(part: str) -> Compute:
 
 
 def _drawn(score: Callable[..., FactorScore]) -> Compute:
-    """Return a score that draws rows and has a version in which a guess is zero."""
+    """Return a score that draws rows and has a version that is counted from permuted rows."""
 
     def compute(view: View, variant: str) -> FactorScore:
-        return score(
-            view.codes,
-            view.factors,
-            variant=variant.removesuffix(FROM_CHANCE),
-            from_chance=variant.endswith(FROM_CHANCE),
-            seed=view.seed,
-            **view.kinds,
-        )
+        plain = variant.removesuffix(FROM_CHANCE)
+
+        def of(each: View) -> FactorScore:
+            found: FactorScore = each.once(
+                (score, plain),
+                lambda: score(
+                    each.codes, each.factors, variant=plain, seed=each.seed, **each.kinds
+                ),
+            )
+            return found
+
+        if plain == variant:
+            return of(view)
+        return above_chance(of(view), view.permuted(of, (score, plain, "permuted")))
 
     return compute
 

@@ -23,12 +23,10 @@ from upto.measure.factors.labelled import (
 from upto.measure.factors.mutual_information import entropy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from numpy.typing import ArrayLike
-
+    from upto.measure.factors.labelled import Codes, CodesLike, FactorsLike, Float, Whole
     from upto.measure.factors.score import FactorScore
-    from upto.measure.factors.shared_information import Float, Whole
 
 DEVIATIONS = 5.0
 """How far above what chance gives on average, in standard deviations, a share must be."""
@@ -40,13 +38,17 @@ DENSE_CELLS = 2**24
 """Cells up to which the columns of discrete codes are a dense table."""
 STEPS, GRADIENT = 100, 1e-4
 """Of the search for the regression: scikit-learn's own, which the authors leave as they are."""
+SEARCHED_CLASSES = 100
+"""A factor of more is predicted by the discriminant that the search would start from."""
+LEAST_WITHIN = 1e-8
+"""Of the variance of a whitened code: what classes that never vary are given."""
 SURE_STEPS = 30
 """Steps after which a search that must end where the authors' does is left to scikit-learn."""
 
 
 def explicitness(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     continuous: bool | Sequence[bool] = False,
     discrete_codes: bool = False,
@@ -79,7 +81,7 @@ def explicitness(
     """
     read = as_codes(codes, discrete_codes=discrete_codes)
     skipped = [factor.fault for factor in as_factors(factors, read, continuous=continuous)]
-    parts, faults = predictive_shares(
+    parts, faults = predictive_parts(
         codes,
         factors,
         skipped=skipped,
@@ -92,80 +94,141 @@ def explicitness(
     return averaged(name, parts, [constant_codes(read), *faults])
 
 
+def predictive_parts(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    skipped: Sequence[str],
+    adjusted: bool,
+    seed: int,
+    **kinds: Any,
+) -> tuple[list[float | None], list[str]]:
+    """Return what `predictive_shares` does, with chance found where the share is adjusted."""
+    chance = None
+    if adjusted:
+        chance = predictive_chance(codes, factors, skipped=skipped, seed=seed, **kinds)
+    return predictive_shares(codes, factors, skipped=skipped, chance=chance, **kinds)
+
+
 def predictive_shares(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     skipped: Sequence[str],
     discrete_codes: bool,
     continuous: bool | Sequence[bool],
-    adjusted: bool,
-    seed: int,
+    chance: Sequence[float | None] | None,
 ) -> tuple[list[float | None], list[str]]:
     """Return for each factor the share that is predicted, and why one is missing.
 
     Discrete factors are predicted by unpenalised multinomial regression on the rows it is fitted
     to, for at most a hundred steps. As by the authors, classes weigh the same in the fit and the
-    loss is compared with the logarithm of their number. Adjusted, rows weigh the same, the loss is
-    compared with the entropy, outliers of codes are drawn in, and what a regression may find by
-    chance is not counted; where that may be half of all, the share is None. The search is made
-    among whitened codes, where it converges, so that a rotation or another invertible map of the
-    codes changes the share by a thousandth at most. Continuous factors are predicted by least
-    squares: the share is R².
+    loss is compared with the logarithm of their number. With `chance`, which `predictive_chance`
+    finds, rows weigh the same, the loss is compared with the entropy, outliers of codes are drawn
+    in, and what a regression may find by chance is not counted; where that may be half of all, the
+    share is None. The search is made among whitened codes, where it converges, so that a rotation
+    or another invertible map of the codes changes the share by a thousandth at most; it starts from
+    Fisher's discriminant, which predicts a factor of more than a hundred classes by itself.
+    Continuous factors are predicted by least squares: the share is R².
     """
-    table = as_codes(codes)
-    rows = table.columns
-    columns = as_factors(factors, table, continuous=continuous)
-    if adjusted and not discrete_codes:
-        rows = without_outliers(rows)
-    faults = [
-        fault or _many_classes(factor) for factor, fault in zip(columns, skipped, strict=True)
-    ]
-
-    # Factors that are labelled on the same rows are predicted from the same columns.
-    designs: dict[tuple[bytes, bool], Any] = {}
-
-    def design(factor: Factor) -> tuple[bytes, bool]:
-        whiten = adjusted and not discrete_codes and not factor.is_continuous
-        key = factor.rows.tobytes(), whiten
-        if key not in designs:
-            inputs = _inputs(rows[factor.rows], discrete_codes=discrete_codes)
-            designs[key] = _whitened(inputs) if whiten else inputs
-        return key
-
-    keys = [
-        None if fault else design(factor) for factor, fault in zip(columns, faults, strict=True)
-    ]
+    designs = _Designs(as_codes(codes), discrete_codes=discrete_codes, adjusted=chance is not None)
+    columns = as_factors(factors, designs.codes, continuous=continuous)
+    faults = _faults(columns, skipped)
 
     def share(place: int) -> float | None:
-        key, factor = keys[place], columns[place]
-        if key is None:
+        if faults[place]:
             return None
-        inputs = designs[key]
+        factor = columns[place]
+        inputs = designs.of(factor)
+        by_chance = chance[place] if chance is not None else None
         if factor.is_continuous:
-            found = _explained(inputs, np.asarray(factor.values, np.float64), adjusted=adjusted)
-        elif not adjusted:
+            values = np.asarray(factor.values, np.float64)
+            found = _explained(inputs, values, adjusted=chance is not None)
+        elif by_chance is None:
             found = _as_authors(inputs, factor.values.astype(np.intp))
         else:
-            # The indicators of the values of a discrete code sum to one.
-            width = inputs.shape[1] - (rows.shape[1] if discrete_codes else 0)
-            stream = random_stream(seed, "factors", "explicitness", str(place))
-            found = _predicted(inputs, factor.values.astype(np.intp), width, stream)
+            found = _predicted(inputs, factor.values.astype(np.intp), by_chance)
         if found is None:
             faults[place] = (
                 f"factor {factor.number} has {len(factor.rows)} labels, too few for "
-                f"{rows.shape[1]} codes: a regression may find half of it by chance"
+                f"{designs.codes.count} codes: a regression may find half of it by chance"
             )
         return found
 
+    return _of_each(share, columns), faults
+
+
+def predictive_chance(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    skipped: Sequence[str],
+    discrete_codes: bool,
+    continuous: bool | Sequence[bool],
+    seed: int,
+) -> list[float | None]:
+    """Return how far a regression lowers the loss of permuted labels of each discrete factor."""
+    designs = _Designs(as_codes(codes), discrete_codes=discrete_codes, adjusted=True)
+    columns = as_factors(factors, designs.codes, continuous=continuous)
+    faults = _faults(columns, skipped)
+
+    def gain(place: int) -> float | None:
+        factor = columns[place]
+        if faults[place] or factor.is_continuous:
+            return None
+        inputs, labels = designs.of(factor), factor.values.astype(np.intp)
+        # The indicators of the values of a discrete code sum to one.
+        width = inputs.shape[1] - (designs.codes.count if discrete_codes else 0)
+        stream = random_stream(seed, "factors", "explicitness", str(place))
+        # Of noise, twice the rows times the gain is of a chi-squared law, whose mean tells its
+        # spread. One permutation may fall below that mean, and rare classes lift it.
+        mean = float(width * labels.max() / (2 * len(labels)))
+        if mean > MOST_BY_CHANCE * entropy(labels):
+            # Too much already: the permutation need not be fitted.
+            return mean
+        return max(mean, entropy(labels) - _loss(inputs, stream.permutation(labels)))
+
+    return _of_each(gain, columns)
+
+
+class _Designs:
+    """The columns that factors are predicted from; those labelled on the same rows share them."""
+
+    def __init__(self, codes: Codes, *, discrete_codes: bool, adjusted: bool) -> None:
+        self.codes = codes
+        self._discrete = discrete_codes
+        self._adjusted = adjusted
+
+    def of(self, factor: Factor) -> Any:
+        """Return the columns on the rows that have a label."""
+        whiten = self._adjusted and not self._discrete and not factor.is_continuous
+        if len(factor.rows) < len(self.codes.columns):
+            return self._made(factor.rows, whiten=whiten)
+        key = "design", self._discrete, self._adjusted, whiten
+        return self.codes.once(key, lambda: self._made(factor.rows, whiten=whiten))
+
+    def _made(self, rows: Whole, *, whiten: bool) -> Any:
+        columns = self.codes.columns
+        if self._adjusted and not self._discrete:
+            columns = self.codes.once("drawn in", lambda: without_outliers(self.codes.columns))
+        inputs = _inputs(columns[rows], discrete_codes=self._discrete)
+        return _whitened(inputs) if whiten else inputs
+
+
+def _faults(factors: Sequence[Factor], skipped: Sequence[str]) -> list[str]:
+    return [fault or _many_classes(factor) for factor, fault in zip(factors, skipped, strict=True)]
+
+
+def _of_each(make: Callable[[int], float | None], factors: Sequence[Factor]) -> list[float | None]:
+    """Return what is made of each factor, by threads."""
     # Warnings are silenced for all threads at once, and the regression leaves Python's lock; its
     # products are too small for threads of their own, which would wait for each other.
-    n_threads = min(len(columns), os.cpu_count() or 1)
+    n_threads = min(len(factors), os.cpu_count() or 1)
     with quietly(), threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
         # The longest first, so that no thread waits for one that began last.
-        order = sorted(range(len(columns)), key=lambda place: -columns[place].classes)
-        found = dict(zip(order, pool.map(share, order), strict=True))
-    return [found[place] for place in range(len(columns))], faults
+        order = sorted(range(len(factors)), key=lambda place: -factors[place].classes)
+        found = dict(zip(order, pool.map(make, order), strict=True))
+    return [found[place] for place in range(len(factors))]
 
 
 def _many_classes(factor: Factor) -> str:
@@ -199,14 +262,12 @@ def _as_authors(inputs: Any, labels: Whole) -> float:
     return (whole - _loss(inputs, labels, as_authors=True)) / whole
 
 
-def _predicted(inputs: Any, labels: Whole, width: int, stream: np.random.Generator) -> float | None:
+def _predicted(inputs: Any, labels: Whole, by_chance: float) -> float | None:
     """Return the share of the entropy beyond chance; None where chance tells too much."""
     whole = entropy(labels)
-    # Of noise, twice the rows times the gain is of a chi-squared law, whose mean tells its spread.
-    # One permutation may fall below that mean, and rare classes lift it.
-    mean = width * labels.max() / (2 * len(labels))
-    gain = max(mean, whole - _loss(inputs, stream.permutation(labels)))
-    level = float(gain + DEVIATIONS * np.sqrt(gain / len(labels))) / whole
+    level = float(by_chance + DEVIATIONS * np.sqrt(by_chance / len(labels))) / whole
+    if level > MOST_BY_CHANCE:
+        return None
     return _beyond(1.0 - _loss(inputs, labels) / whole, level)
 
 
@@ -261,9 +322,16 @@ def _softmax(inputs: Float, labels: Whole, weights: Float, *, as_authors: bool) 
         chances.ravel()[own] -= weights
         return float(weights @ (np.log(sums) - margins)), (chances @ rows).ravel()
 
+    start = np.zeros(classes * (width + 1))
+    if not as_authors:
+        # The loss is convex: a better start ends in the same place, in fewer steps.
+        start = min(start, _discriminant(inputs, labels), key=lambda weight: loss(weight)[0])
+        if classes > SEARCHED_CLASSES:
+            margins, sums = fill(start)
+            return np.exp(margins) / sums
     found = minimize(
         loss,
-        np.zeros(classes * (width + 1)),
+        start,
         jac=True,
         method="L-BFGS-B",
         options={
@@ -278,6 +346,18 @@ def _softmax(inputs: Float, labels: Whole, weights: Float, *, as_authors: bool) 
     margins, sums = fill(found.x)
     chosen: Float = np.exp(margins) / sums
     return chosen
+
+
+def _discriminant(inputs: Float, labels: Whole) -> Float:
+    """Return the weights of Fisher's linear discriminant, which Gaussian classes are told by."""
+    counts = np.bincount(labels)
+    order = np.argsort(labels, kind="stable")
+    means = np.add.reduceat(inputs[order], np.cumsum(counts) - counts) / counts[:, None]
+    left = inputs - means[labels]
+    within = left.T @ left / len(labels) + LEAST_WITHIN * np.eye(inputs.shape[1])
+    slopes = np.linalg.solve(within, means.T).T
+    offsets = np.log(counts / len(labels)) - 0.5 * (slopes * means).sum(axis=1)
+    return np.column_stack([slopes, offsets]).ravel()
 
 
 def _explained(inputs: Any, values: Float, *, adjusted: bool) -> float | None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from upto.measure.factors.labelled import Whole
+    from upto.measure.factors.labelled import CodesLike, FactorsLike, Whole
     from upto.measure.factors.score import FactorScore
 
 RIDGEWAY = ("disentanglement_lib", "ubisoft")
@@ -47,8 +47,8 @@ FOLDS = 5
 
 
 def ridgeway_explicitness(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     continuous: bool | Sequence[bool] = False,
     discrete_codes: bool = False,
@@ -94,8 +94,8 @@ def ridgeway_explicitness(
 
 
 def linear_probe(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     continuous: bool | Sequence[bool] = False,
     discrete_codes: bool = False,
@@ -138,8 +138,8 @@ def linear_probe(
 
 
 def downstream_probe(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     predictor: str = "linear",
     train_rows: int | None = None,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from upto.measure.factors.labelled import Factor, Part
+    from upto.measure.factors.labelled import CodesLike, Factor, FactorsLike, Part
 
 VARIANTS = ("disentanglement_lib", "robust")
 PENALTY = 0.01
@@ -53,8 +53,8 @@ class Sap:
 
 
 def sap_score(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     continuous: bool | Sequence[bool] = False,
     discrete_codes: bool = False,

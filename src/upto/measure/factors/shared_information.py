@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from upto.core import InputError, random_stream
 from upto.measure.factors.ascending import Ascending
-from upto.measure.factors.labelled import Factor, as_codes, as_factors
+from upto.measure.factors.labelled import BINS, Factor, as_codes, as_factors
 from upto.measure.factors.mutual_information import (
     continuous_information,
     count_bins,
@@ -28,7 +28,7 @@ from upto.measure.factors.mutual_information import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import ArrayLike
+    from upto.measure.factors.labelled import CodesLike, FactorsLike
 
 Float = np.ndarray[Any, np.dtype[np.float64]]
 Whole = np.ndarray[Any, np.dtype[np.intp]]
@@ -58,10 +58,15 @@ class Estimator:
         and as Ubisoft's package bin. Discrete codes are counted as they are in each.
     size
         The number of neighbours, or of bins.
+    steps
+        Into how many steps of equal counts neighbours cut a continuous factor, to take them for
+        labels; 0 leaves it on its line, where Kraskov's estimate has no end that is independent of
+        the number of rows.
     """
 
     kind: Literal["neighbours", "histogram", "unit-bins"] = "neighbours"
     size: int = 10
+    steps: int = 0
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -69,7 +74,12 @@ class Estimator:
             raise InputError(message)
 
     def __str__(self) -> str:
-        return f"{self.size} {self.kind}"
+        steps = f" in {self.steps} steps" if self.steps else ""
+        return f"{self.size} {self.kind}{steps}"
+
+
+ADJUSTED = Estimator(kind="neighbours", size=10, steps=BINS)
+"""What scores that are adjusted for chance are made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -96,6 +106,8 @@ class Information:
         For every factor why nothing can be said of it; empty where something can.
     labelled
         How many rows have a label of every factor.
+    continuous
+        Which factors are numbers on a line.
     """
 
     mutual: Float
@@ -108,6 +120,7 @@ class Information:
     values: Whole
     faults: tuple[str, ...]
     labelled: tuple[int, ...]
+    continuous: tuple[bool, ...]
     estimator: Estimator
     discrete_codes: bool
 
@@ -115,6 +128,12 @@ class Information:
     def told(self) -> Mask:
         """Which factors something can be said of."""
         return np.array([not fault for fault in self.faults], dtype=bool)
+
+    def is_by(self, estimator: Estimator) -> bool:
+        """Whether an estimator finds the same: steps are of continuous factors."""
+        if any(self.continuous):
+            return self.estimator == estimator
+        return replace(self.estimator, steps=0) == replace(estimator, steps=0)
 
     @property
     def shares(self) -> Float:
@@ -129,8 +148,8 @@ def over_entropy(mutual: Float, entropies: Float) -> Float:
 
 
 def information(
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     *,
     estimator: Estimator | None = None,
     discrete_codes: bool = False,
@@ -173,7 +192,7 @@ def information(
     rows = table.columns
     columns = as_factors(factors, table, continuous=continuous)
     counted = _counted(rows, estimator, discrete_codes=discrete_codes)
-    ascending = np.sort(rows, axis=0)
+    ascending = table.once("ascending", lambda: np.sort(rows, axis=0))
     lower, upper = np.quantile(ascending, (0.25, 0.75), axis=0)
     outermost = min(int(np.ceil(OUTERMOST * len(rows))), (len(rows) - 1) // 2)
     psi = digammas(len(rows))
@@ -189,10 +208,10 @@ def information(
         values=1 + np.count_nonzero(np.diff(ascending, axis=0), axis=0),
         faults=tuple(_fault(column, estimator, counted) for column in columns),
         labelled=tuple(len(column.rows) for column in columns),
+        continuous=tuple(column.is_continuous for column in columns),
         estimator=estimator,
         discrete_codes=discrete_codes,
     )
-    whole: list[tuple[Ascending, Whole]] = []
     # Most of an estimate is made outside Python's lock, and none depends on another.
     with ThreadPoolExecutor(min(shape[1], os.cpu_count() or 1)) as pool:
         each_code = pool.map if len(rows) >= THREADED_ROWS else map
@@ -206,7 +225,7 @@ def information(
                 shown_codes = counted[factor.rows]
                 found.code_entropies[place] = [entropy(column) for column in shown_codes.T]
                 told = partial(_counting, shown_codes)
-            elif factor.is_continuous:
+            elif factor.is_continuous and not estimator.steps:
                 found.entropies[place] = most_continuous(len(values), estimator.size, psi)
                 told = partial(_kraskov, rows[factor.rows], estimator, psi)
             else:
@@ -214,7 +233,7 @@ def information(
                 if len(factor.rows) < len(rows):
                     lines = _lines(rows, factor.rows)
                 else:
-                    lines = whole = whole or _lines(rows, factor.rows)
+                    lines = table.once("lines", partial(_lines, rows, factor.rows))
                 told = partial(_ross, lines, estimator, psi)
             stream = random_stream(seed, "factors", "information", str(place))
             # Unpermuted first: the same call serves both.
@@ -233,8 +252,8 @@ def information(
 
 def informed(
     given: Information | None,
-    codes: ArrayLike,
-    factors: ArrayLike,
+    codes: CodesLike,
+    factors: FactorsLike,
     estimator: Estimator,
     name: str,
     **settings: Any,
@@ -242,7 +261,7 @@ def informed(
     """Return the information that a score is made of: what is given, where it is that."""
     if given is None:
         return information(codes, factors, estimator=estimator, **settings)
-    if given.estimator != estimator:
+    if not given.is_by(estimator):
         message = (
             f"{name} is made of information by {estimator}, and this is by {given.estimator}: "
             "leave it out, or ask for that estimator."
@@ -252,15 +271,24 @@ def informed(
 
 
 def beyond_chance(found: Information) -> Float:
-    """Return the share of each factor's entropy that codes tell beyond chance, from 0 to 1.
+    """Return the share of each factor that codes tell beyond chance, from 0 to 1.
 
     Information of permuted rows is chance. What is counted is above all of it and above a level
     that any code of a table of noise reaches in one table of a thousand: ratios of shares would
-    else set a share of noise against other noise, and find it perfect.
+    else set a share of noise against other noise, and find it perfect. Of what is counted, only the
+    mean of chance is taken off, so that few rows do not lessen large shares less than small ones.
+
+    Of labels, the share is that of their entropy. Numbers on a line have no entropy: theirs is 1 -
+    exp(-2 I), the R² of Gaussian variables with that information (Linfoot 1957), over the most that
+    the estimator can find. Neither grows or falls with the number of rows.
     """
-    level = np.maximum(np.maximum(_chance_level(found), found.chance.max(axis=0)), 0.0)
-    room = found.entropies[:, None] - level
-    shares = np.divide(found.mutual - level, room, out=np.zeros_like(room), where=room > 0.0)
+    level = np.maximum(_chance_level(found), found.chance.max(axis=0))
+    mean = np.maximum(found.chance.mean(axis=0), 0.0)
+    told, room = found.mutual - mean, found.entropies[:, None] - mean
+    numbers = np.array(found.continuous, dtype=bool)
+    told[numbers], room[numbers] = -np.expm1(-2.0 * told[numbers]), -np.expm1(-2.0 * room[numbers])
+    counted = (found.mutual > np.maximum(level, mean)) & (room > 0.0)
+    shares = np.divide(told, room, out=np.zeros_like(room), where=counted)
     clipped: Float = np.clip(shares, 0.0, 1.0)
     return clipped
 
@@ -342,10 +370,10 @@ def _factor_values(factor: Factor, estimator: Estimator, counted: Whole | None) 
         return factor.values
     values = np.asarray(factor.values, dtype=np.float64)
     if counted is None:
-        return values
+        return count_bins(values, estimator.steps) if estimator.steps else values
     if estimator.kind == "neighbours":
         # Codes that are counted have no neighbours: the factor is counted as well.
-        return count_bins(values, max(2, round(len(values) ** (1 / 3))))
+        return count_bins(values, estimator.steps or max(2, round(len(values) ** (1 / 3))))
     return (histogram_bins if estimator.kind == "histogram" else unit_bins)(values, estimator.size)
 
 

@@ -6,23 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike
+import numpy as np
 
+from upto.measure.factors.above_chance import chance_orders, known_values
 from upto.measure.factors.dci import Dci, dci_scores
 from upto.measure.factors.info_scores import (
     VARIANTS,
-    active_codes,
     explicitness_score,
     ratio_scores,
+    told_shares,
+    varying_codes,
 )
+from upto.measure.factors.labelled import Codes, Float, Labels, Whole, as_codes
 from upto.measure.factors.matching_classes import ClassSimilarities, class_similarities
-from upto.measure.factors.predictive import predictive_shares
+from upto.measure.factors.predictive import predictive_chance, predictive_shares
 from upto.measure.factors.shared_information import (
+    ADJUSTED,
+    PERMUTATIONS,
     Estimator,
-    Float,
     Information,
-    Mask,
-    beyond_chance,
     information,
 )
 
@@ -38,28 +40,60 @@ class View:
 
     Parameters
     ----------
-    codes, factors, continuous, discrete_codes, seed
+    codes, factors
+        Read once: scores take them in place of arrays.
+    discrete_codes, seed
         As every score takes them.
     permutations
-        How often labels are permuted for each estimator in it: what adjusted scores need.
-    lent
-        By estimator, the information of permuted labels that was found in other views. It is the
-        same in law, so that a shuffle or a half-sample need not find its own.
+        How often labels are permuted for scores that are adjusted for chance.
+    lenders
+        Other views whose permuted labels are counted with in place of these: they are the same in
+        law, so that a shuffle or a half-sample need not permute its own.
     """
 
-    codes: Float
-    factors: ArrayLike
-    continuous: bool | Sequence[bool]
+    codes: Codes
+    factors: Labels
     discrete_codes: bool
     seed: int
-    permutations: dict[Estimator, int]
-    lent: dict[Estimator, Float]
+    permutations: int = PERMUTATIONS
+    lenders: Sequence[View] = ()
     _known: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def kinds(self) -> dict[str, Any]:
         """What every score is told of the kinds of codes and factors."""
-        return {"continuous": self.continuous, "discrete_codes": self.discrete_codes}
+        continuous = [factor.is_continuous for factor in self.factors.factors]
+        return {"continuous": continuous, "discrete_codes": self.discrete_codes}
+
+    def shuffled(self, order: Whole) -> View:
+        """Return the view in which row `order[i]` has the labels of row i."""
+        return self._beside(self.codes, self.factors.shuffled(order))
+
+    def independent(self, rng: np.random.Generator) -> View:
+        """Return the view of codes that were each shuffled for itself."""
+        return self._beside(as_codes(rng.permuted(self.codes.columns, axis=0)), self.factors)
+
+    def halved(self, halves: Sequence[Whole]) -> list[View]:
+        """Return the views of some rows each; one permutation of each of ten serves them all."""
+        lenders: list[View] = []
+        views = [
+            replace(
+                self,
+                codes=as_codes(self.codes.columns[half]),
+                factors=self.factors.taken(half),
+                permutations=int(number < PERMUTATIONS),
+                lenders=lenders,
+                _known={},
+            )
+            for number, half in enumerate(halves)
+        ]
+        lenders += views[:PERMUTATIONS]
+        return views
+
+    def _beside(self, codes: Codes, factors: Labels) -> View:
+        return replace(
+            self, codes=codes, factors=factors, permutations=0, lenders=(self,), _known={}
+        )
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what was made for a key before, or make it."""
@@ -69,31 +103,61 @@ class View:
 
     def information(self, estimator: Estimator) -> Information:
         """Return what codes tell about factors by an estimator."""
+        found = self._own_information(estimator)
+        if estimator != ADJUSTED or not self.lenders:
+            return found
+        chance: Float = self.once(
+            "lent",
+            lambda: np.concatenate(
+                [each._own_information(estimator).chance for each in self.lenders]
+            ),
+        )
+        return replace(found, chance=chance)
+
+    def _own_information(self, estimator: Estimator) -> Information:
+        known: Information | None = self._known.get(ADJUSTED)
+        if known is not None and known.is_by(estimator):
+            return known
         found: Information = self.once(
             estimator,
             lambda: information(
                 self.codes,
                 self.factors,
                 estimator=estimator,
-                permutations=self.permutations.get(estimator, 0),
+                permutations=self.permutations if estimator == ADJUSTED else 0,
                 seed=self.seed,
                 **self.kinds,
             ),
         )
-        return replace(found, chance=self.lent[estimator]) if estimator in self.lent else found
+        return found
+
+    def permuted(self, score: Callable[[View], FactorScore], key: Any) -> list[float]:
+        """Return the values of a score of permuted rows, or of the views that lend theirs."""
+        if self.lenders:
+            return [value for each in self.lenders for value in each._own_permuted(score, key)]
+        return self._own_permuted(score, key)
+
+    def _own_permuted(self, score: Callable[[View], FactorScore], key: Any) -> list[float]:
+        found: list[float] = self.once(
+            key,
+            lambda: known_values(
+                [
+                    score(self.shuffled(order))
+                    for order in chance_orders(self.factors.n_rows, self.permutations, self.seed)
+                ]
+            ),
+        )
+        return found
 
     def infomec(self, part: str, variant: str) -> FactorScore:
         """Return one of the three scores of InfoMEC: `infomec` without those not asked for."""
         rule = VARIANTS[variant]
-        found = self.information(Estimator(size=rule.neighbours))
-        spread: Mask = active_codes(
-            found, rule.active_discrete if self.discrete_codes else rule.active
-        )
+        found = self.information(rule.estimator)
         if part == "explicitness":
-            told = self._predicted(found.faults, adjusted=rule.adjusted) if spread.any() else None
+            can_tell = bool(varying_codes(found, variant).any())
+            told = self._predicted(found.faults, adjusted=rule.adjusted) if can_tell else None
             return explicitness_score(told, found.faults, variant)
-        shares = beyond_chance(found) if rule.adjusted else found.shares
-        active = spread & (shares.max(axis=0, initial=0.0) > 0.0) if rule.adjusted else spread
+        shares, active = self.once(("told", variant), lambda: told_shares(found, variant))
         modularity, compactness = ratio_scores(shares, active, found.faults, variant)
         return modularity if part == "modularity" else compactness
 
@@ -120,15 +184,24 @@ class View:
     def _predicted(
         self, faults: Sequence[str], *, adjusted: bool
     ) -> tuple[list[float | None], list[str]]:
-        found: tuple[list[float | None], list[str]] = self.once(
-            ("predicted", adjusted),
-            lambda: predictive_shares(
-                self.codes,
-                self.factors,
-                skipped=faults,
-                adjusted=adjusted,
-                seed=self.seed,
-                **self.kinds,
+        def predicted() -> tuple[list[float | None], list[str]]:
+            chance = self._first_lender._predicted_by_chance(faults) if adjusted else None
+            return predictive_shares(
+                self.codes, self.factors, skipped=faults, chance=chance, **self.kinds
+            )
+
+        found: tuple[list[float | None], list[str]] = self.once(("predicted", adjusted), predicted)
+        return found
+
+    @property
+    def _first_lender(self) -> View:
+        return self.lenders[0] if self.lenders else self
+
+    def _predicted_by_chance(self, faults: Sequence[str]) -> list[float | None]:
+        found: list[float | None] = self.once(
+            "predicted by chance",
+            lambda: predictive_chance(
+                self.codes, self.factors, skipped=faults, seed=self.seed, **self.kinds
             ),
         )
         return found
