@@ -21,6 +21,7 @@ from upto.theory.rigid import (
     rigid_promise,
     rigid_promise_from_defect,
 )
+from upto.theory.spurious import ComponentsTest, bootstrap_components
 from upto.theory.sprites import (
     conformal_factor,
     position_distance,
@@ -39,12 +40,14 @@ from upto.theory.whitening import rotation_promise, whitening_promise
 
 __all__ = [
     "Assumption",
+    "ComponentsTest",
     "ContrastBounds",
     "HeadDiversity",
     "HeadMap",
     "Identified",
     "PiecewiseNetwork",
     "Preimages",
+    "bootstrap_components",
     "centred_rank",
     "certify_injective",
     "certify_network",
