@@ -25,8 +25,8 @@ def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = N
     """Check whether a head identifies the representation below it, up to a linear map.
 
     Two models with the same class probabilities have representations that differ by one invertible
-    linear map (an affine one for heads with a bias) if the class vectors of the head have as many
-    independent differences as the representation has coordinates.
+    linear map (an affine one for heads with a bias) if the class vectors of each head have as many
+    independent differences as its representation has coordinates.
 
     Parameters
     ----------
@@ -75,6 +75,8 @@ def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = N
         singular_values=tuple(float(value) for value in checked.singular_values),
         base=checked.base if checked.holds else None,
         chosen=tuple(int(number) for number in checked.chosen),
+        stored_as=checked.stored_as,
+        rounding=checked.rounding,
         verdict=f"{embeddings.name}: {_verdict(checked, len(vectors))}",
         findings=(),
         provenance=Provenance(
