@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.assess.comparing import as_embeddings
+from upto.assess.spanning import stored_rounding
 from upto.core import Diversity, InputError, Provenance, library_versions
 from upto.load import read_labels
 from upto.theory import head_diversity
@@ -58,7 +59,7 @@ def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = N
     (embeddings,) = found
     vectors = np.asarray(embeddings.rows[0 : len(embeddings)])
     counts = _read_counts(frequencies) if isinstance(frequencies, str | Path) else frequencies
-    checked = head_diversity(vectors, frequencies=counts)
+    checked = head_diversity(vectors, frequencies=counts, deviations=stored_rounding(vectors))
     variance = checked.smallest_variance
     return Diversity(
         name=embeddings.name,
@@ -101,7 +102,7 @@ def _verdict(checked: HeadDiversity, n_rows: int) -> str:
             f"{checked.rank} of its {checked.width} directions are.{turned}"
         )
     barely = "barely " if checked.is_ill_conditioned else ""
-    caution = ", which rounding or noise alone may have made" if barely else ""
+    caution = f", which rounding to {checked.stored_as} or noise may have made" if barely else ""
     return (
         f"the probabilities {barely}identify the representation up to an invertible linear map, an "
         f"affine one if the head has a bias: {counted}, with condition number "

@@ -203,6 +203,15 @@ def _searched_checks(found: Preimages, reason: str) -> tuple[Assumption, Assumpt
 
 def _scalar_checks(network: PiecewiseNetwork) -> tuple[Assumption, Assumption, Assumption]:
     found = scalar_preimages(network)
+    if not found.is_exact:
+        evidence = (
+            f"not decided: rounding of weights this large against each other may change which of "
+            f"{found.n_pieces} pieces overlap"
+        )
+        weak, observable, full = (
+            Assumption(name=name, holds=None, evidence=evidence) for name in ("F2", "F3", "F4")
+        )
+        return weak, observable, full
     pieces = f"decided on all {found.n_pieces} pieces of a scalar latent"
     weak = f"{pieces}: with a stretch of single preimages {found.n_single}"
     observable = f"{pieces}: pairs that overlap {found.n_overlapping}, flat pieces {found.n_flat}"

@@ -7,6 +7,7 @@ with the same probabilities have representations that differ by one invertible m
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ ILL_CONDITIONED = 1e8
 """Condition numbers above this leave less than half of the digits of double precision."""
 
 _EXTREME = 1e100
+_MUCH = 8.0
+"""How much more than bits show deviations must say: those of binary types are about a gap."""
 _BLOCK = 64
 _SHORTLIST = 4 * _BLOCK
 _ROWS = 4096
@@ -52,7 +55,7 @@ class HeadDiversity:
         The largest c with Cov[g(y)] ≥ c I for y drawn by the frequencies.
     stored_as
         The number type whose precision the values have: ``"bfloat16"`` for those of a bfloat16 head
-        that was widened to float32.
+        that was widened to float32; or ``"few decimals"``.
     rounding
         What rounding to that precision can do to the smallest singular value.
     base, chosen
@@ -89,7 +92,12 @@ class HeadDiversity:
         return worst > ILL_CONDITIONED or smallest <= self.rounding
 
 
-def head_diversity(head: ArrayLike, *, frequencies: ArrayLike | None = None) -> HeadDiversity:
+def head_diversity(
+    head: ArrayLike,
+    *,
+    frequencies: ArrayLike | None = None,
+    deviations: ArrayLike | None = None,
+) -> HeadDiversity:
     """Check the diversity condition of linear identifiability on the class vectors of a head.
 
     Parameters
@@ -99,6 +107,9 @@ def head_diversity(head: ArrayLike, *, frequencies: ArrayLike | None = None) -> 
     frequencies
         How often each class occurs; equal by default. Classes that never occur are left out,
         since no data tell their vectors.
+    deviations
+        Standard deviation of what rounding did to each coordinate, if more is known of it than the
+        bits of the numbers show: of numbers that were written to a text.
 
     Examples
     --------
@@ -125,6 +136,12 @@ def head_diversity(head: ArrayLike, *, frequencies: ArrayLike | None = None) -> 
         base, chosen = independent_differences(kept)
         between = _condition(scipy.linalg.svdvals(_as_float(kept[chosen]) - _as_float(kept[base])))
     precision = stored_precision(kept)
+    stored_as, rounding = precision.name, rounding_norm(kept, precision)
+    if deviations is not None:
+        # Rounding errors are uniform: a gap is √12 of their deviations.
+        written = math.sqrt(12.0 * n_classes) * float(np.max(deviations))
+        if written > _MUCH * rounding:
+            stored_as, rounding = "few decimals", written
     return HeadDiversity(
         n_classes=n_classes,
         width=width,
@@ -132,8 +149,8 @@ def head_diversity(head: ArrayLike, *, frequencies: ArrayLike | None = None) -> 
         singular_values=values,
         condition=condition,
         smallest_variance=float(spread[-1] ** 2) if rank == width else 0.0,
-        stored_as=precision.name,
-        rounding=rounding_norm(kept, precision),
+        stored_as=stored_as,
+        rounding=rounding,
         base=int(occurring[base]),
         chosen=occurring[chosen],
         differences_condition=between,

@@ -70,14 +70,10 @@ def stored_precision(values: NDArray[Any]) -> Precision:
     values
         Finite numbers, one row a class.
     """
-    if values.dtype.kind == "b" or values.size == 0:
-        return Precision(name=str(values.dtype), bits=0, step=0.0)
-    if values.dtype.kind != "f":
-        # Ones and zeros are no rounded weights; larger whole numbers may be quantised ones.
-        largest = max(abs(int(values.max())), abs(int(values.min())))
-        return Precision(name=str(values.dtype), bits=0, step=float(largest > 1))
-    bits = min(53, np.finfo(values.dtype).nmant + 1)
-    step = float(np.finfo(values.dtype).smallest_subnormal)
+    known = type_precision(values)
+    if known.bits == 0:
+        return known
+    bits, step = known.bits, known.step
     for fewer in sorted(_NAMES):
         if fewer < bits and all(_fits(block, fewer) for block in _blocks(values)):
             bits = fewer
@@ -87,6 +83,18 @@ def stored_precision(values: NDArray[Any]) -> Precision:
     if bits <= max(_SHORT) and all(_are_halves(block) for block in _blocks(values)):
         step = _HALF_STEP
     return Precision(name=_NAMES[bits], bits=bits, step=step)
+
+
+def type_precision(values: NDArray[Any]) -> Precision:
+    """Return the precision that the type of a matrix has, whatever its numbers are."""
+    kind = values.dtype
+    if kind.kind == "f":
+        bits = min(max(_NAMES), np.finfo(kind).nmant + 1)
+        step = float(np.finfo(kind).smallest_subnormal)
+        return Precision(name=_NAMES[bits], bits=bits, step=step)
+    # Ones and zeros are no rounded weights; larger whole numbers may be quantised ones.
+    largest = max(abs(int(values.max(initial=0))), abs(int(values.min(initial=0))))
+    return Precision(name=str(kind), bits=0, step=float(largest > 1))
 
 
 def rounding_norm(values: NDArray[Any], precision: Precision) -> float:

@@ -39,7 +39,7 @@ def check_prior(
     Parameters of a prior that a model was built or trained with are its prior, and are taken as
     they are. Parameters that were fitted to rows are not those of the law of these rows: a
     component may be there by chance, and its variances differ from the others' then. So P2, P3 and
-    distinct components are not known from them; with the rows, a test can tell (`bootstrap_components`).
+    distinct components are not known from them; with the rows, `bootstrap_components` can tell.
 
     Parameters
     ----------
@@ -82,14 +82,28 @@ def check_prior(
     if estimated:
         test = None
         if rows is not None:
-            test = bootstrap_components(rows, len(components.weights), seed=seed)
-        independent = _estimated(independent, test, test is not None and test.ratios_differ)
-        distinct = _estimated(distinct, test, test is not None and test.are_needed)
+            test = _tested(components, rows, seed)
+        independent = _estimated(independent, test, told=bool(test and test.ratios_differ))
+        distinct = _estimated(distinct, test, told=bool(test and test.are_needed))
         hidden = _estimated(hidden, None, told=False)
     return whole, independent, hidden, distinct, partly
 
 
-def _estimated(check: Assumption, test: ComponentsTest | None, told: bool) -> Assumption:
+def _tested(components: Components, rows: ArrayLike, seed: int) -> ComponentsTest:
+    count, width = components.means.shape
+    given = np.asarray(rows)
+    if given.ndim == 2 and given.shape[1] != width:
+        message = (
+            f"rows of {given.shape[1]} coordinates do not fit a mixture in {width} dimensions: "
+            "give those that it was fitted to."
+        )
+        raise InputError(message)
+    apart = components.covariances[:, ~np.eye(width, dtype=bool)]
+    diagonal = bool(np.abs(apart).max(initial=0.0) <= _ROUNDING)
+    return bootstrap_components(given, count, diagonal=diagonal, seed=seed)
+
+
+def _estimated(check: Assumption, test: ComponentsTest | None, *, told: bool) -> Assumption:
     """Return what a check of parameters says that were fitted: nothing, unless a test tells."""
     if test is None:
         reason = "parameters fitted to rows do not tell"

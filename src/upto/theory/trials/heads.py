@@ -10,15 +10,20 @@ rival moves representations along the direction that its head sees least.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from upto.theory.diversity import HeadDiversity, head_diversity
+from upto.theory.precision import rounding_norm, type_precision
 from upto.theory.trials.case import Case
 
 Float = NDArray[np.float64]
+
+BY_TYPE = "diversity-by-type"
+"""A control: the rule that takes the precision of a head from its type alone, which is false."""
 
 _ROWS = 60
 _ROUNDING = 1e-13
@@ -80,6 +85,10 @@ def head_cases(rng: np.random.Generator, count: int) -> list[Case]:
         Generator of everything random.
     count
         How many heads; ways to make and to store them are taken in turn.
+
+    Returns
+    -------
+    Cases of the rule, and of one that looks at the type of the numbers only.
     """
     cases = []
     kinds = [(made, stored) for made in MADE for stored in STORED]
@@ -88,17 +97,23 @@ def head_cases(rng: np.random.Generator, count: int) -> list[Case]:
         head, counts = _draw_head(rng, made)
         kept = STORED[stored](head)
         found = head_diversity(kept, frequencies=counts)
-        if not found.holds or found.is_ill_conditioned:
-            continue
         # What was stored is the head, unless it was diverse by rounding only.
         true = head if made == "low rank" else np.asarray(kept, dtype=np.float64)
-        cases.append(_attacked(rng, true, counts, found, f"{made}, {stored}"))
+        attack = _attacked(rng, true, counts, found, f"{made}, {stored}")
+        if attack is None:
+            continue
+        if not found.is_ill_conditioned:
+            cases.append(attack)
+        if found.singular_values[-1] > rounding_norm(kept, type_precision(kept)):
+            cases.append(replace(attack, statement=BY_TYPE))
     return cases
 
 
 def _attacked(
     rng: np.random.Generator, head: Float, counts: Float, found: HeadDiversity, kind: str
-) -> Case:
+) -> Case | None:
+    if not found.holds:
+        return None
     occurring = np.flatnonzero(counts)
     shares = counts[occurring] / counts.sum()
     vectors = head[occurring]

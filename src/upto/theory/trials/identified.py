@@ -41,6 +41,10 @@ def identified_cases(rng: np.random.Generator, count: int) -> list[Case]:
         Generator of everything random.
     count
         How many models, of one and two coordinates in turn; several rivals of each are tried.
+
+    Returns
+    -------
+    Cases of the rule, named ``identified-…``, and of the rule in print, named ``printed-…``.
     """
     cases = []
     for number in range(count):
@@ -65,7 +69,7 @@ def judged(model: Model, rival: Rival, rule: Rule, name: str) -> list[Case]:
         group = _weaker(first.decoder, second.decoder)
         found["decoder"] = decoder_distance(model, rival, group)
     if first.hidden and second.hidden:
-        found["hidden"] = _weights_apart(model, rival.model)
+        found["hidden"] = weights_apart(model, rival.model)
     return [
         Case(
             statement=f"{name}-{what}",
@@ -116,7 +120,8 @@ def _is_spread(*models: Model) -> bool:
     return True
 
 
-def _weights_apart(model: Model, other: Model) -> float:
+def weights_apart(model: Model, other: Model) -> float:
+    """Return how far P(U) of one model is from that of another, but for the order of states."""
     if len(model.weights) != len(other.weights):
         return UNLIKE
     return float(np.abs(np.sort(model.weights) - np.sort(other.weights)).max())
