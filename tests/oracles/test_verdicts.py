@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist
 import scipy.signal
+from scipy.spatial.distance import pdist
 
 import upto
 from upto.core import Group, InputError
@@ -181,7 +181,9 @@ def test_no_lower_end_is_proved_where_directions_were_left_out(rng):
     left, basis = y.astype(np.longdouble), [np.ones(300, np.longdouble)]
     columns = list(x.astype(np.longdouble).T)
     while columns:
-        columns = [each - basis[-1] * (basis[-1] @ each) / (basis[-1] @ basis[-1]) for each in columns]
+        columns = [
+            each - basis[-1] * (basis[-1] @ each) / (basis[-1] @ basis[-1]) for each in columns
+        ]
         columns.sort(key=lambda each: float(each @ each))
         basis.append(columns.pop())
     for each in basis:

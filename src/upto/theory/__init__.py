@@ -21,7 +21,6 @@ from upto.theory.rigid import (
     rigid_promise,
     rigid_promise_from_defect,
 )
-from upto.theory.spurious import ComponentsTest, bootstrap_components
 from upto.theory.sprites import (
     conformal_factor,
     position_distance,
@@ -29,6 +28,7 @@ from upto.theory.sprites import (
     sprite_promise,
     stitched_defect,
 )
+from upto.theory.spurious import ComponentsTest, bootstrap_components
 from upto.theory.structure import statistical_from_structural, structure_promises
 from upto.theory.unmixing import (
     ContrastBounds,

@@ -205,13 +205,14 @@ def _scalar_checks(network: PiecewiseNetwork) -> tuple[Assumption, Assumption, A
     found = scalar_preimages(network)
     if not found.is_exact:
         evidence = (
-            f"not decided: rounding of weights this large against each other may change which of "
+            "not decided: rounding of weights this large against each other may change which of "
             f"{found.n_pieces} pieces overlap"
         )
-        weak, observable, full = (
-            Assumption(name=name, holds=None, evidence=evidence) for name in ("F2", "F3", "F4")
+        return (
+            Assumption(name="F2", holds=None, evidence=evidence),
+            Assumption(name="F3", holds=None, evidence=evidence),
+            Assumption(name="F4", holds=None, evidence=evidence),
         )
-        return weak, observable, full
     pieces = f"decided on all {found.n_pieces} pieces of a scalar latent"
     weak = f"{pieces}: with a stretch of single preimages {found.n_single}"
     observable = f"{pieces}: pairs that overlap {found.n_overlapping}, flat pieces {found.n_flat}"

@@ -79,9 +79,7 @@ def _either(*more: str) -> tuple[tuple[str, ...], ...]:
     return (*_WEAK, *more), (*_INJECTIVE, *more)
 
 
-PRIOR_AFFINE = Level(
-    what="P(Z) up to an affine map", routes=_either(), theorem="Theorem 3.10(a)"
-)
+PRIOR_AFFINE = Level(what="P(Z) up to an affine map", routes=_either(), theorem="Theorem 3.10(a)")
 DECODER_AFFINE = Level(
     what="f up to the same affine map", routes=(_INJECTIVE,), theorem="Theorem 3.10(d)"
 )

@@ -32,6 +32,7 @@ class Components:
 
     @property
     def variances(self) -> Float:
+        """Variances of every coordinate in every component."""
         return np.diagonal(self.covariances, axis1=1, axis2=2)
 
     def positive_definite(self) -> list[bool]:

@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError
 from upto.theory.checks import check_size
@@ -16,7 +15,7 @@ from upto.theory.mixtures import as_components
 from upto.theory.spurious import bootstrap_components
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from upto.theory.mixtures import Components
     from upto.theory.spurious import ComponentsTest

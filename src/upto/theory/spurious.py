@@ -193,10 +193,9 @@ def _equal_ratios(
     pairs = list(combinations(range(n_components), 2))
     if width == 1:
         return pairs[0], 0.0
-    drawn = []
-    while sum(map(len, drawn)) < n_draws:
-        size = min(at_once, n_draws - sum(map(len, drawn)))
-        again = fitted.draw(rng, size, n_rows)
+    drawn: list[Float] = []
+    for begun in range(0, n_draws, at_once):
+        again = fitted.draw(rng, min(at_once, n_draws - begun), n_rows)
         found = fit_mixtures(again, n_components, rng, diagonal=True, start=fitted)
         drawn.append(np.log(found.variances))
     spread = np.concatenate(drawn)

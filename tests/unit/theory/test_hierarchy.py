@@ -174,7 +174,7 @@ ZIGZAG = PiecewiseNetwork(
     [(FLAT, (1.25, 1.75), "F3"), (ZIGZAG, (0.5, 1.5), "F2")],
 )
 def test_one_full_component_is_not_enough_where_decoders_are_not_injective(decoder, places, kind):
-    """A point can stand at any preimage of its image; the full component fixes z but for its sign."""
+    """A point can stand at any preimage; the full component fixes z but for its sign."""
     np.testing.assert_allclose(*(decoder([[place]]) for place in places))
     assert abs(places[0]) != abs(places[1])
     for place in places:

@@ -9,8 +9,8 @@ rival moves representations along the direction that its head sees least.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from scipy.special import log_softmax
 from upto.theory.diversity import HeadDiversity, head_diversity
 from upto.theory.precision import rounding_norm, type_precision
 from upto.theory.trials.case import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Float = NDArray[np.float64]
 
@@ -43,7 +46,8 @@ def _cut(values: Float) -> NDArray[np.float32]:
 
 
 def _quantised(values: Float) -> NDArray[np.int8]:
-    return np.rint(127.0 * values / np.abs(values).max()).astype(np.int8)
+    found: NDArray[np.int8] = np.rint(127.0 * values / np.abs(values).max()).astype(np.int8)
+    return found
 
 
 def _halves(values: Float) -> NDArray[np.float32]:
@@ -51,7 +55,8 @@ def _halves(values: Float) -> NDArray[np.float32]:
 
 
 def _unit(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    return values / np.linalg.norm(values, axis=1, keepdims=True)
+    found: NDArray[np.float32] = values / np.linalg.norm(values, axis=1, keepdims=True)
+    return found
 
 
 STORED: dict[str, Callable[[Float], NDArray[np.generic]]] = {

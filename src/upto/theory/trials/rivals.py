@@ -1,23 +1,21 @@
 """Pairs of models with one law of x: a mixture and a decoder, and moves that change both.
 
-A decoder is B s(W z) with a bent line s for each coordinate, so that all of its preimages are known.
-A move makes a rival of a model: it maps each component of the mixture by an affine map of its own,
+A decoder is B s(W z) with a bent line s for each coordinate, so that all its preimages are known. A
+move makes a rival of a model: it maps each component of the mixture by an affine map of its own,
 and changes the decoder. Whether the rival has the law of x of the model is then checked, not taken
 from how it was made: the image of μ + R ε must be that of its partner for every ε, near and far.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from upto.theory.piecewise import PiecewiseNetwork
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Float = NDArray[np.float64]
 
@@ -137,9 +135,8 @@ def draw_model(rng: np.random.Generator, width: int) -> Drawn:
 
 def draw_rival(rng: np.random.Generator, drawn: Drawn) -> Rival:
     """Draw a move and apply it; whether it keeps the law of x is not asked here."""
-    move = rng.choice([_affine, _turn, _kink, _kink, _fibre, _fibre, _split])
-    rival: Rival = move(rng, drawn)
-    return rival
+    moves = (_affine, _turn, _kink, _kink, _fibre, _fibre, _split)
+    return moves[int(rng.integers(len(moves)))](rng, drawn)
 
 
 def one_law(rng: np.random.Generator, model: Model, rival: Rival) -> bool:
@@ -223,7 +220,7 @@ def _mapped(
 
 
 def _everywhere(drawn: Drawn, matrix: Float, shift: Float, move: str) -> Rival:
-    inverse = np.linalg.inv(matrix)
+    inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     inner = PiecewiseNetwork(weights=(inverse,), biases=(-inverse @ shift,))
     maps = [(matrix, shift)] * len(drawn.model.weights)
     network = _after(drawn.model.network, inner)
@@ -232,7 +229,8 @@ def _everywhere(drawn: Drawn, matrix: Float, shift: Float, move: str) -> Rival:
 
 def _affine(rng: np.random.Generator, drawn: Drawn) -> Rival:
     width = drawn.model.means.shape[1]
-    return _everywhere(drawn, draw_matrix(rng, width), rng.normal(size=width), "affine")
+    shift = rng.normal(size=(width,))
+    return _everywhere(drawn, draw_matrix(rng, width), shift, "affine")
 
 
 def _turn(rng: np.random.Generator, drawn: Drawn) -> Rival:
@@ -248,8 +246,9 @@ def _kink(rng: np.random.Generator, drawn: Drawn) -> Rival:
     """Bend the latents at a plane, and undo it in the decoder."""
     model = drawn.model
     width = model.means.shape[1]
-    across = np.eye(width)[0] if rng.random() < 0.5 else rng.normal(size=width)
-    at, along = float(rng.normal(scale=2.0)), rng.normal(size=width)
+    across = np.eye(width)[0] if rng.random() < 0.5 else rng.normal(size=(width,))
+    along = rng.normal(size=(width,))
+    at = float(rng.normal(scale=2.0))
     # w·v > -1 keeps the two sides apart.
     along *= rng.uniform(-0.8, 2.0) / (along @ across)
     step = np.outer(along, across)
@@ -279,7 +278,7 @@ def _fibre(rng: np.random.Generator, drawn: Drawn) -> Rival:
     """Move some components to other preimages of their images."""
     model = drawn.model
     width = model.means.shape[1]
-    back = np.linalg.inv(drawn.rows)
+    back = np.asarray(np.linalg.inv(drawn.rows), dtype=np.float64)
     maps = []
     for mean in model.means:
         number = int(rng.integers(width))
