@@ -1,4 +1,4 @@
-"""Write the table of `docs/linear-identifiability.md` that says how often fitted components are believed.
+"""Write the table of `docs/linear-identifiability.md` on fitted components.
 
 Run it after the check: ``python -m checks.components`` and ``python docs/_tools/components.py``.
 """
