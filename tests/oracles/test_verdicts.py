@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.signal
+from scipy.spatial.distance import pdist
 
 import upto
 from upto.core import Group, InputError
@@ -169,6 +170,27 @@ def test_narrow_directions_of_badly_scaled_columns_are_seen(rng):
     assert (result.agreement, result.up_to) == ("same", Group.AFFINE)
     assert result.affine.supremum.high < 1e-8
     assert result.affine.supremum.low is None
+
+
+def test_no_lower_end_is_proved_where_directions_were_left_out(rng):
+    """Rows hardly show two directions beside the first; long doubles still fit by them."""
+    z = rng.laplace(size=(300, 3))
+    x, y = (z * [1e14, 2, 1]) @ rotation(3, rng), z @ rng.normal(size=(3, 3))
+    found = upto.compare(x, y, **FAST).affine.supremum
+    # Gram-Schmidt in long doubles: a map with this error exists, whatever doubles find.
+    left, basis = y.astype(np.longdouble), [np.ones(300, np.longdouble)]
+    columns = list(x.astype(np.longdouble).T)
+    while columns:
+        columns = [
+            each - basis[-1] * (basis[-1] @ each) / (basis[-1] @ basis[-1]) for each in columns
+        ]
+        columns.sort(key=lambda each: float(each @ each))
+        basis.append(columns.pop())
+    for each in basis:
+        left = left - np.outer(each, each @ left) / (each @ each)
+    error = np.linalg.norm(left.astype(float), axis=1).max() / pdist(y).max()
+    assert error < 0.1
+    assert found.low is None or found.low <= error
 
 
 @pytest.mark.parametrize(

@@ -244,8 +244,8 @@ def _suprema(
         for name, errors in iterate_errors(pair, changed, held_out=False):
             reached[Group(name)] = min(float(errors.max()), within[name].worst)
     proved = {group: refined[group].bound / pair.extent for group in groups}
-    if pair.source.is_thin:
-        # Weighted fits leave narrow directions out, and bound nothing.
+    if pair.source.is_thin or pair.source.span.rank < pair.source.summary.n_features:
+        # Fits that leave narrow directions out bound nothing: a map may use those.
         proved[Group.AFFINE] = 0.0
     for group in groups:
         if group.is_isometric:

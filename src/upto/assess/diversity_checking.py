@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.assess.comparing import as_embeddings
+from upto.assess.spanning import stored_rounding
 from upto.core import Diversity, InputError, Provenance, library_versions
 from upto.load import read_labels
 from upto.theory import head_diversity
@@ -25,8 +26,8 @@ def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = N
     """Check whether a head identifies the representation below it, up to a linear map.
 
     Two models with the same class probabilities have representations that differ by one invertible
-    linear map (an affine one for heads with a bias) if the class vectors of the head have as many
-    independent differences as the representation has coordinates.
+    linear map (an affine one for heads with a bias) if the class vectors of each head have as many
+    independent differences as its representation has coordinates.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = N
     (embeddings,) = found
     vectors = np.asarray(embeddings.rows[0 : len(embeddings)])
     counts = _read_counts(frequencies) if isinstance(frequencies, str | Path) else frequencies
-    checked = head_diversity(vectors, frequencies=counts)
+    checked = head_diversity(vectors, frequencies=counts, deviations=stored_rounding(vectors))
     variance = checked.smallest_variance
     return Diversity(
         name=embeddings.name,
@@ -75,6 +76,8 @@ def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = N
         singular_values=tuple(float(value) for value in checked.singular_values),
         base=checked.base if checked.holds else None,
         chosen=tuple(int(number) for number in checked.chosen),
+        stored_as=checked.stored_as,
+        rounding=checked.rounding,
         verdict=f"{embeddings.name}: {_verdict(checked, len(vectors))}",
         findings=(),
         provenance=Provenance(
@@ -99,7 +102,7 @@ def _verdict(checked: HeadDiversity, n_rows: int) -> str:
             f"{checked.rank} of its {checked.width} directions are.{turned}"
         )
     barely = "barely " if checked.is_ill_conditioned else ""
-    caution = ", which rounding or noise alone may have made" if barely else ""
+    caution = f", which rounding to {checked.stored_as} or noise may have made" if barely else ""
     return (
         f"the probabilities {barely}identify the representation up to an invertible linear map, an "
         f"affine one if the head has a bias: {counted}, with condition number "

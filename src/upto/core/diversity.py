@@ -21,7 +21,8 @@ class Diversity(Result):
     differences ``g(chosen) - g(base)``. `smallest_variance` is the smallest eigenvalue of the
     covariance of class vectors over classes as they occur, and `amplification` one over its root:
     log-probabilities within η determine the representation within η times it. What is infinite is
-    None.
+    None. `stored_as` is the number type whose precision the values have, whatever type they came
+    in, and `rounding` what rounding to it can do to the smallest singular value.
     """
 
     kind: ClassVar[str] = "diversity"
@@ -41,6 +42,8 @@ class Diversity(Result):
     singular_values: tuple[float, ...]
     base: int | None
     chosen: tuple[int, ...]
+    stored_as: str
+    rounding: float
     verdict: str
     findings: tuple[Finding, ...]
     provenance: Provenance
@@ -57,6 +60,11 @@ class Diversity(Result):
                 "condition number of the chosen differences",
                 self.differences_condition,
                 "at most 1e8",
+            ),
+            (
+                "smallest singular value of centred class vectors",
+                self.singular_values[-1],
+                f"above {self.rounding:.2g}, as {self.stored_as}",
             ),
             ("smallest variance of class vectors", self.smallest_variance, "above zero"),
             ("error of f over error of log-probabilities, at most", self.amplification, None),

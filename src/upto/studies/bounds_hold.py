@@ -47,12 +47,21 @@ NAMES = {
     "appendix-a6-bare": "Appendix A.6, no scale",
     "network": "Certified network",
     "network-scaled": "Certified network, one scale free",
+    "identified-prior": "What is identified of P(Z)",
+    "identified-decoder": "What is identified of f",
+    "identified-hidden": "What is identified of P(U)",
+    "hidden-variables": "P3 leaves one choice of hidden variables",
+    "diversity": "Diverse heads identify representations",
     compared_promises.MAPS: "Promises of upto.compare",
     compared_promises.COMPONENTS: "Promises of upto.compare for components, optima unknown",
     "theorem-2-searched-elsewhere": "Not promised: Theorem 2, ICA in another optimum",
     "theorem-3-searched-elsewhere": "Not promised: Theorem 3, ICA in another optimum",
     "star-searched-elsewhere": "Control: the star, ICA in another optimum, is not promised",
     CONTROL: "Control: Lemma A.4 with a rate of e, which is false",
+    "printed-prior": "Control: P(Z) by 004 as printed, with degenerate components",
+    "printed-decoder": "Control: f by 004 as printed, with degenerate components",
+    "printed-hidden": "Not judged: P(U) by 004 as printed",
+    trials.BY_TYPE: "Control: diverse heads by the type of their numbers alone",
 }
 """What statements are called, in the order of the table."""
 
@@ -114,6 +123,9 @@ class Settings:
     networks: Count
     sprites: Count
     compared: Count
+    models: Count
+    grids: Count
+    heads: Count
     pair_steps: Annotated[int, Meta(ge=0)]
     steps: Annotated[int, Meta(ge=0)]
 
@@ -156,8 +168,10 @@ def run(settings: Settings, work: Work) -> Outcome:
 
 def _is_promised(statement: str) -> bool:
     """Tell whether a bound must hold; where searches may end is what no theorem speaks of."""
-    other = (CONTROL, compared_promises.COMPONENTS)
-    return statement not in other and not statement.endswith(trials.ELSEWHERE)
+    other = (CONTROL, compared_promises.COMPONENTS, trials.BY_TYPE)
+    return statement not in other and not (
+        statement.endswith(trials.ELSEWHERE) or statement.startswith("printed-")
+    )
 
 
 def _count(cases: list[Case], *theorems: str) -> Estimate:
@@ -202,6 +216,9 @@ def _makers(settings: Settings) -> dict[str, Callable[[np.random.Generator], Mad
             compared_promises.compared_cases(rng, settings.compared, components),
             0,
         ),
+        "models": lambda rng: (trials.identified_cases(rng, settings.models), 0),
+        "grids": lambda rng: (trials.hidden_cases(rng, settings.grids), 0),
+        "heads": lambda rng: (trials.head_cases(rng, settings.heads), 0),
     }
 
 

@@ -28,6 +28,7 @@ from upto.theory.sprites import (
     sprite_promise,
     stitched_defect,
 )
+from upto.theory.spurious import ComponentsTest, bootstrap_components
 from upto.theory.structure import statistical_from_structural, structure_promises
 from upto.theory.unmixing import (
     ContrastBounds,
@@ -39,12 +40,14 @@ from upto.theory.whitening import rotation_promise, whitening_promise
 
 __all__ = [
     "Assumption",
+    "ComponentsTest",
     "ContrastBounds",
     "HeadDiversity",
     "HeadMap",
     "Identified",
     "PiecewiseNetwork",
     "Preimages",
+    "bootstrap_components",
     "centred_rank",
     "certify_injective",
     "certify_network",

@@ -203,6 +203,16 @@ def _searched_checks(found: Preimages, reason: str) -> tuple[Assumption, Assumpt
 
 def _scalar_checks(network: PiecewiseNetwork) -> tuple[Assumption, Assumption, Assumption]:
     found = scalar_preimages(network)
+    if not found.is_exact:
+        evidence = (
+            "not decided: rounding of weights this large against each other may change which of "
+            f"{found.n_pieces} pieces overlap"
+        )
+        return (
+            Assumption(name="F2", holds=None, evidence=evidence),
+            Assumption(name="F3", holds=None, evidence=evidence),
+            Assumption(name="F4", holds=None, evidence=evidence),
+        )
     pieces = f"decided on all {found.n_pieces} pieces of a scalar latent"
     weak = f"{pieces}: with a stretch of single preimages {found.n_single}"
     observable = f"{pieces}: pairs that overlap {found.n_overlapping}, flat pieces {found.n_flat}"

@@ -16,6 +16,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from upto.core import InputError, finite_or_none
+from upto.theory.precision import rounding_norm, stored_precision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,9 @@ Float = NDArray[np.float64]
 ILL_CONDITIONED = 1e8
 """Condition numbers above this leave less than half of the digits of double precision."""
 
+_EXTREME = 1e100
+_MUCH = 8.0
+"""How much more than bits show deviations must say: those of binary types are about a gap."""
 _BLOCK = 64
 _SHORTLIST = 4 * _BLOCK
 _ROWS = 4096
@@ -45,11 +49,15 @@ class HeadDiversity:
     singular_values
         The M singular values of the centred class vectors, the largest first; zero beyond K - 1.
     condition
-        The largest over the smallest; None where the rank is below M.
+        The largest over the smallest, over classes as they occur where that is worse; None where
+        the rank is below M.
     smallest_variance
         The largest c with Cov[g(y)] ≥ c I for y drawn by the frequencies.
+    stored_as
+        The number type whose precision the values have: ``"bfloat16"`` for those of a bfloat16 head
+        that was widened to float32; or ``"few decimals"``.
     rounding
-        What rounding to the number type of the head can do to a singular value.
+        What rounding to that precision can do to the smallest singular value.
     base, chosen
         A class y0 and M others such that the differences ``g(y) - g(y0)`` are independent and
         about as well conditioned as those of any choice; `chosen` is empty where there are none.
@@ -63,6 +71,7 @@ class HeadDiversity:
     singular_values: Float
     condition: float | None
     smallest_variance: float
+    stored_as: str
     rounding: float
     base: int
     chosen: NDArray[np.intp]
@@ -78,12 +87,17 @@ class HeadDiversity:
         """Whether they exist by a margin so small that noise, or rounding, may have made it."""
         if not self.holds:
             return False
-        worst = max(self.condition or 0.0, self.differences_condition or 0.0)
+        worst = max(map(_or_infinite, (self.condition, self.differences_condition)))
         smallest = float(self.singular_values[-1])
         return worst > ILL_CONDITIONED or smallest <= self.rounding
 
 
-def head_diversity(head: ArrayLike, *, frequencies: ArrayLike | None = None) -> HeadDiversity:
+def head_diversity(
+    head: ArrayLike,
+    *,
+    frequencies: ArrayLike | None = None,
+    deviations: ArrayLike | None = None,
+) -> HeadDiversity:
     """Check the diversity condition of linear identifiability on the class vectors of a head.
 
     Parameters
@@ -93,6 +107,9 @@ def head_diversity(head: ArrayLike, *, frequencies: ArrayLike | None = None) -> 
     frequencies
         How often each class occurs; equal by default. Classes that never occur are left out,
         since no data tell their vectors.
+    deviations
+        Standard deviation of what rounding did to each coordinate, if more is known of it than the
+        bits of the numbers show: of numbers that were written to a text.
 
     Examples
     --------
@@ -109,24 +126,31 @@ def head_diversity(head: ArrayLike, *, frequencies: ArrayLike | None = None) -> 
     kept = vectors if len(occurring) == len(vectors) else vectors[occurring]
     n_classes, width = kept.shape
     values, rank = _centred_values(kept)
-    if frequencies is None:
-        variance = values[-1] ** 2 / n_classes
-    else:
-        weighted = scipy.linalg.svdvals(centred_triangle([kept], shares[occurring]))
-        variance = weighted[-1] ** 2 if rank == width else 0.0
+    spread = values / np.sqrt(n_classes)
+    if frequencies is not None and rank == width:
+        spread = scipy.linalg.svdvals(centred_triangle([kept], shares[occurring]))
     base, chosen = 0, np.empty(0, dtype=np.intp)
-    between = None
+    condition = between = None
     if rank == width:
+        condition = max((_condition(each) for each in (values, spread)), key=_or_infinite)
         base, chosen = independent_differences(kept)
         between = _condition(scipy.linalg.svdvals(_as_float(kept[chosen]) - _as_float(kept[base])))
+    precision = stored_precision(kept)
+    stored_as, rounding = precision.name, rounding_norm(kept, precision)
+    if deviations is not None:
+        # Rounding errors are uniform: a gap is √12 of their deviations.
+        written = math.sqrt(12.0 * n_classes) * float(np.max(deviations))
+        if written > _MUCH * rounding:
+            stored_as, rounding = "few decimals", written
     return HeadDiversity(
         n_classes=n_classes,
         width=width,
         rank=rank,
         singular_values=values,
-        condition=_condition(values) if rank == width else None,
-        smallest_variance=float(variance),
-        rounding=_rounding(kept),
+        condition=condition,
+        smallest_variance=float(spread[-1] ** 2) if rank == width else 0.0,
+        stored_as=stored_as,
+        rounding=rounding,
         base=int(occurring[base]),
         chosen=occurring[chosen],
         differences_condition=between,
@@ -243,6 +267,13 @@ def as_head(head: ArrayLike, name: str = "the head") -> NDArray[Any]:
     if not np.isfinite(vectors).all():
         message = f"{name} has values that are not finite: give numbers."
         raise InputError(message)
+    largest = float(np.abs(vectors.astype(np.float64)).max())
+    if largest and not 1.0 / _EXTREME <= largest <= _EXTREME:
+        message = (
+            f"the largest value of {name} is {largest:.3g}, whose square is no number: divide all "
+            "by one number, which changes nothing of what is identified."
+        )
+        raise InputError(message)
     return vectors
 
 
@@ -307,9 +338,5 @@ def _condition(values: Float) -> float | None:
     return finite_or_none(float(values[0] / values[-1]))
 
 
-def _rounding(vectors: NDArray[Any]) -> float:
-    if vectors.dtype.kind != "f":
-        return 0.0
-    # Singular values move by at most the norm of a perturbation.
-    squares = sum(float(np.sum(_as_float(part) ** 2)) for part in _blocks(vectors))
-    return 0.5 * float(np.finfo(vectors.dtype).eps) * math.sqrt(squares)
+def _or_infinite(condition: float | None) -> float:
+    return np.inf if condition is None else condition

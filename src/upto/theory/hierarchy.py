@@ -4,6 +4,11 @@ The model is x = f(z) + noise of known law, with z in R^m a Gaussian mixture who
 hidden state U, and f into R^n, m ≤ n. The hierarchy is that of Kivva et al. 2022: Theorems 3.9 and
 3.10, whose rows are `LEVELS` here. An assumption that nobody stated and no check decided counts as
 missing.
+
+The paper lets components be degenerate, and then its theorems fail: thirds at 0, 1 and 3 and thirds
+at 0, 1 and 5 have one image under two injective decoders, and a component that is a point can stand
+anywhere among the preimages of its image. So P1 asks for positive definite covariances here; of one
+only where f is continuous and injective. docs/linear-identifiability.md has the proof.
 """
 
 from __future__ import annotations
@@ -18,12 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MEANINGS = {
-    "P1": "z is a Gaussian mixture",
+    "P1": "z is a Gaussian mixture whose covariances are all positive definite",
+    "P1 partly": "z is a Gaussian mixture one of whose covariances is positive definite",
     "distinct": "no two components of the mixture are equal",
     "P2": "coordinates of z are independent given U, and two states have variances whose ratios "
     "all differ",
     "P3": "hidden variables are as many as possible, all seen, and none seen only where another is",
-    "F1": "f is piecewise affine",
+    "F1": "f is piecewise affine: affine on each of finitely many polyhedra with an interior",
     "F2": "f is weakly injective: some ball of its image has single preimages, and infinite ones "
     "have measure zero",
     "F3": "f is observably injective: almost every point of its image has one preimage",
@@ -33,6 +39,8 @@ MEANINGS = {
 """The assumptions by name; a model with one hidden variable also has ``"one hidden variable"``."""
 
 _ONE = "one hidden variable"
+_IMPLIED = (("P1", "P1 partly"), ("P3", "distinct"), ("F4", "F3"), ("F3", "F2"))
+"""Pairs of which the first implies the second, in an order in which one pass finds all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,38 +64,43 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """One row of the hierarchy: what follows from which assumptions, by which theorem."""
+    """One row of the hierarchy: what follows, by which theorem, from any one of some sets."""
 
     what: str
-    needs: tuple[str, ...]
+    routes: tuple[tuple[str, ...], ...]
     theorem: str
 
 
 _WEAK = ("P1", "F1", "F2")
-_DECODER = ("F4", "continuous")
+_INJECTIVE = ("P1 partly", "F1", "F4", "continuous")
 
-PRIOR_AFFINE = Level(what="P(Z) up to an affine map", needs=_WEAK, theorem="Theorem 3.10(a)")
+
+def _either(*more: str) -> tuple[tuple[str, ...], ...]:
+    return (*_WEAK, *more), (*_INJECTIVE, *more)
+
+
+PRIOR_AFFINE = Level(what="P(Z) up to an affine map", routes=_either(), theorem="Theorem 3.10(a)")
 DECODER_AFFINE = Level(
-    what="f up to the same affine map", needs=(*_WEAK, *_DECODER), theorem="Theorem 3.10(d)"
+    what="f up to the same affine map", routes=(_INJECTIVE,), theorem="Theorem 3.10(d)"
 )
 PRIOR_COORDINATES = Level(
     what="P(Z) up to a permutation, scaling and translation of its coordinates",
-    needs=(*_WEAK, "P2"),
+    routes=_either("P2"),
     theorem="Theorem 3.10(b)",
 )
 DECODER_COORDINATES = Level(
     what="f up to the same permutation, scaling and translation",
-    needs=(*_WEAK, "P2", *_DECODER),
+    routes=((*_INJECTIVE, "P2"),),
     theorem="Theorem 3.10(b, d)",
 )
 HIDDEN_STATE = Level(
     what="P(U), for one hidden variable",
-    needs=(*_WEAK, "distinct", _ONE),
+    routes=_either("distinct", _ONE),
     theorem="Theorem 3.9(a)",
 )
 HIDDEN_VARIABLES = Level(
     what="number k of hidden variables, their sizes d_i and P(U), up to their order",
-    needs=(*_WEAK, "P2", "P3"),
+    routes=_either("P2", "P3"),
     theorem="Theorem 3.10(c)",
 )
 LEVELS = (
@@ -103,9 +116,13 @@ LEVELS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
-    """A level with the assumptions it still lacks; it is reached where that is none."""
+    """A level, the assumptions it needs, and those it still lacks: none where it is reached.
+
+    Of several sets of assumptions that would do, `needs` is the one that lacks least.
+    """
 
     level: Level
+    needs: tuple[str, ...]
     lacks: tuple[Assumption, ...]
 
     @property
@@ -115,7 +132,7 @@ class Guarantee:
 
     def __str__(self) -> str:
         if self.reached:
-            return f"{self.level.what}: by {self.level.theorem} from {', '.join(self.level.needs)}"
+            return f"{self.level.what}: by {self.level.theorem} from {', '.join(self.needs)}"
         lacks = "; ".join(f"{each.name} ({each.evidence})" for each in self.lacks)
         return f"{self.level.what}: lacks {lacks}"
 
@@ -242,12 +259,12 @@ def _weight(check: Assumption) -> int:
 
 
 def _add_implied(known: dict[str, Assumption]) -> None:
-    """Add what follows from P3 and, for a piecewise affine f, F4 ⇒ F3 ⇒ F2; failures count most."""
-    for weaker, stronger in (("F2", "F3"), ("F3", "F4"), ("distinct", "P3")):
+    """Add what follows: F4 ⇒ F3 ⇒ F2 for a piecewise affine f, and so on; failures count most."""
+    for stronger, weaker in reversed(_IMPLIED):
         if _holds(known, weaker) is False and _holds(known, stronger) is not False:
             evidence = f"follows from the failure of {weaker}"
             known[stronger] = Assumption(name=stronger, holds=False, evidence=evidence)
-    for stronger, weaker in (("F4", "F3"), ("F3", "F2"), ("P3", "distinct")):
+    for stronger, weaker in _IMPLIED:
         if _holds(known, stronger) and _holds(known, weaker) is None:
             evidence = f"follows from {stronger}"
             known[weaker] = Assumption(name=weaker, holds=True, evidence=evidence)
@@ -258,14 +275,17 @@ def _holds(known: dict[str, Assumption], name: str) -> bool | None:
 
 
 def _guarantee(level: Level, known: dict[str, Assumption]) -> Guarantee:
-    lacks = []
-    for name in level.needs:
-        check = known.get(
-            name, Assumption(name=name, holds=None, evidence="neither stated nor checked")
-        )
-        if check.holds is not True:
-            lacks.append(check)
-    return Guarantee(level=level, lacks=tuple(lacks))
+    lacks = [_lacking(route, known) for route in level.routes]
+    best = min(range(len(lacks)), key=lambda number: len(lacks[number]))
+    return Guarantee(level=level, needs=level.routes[best], lacks=lacks[best])
+
+
+def _lacking(route: tuple[str, ...], known: dict[str, Assumption]) -> tuple[Assumption, ...]:
+    needed = (
+        known.get(name, Assumption(name=name, holds=None, evidence="neither stated nor checked"))
+        for name in route
+    )
+    return tuple(each for each in needed if each.holds is not True)
 
 
 def _group(reached: set[str], affine: Level, coordinates: Level) -> Group | None:

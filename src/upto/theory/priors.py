@@ -3,88 +3,115 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError
+from upto.theory.checks import check_size
 from upto.theory.hierarchy import Assumption
+from upto.theory.mixtures import as_components
+from upto.theory.spurious import bootstrap_components
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
-Float = NDArray[np.float64]
+    from upto.theory.mixtures import Components
+    from upto.theory.spurious import ComponentsTest
 
 _ROUNDING = 1e-6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Components:
-    weights: Float
-    means: Float
-    covariances: Float
-
-    @property
-    def variances(self) -> Float:
-        return np.diagonal(self.covariances, axis1=1, axis2=2)
-
-    @property
-    def scale(self) -> float:
-        """A variance that stands for the size of the mixture: the largest of a coordinate."""
-        spread = np.var(self.means, axis=0) + self.variances.max(axis=0)
-        return float(spread.max())
-
-    def differ(self, tolerance: float) -> NDArray[np.bool_]:
-        """Say for every pair of components which coordinates have different laws."""
-        means = np.abs(self.means[:, None] - self.means[None])
-        variances = np.abs(self.variances[:, None] - self.variances[None])
-        apart: NDArray[np.bool_] = (means > tolerance * math.sqrt(self.scale)) | (
-            variances > tolerance * self.scale
-        )
-        return apart
 
 
 def check_prior(
     mixture: Any,
     *,
+    rows: ArrayLike | None = None,
+    fitted: bool = False,
     states: ArrayLike | None = None,
     correlation: float = _ROUNDING,
     gap: float = _ROUNDING,
-) -> tuple[Assumption, Assumption, Assumption, Assumption]:
-    """Assumption P1, P2 and P3 on the parameters of a Gaussian mixture, and distinct components.
+    seed: int = 0,
+) -> tuple[Assumption, ...]:
+    """Assumption P1, P2 and P3 on a Gaussian mixture, and distinct components.
 
-    Parameters are taken as they are: how far they are from those of the data's law is not seen
-    here. Variances fitted to n rows are off by about √(2/n) of themselves, so choose `gap` above
-    that and `correlation` above 1/√n.
+    Parameters of a prior that a model was built or trained with are its prior, and are taken as
+    they are. Parameters that were fitted to rows are not those of the law of these rows: a
+    component may be there by chance, and its variances differ from the others' then. So P2, P3 and
+    distinct components are not known from them; with the rows, `bootstrap_components` can tell.
 
     Parameters
     ----------
     mixture
-        A mixture with `weights`, `means` and `covariances`, a fitted `GaussianMixture` of
-        scikit-learn, or a tuple of the three arrays. Covariances are J×d×d, or J×d variances.
+        A mixture with `weights`, `means` and `covariances`, a `GaussianMixture` of scikit-learn,
+        which is fitted, or a tuple of the three arrays. Covariances are J×d×d, or J×d variances.
+    rows
+        What the mixture was fitted to, one row a latent: what can be tested on them is.
+    fitted
+        Whether parameters that are given as such were fitted to rows too.
     states
         J×k: the value of each hidden variable U_1 … U_k in each component; one variable whose
         values are the components by default.
     correlation
-        Coordinates correlated by no more than this within a component count as independent.
+        Coordinates correlated by more than this within a component are not independent. Whether
+        they are where they are correlated by less, but by more than rounding, is not known.
     gap
         Variance ratios whose logarithms differ by no more than this count as equal; the same
-        relative tolerance tells whether components differ.
+        tolerance, in standard deviations of a coordinate, tells whether components differ.
+    seed
+        Seed of the test on `rows`.
 
     Returns
     -------
-    The checks of P1, P2 and P3, and that no two components are equal.
+    The checks of P1, P2, P3, that no two components are equal, and that one is positive definite.
+
+    Raises
+    ------
+    InputError
+        If these are not the parameters of a mixture, or rows or states do not fit it.
     """
-    components = _components(mixture)
-    return (
-        _mixture(components, gap),
-        _conditional_independence(components, correlation, gap),
-        _hidden_variables(components, _grid(states, len(components.weights)), gap),
-        _distinct(components, gap),
-    )
+    correlation = check_size(correlation, "correlation")
+    gap = check_size(gap, "gap")
+    components = as_components(mixture)
+    estimated = fitted or rows is not None or hasattr(mixture, "weights_")
+    whole, partly = _mixture(components, estimated=estimated)
+    independent = _conditional_independence(components, correlation, gap)
+    hidden = _hidden_variables(components, _grid(states, len(components.weights)), gap)
+    distinct = _distinct(components, gap)
+    if estimated:
+        test = None
+        if rows is not None:
+            test = _tested(components, rows, seed)
+        independent = _estimated(independent, test, told=bool(test and test.ratios_differ))
+        distinct = _estimated(distinct, test, told=bool(test and test.are_needed))
+        hidden = _estimated(hidden, None, told=False)
+    return whole, independent, hidden, distinct, partly
+
+
+def _tested(components: Components, rows: ArrayLike, seed: int) -> ComponentsTest:
+    count, width = components.means.shape
+    given = np.asarray(rows)
+    if given.ndim == 2 and given.shape[1] != width:
+        message = (
+            f"rows of {given.shape[1]} coordinates do not fit a mixture in {width} dimensions: "
+            "give those that it was fitted to."
+        )
+        raise InputError(message)
+    apart = components.covariances[:, ~np.eye(width, dtype=bool)]
+    diagonal = bool(np.abs(apart).max(initial=0.0) <= _ROUNDING)
+    return bootstrap_components(given, count, diagonal=diagonal, seed=seed)
+
+
+def _estimated(check: Assumption, test: ComponentsTest | None, *, told: bool) -> Assumption:
+    """Return what a check of parameters says that were fitted: nothing, unless a test tells."""
+    if test is None:
+        reason = "parameters fitted to rows do not tell"
+        if check.name != "P3":
+            reason += "; give the rows, and a test may"
+        evidence = f"{reason}: as fitted, {check.evidence}"
+        return Assumption(name=check.name, holds=None, evidence=evidence)
+    holds = True if told and check.holds else None
+    return Assumption(name=check.name, holds=holds, evidence=f"{test.says}; {check.evidence}")
 
 
 def distinct_ratios(variances: ArrayLike) -> tuple[tuple[int, int] | None, float]:
@@ -115,32 +142,33 @@ def distinct_ratios(variances: ArrayLike) -> tuple[tuple[int, int] | None, float
     return best, widest
 
 
-def _mixture(components: _Components, tolerance: float) -> Assumption:
+def _mixture(components: Components, *, estimated: bool) -> tuple[Assumption, Assumption]:
     count, width = components.means.shape
-    smallest = np.linalg.eigvalsh(components.covariances)[:, 0]
-    degenerate = int(np.sum(smallest <= tolerance * components.scale))
+    full = sum(components.positive_definite())
     words = [f"{count} Gaussian components in {width} dimensions, by construction"]
-    words.append(
-        f"{degenerate} are degenerate, which is allowed"
-        if degenerate
-        else f"the smallest eigenvalue of a covariance is {smallest.min():.3g}"
+    if full == count:
+        words.append("all covariances are positive definite")
+    else:
+        words.append(f"{count - full} of {count} are degenerate: points, or flat in a direction")
+    if estimated:
+        words.append("that the latents follow a mixture of so many is not checked")
+    evidence = "; ".join(words)
+    return (
+        Assumption(name="P1", holds=full == count, evidence=evidence),
+        Assumption(name="P1 partly", holds=full > 0, evidence=evidence),
     )
-    words.append("that the latents follow this mixture is not checked")
-    return Assumption(name="P1", holds=True, evidence="; ".join(words))
 
 
-def _distinct(components: _Components, tolerance: float) -> Assumption:
+def _distinct(components: Components, tolerance: float) -> Assumption:
     count = len(components.weights)
     pairs = list(combinations(range(count), 2))
     # Correlations tell components apart too, so look at whole covariances here.
-    scale = components.scale
     same = [
         (first + 1, second + 1)
         for first, second in pairs
-        if np.abs(components.means[first] - components.means[second]).max()
-        <= tolerance * math.sqrt(scale)
+        if np.abs(components.means[first] - components.means[second]).max() <= tolerance
         and np.abs(components.covariances[first] - components.covariances[second]).max()
-        <= tolerance * scale
+        <= tolerance
     ]
     evidence = f"no two of {count} components are equal"
     if same:
@@ -152,7 +180,7 @@ def _distinct(components: _Components, tolerance: float) -> Assumption:
     return Assumption(name="distinct", holds=not same, evidence=evidence)
 
 
-def _conditional_independence(components: _Components, tolerance: float, gap: float) -> Assumption:
+def _conditional_independence(components: Components, tolerance: float, gap: float) -> Assumption:
     deviations = np.sqrt(components.variances)
     sizes = deviations[:, :, None] * deviations[:, None, :]
     correlations = np.divide(
@@ -167,6 +195,9 @@ def _conditional_independence(components: _Components, tolerance: float, gap: fl
         return Assumption(name="P2", holds=False, evidence=evidence)
     pair, widest = distinct_ratios(components.variances)
     independent = f"correlations within components are at most {largest:.2g}"
+    unknown = largest > _ROUNDING
+    if unknown:
+        independent += ", which is not zero"
     if pair is None:
         evidence = f"{independent}; two components with positive variances are needed"
         return Assumption(name="P2", holds=False, evidence=evidence)
@@ -178,11 +209,12 @@ def _conditional_independence(components: _Components, tolerance: float, gap: fl
         f"{independent}; the best pair, {names}, has log-ratios of variances at least "
         f"{widest:.3g} apart"
     )
-    return Assumption(name="P2", holds=widest > gap, evidence=evidence)
+    apart = widest > gap
+    return Assumption(name="P2", holds=None if apart and unknown else apart, evidence=evidence)
 
 
 def _hidden_variables(
-    components: _Components, grid: NDArray[np.intp], tolerance: float
+    components: Components, grid: NDArray[np.intp], tolerance: float
 ) -> Assumption:
     differ = components.differ(tolerance)
     neighbours = _neighbours(differ, grid)
@@ -261,56 +293,3 @@ def _grid(states: ArrayLike | None, count: int) -> NDArray[np.intp]:
         )
         raise InputError(message)
     return np.stack([np.unique(column, return_inverse=True)[1] for column in values.T], axis=1)
-
-
-def _components(mixture: Any) -> _Components:
-    if hasattr(mixture, "weights_"):
-        weights, means, covariances = mixture.weights_, mixture.means_, mixture.covariances_
-        if mixture.covariance_type == "tied":
-            covariances = np.broadcast_to(covariances, (len(weights), *np.shape(covariances)))
-        elif mixture.covariance_type == "spherical":
-            covariances = np.repeat(np.asarray(covariances)[:, None], np.shape(means)[1], axis=1)
-    elif hasattr(mixture, "weights"):
-        weights, means, covariances = mixture.weights, mixture.means, mixture.covariances
-    elif isinstance(mixture, tuple | list) and len(mixture) == 3:
-        weights, means, covariances = mixture
-    else:
-        message = (
-            f"a {type(mixture).__name__} is not a mixture: give one with weights, means and "
-            "covariances, or a tuple of the three."
-        )
-        raise InputError(message)
-    weights, means, covariances = (
-        np.asarray(each, dtype=np.float64) for each in (weights, means, covariances)
-    )
-    if covariances.ndim == 2 and covariances.shape == means.shape:
-        covariances = covariances[:, :, None] * np.eye(means.shape[1])
-    _refuse_misfits(weights, means, covariances)
-    return _Components(weights=weights, means=means, covariances=covariances)
-
-
-def _refuse_misfits(weights: Float, means: Float, covariances: Float) -> None:
-    if (
-        means.ndim != 2
-        or 0 in means.shape
-        or weights.shape != means.shape[:1]
-        or covariances.shape != (*means.shape, means.shape[1])
-    ):
-        message = (
-            f"weights {weights.shape}, means {means.shape} and covariances {covariances.shape} are "
-            "not a mixture: give J, J×d and J×d×d numbers."
-        )
-        raise InputError(message)
-    if not all(np.isfinite(each).all() for each in (weights, means, covariances)):
-        message = "the parameters of the mixture are not all finite: give numbers."
-        raise InputError(message)
-    if weights.min() <= 0 or abs(weights.sum() - 1.0) > _ROUNDING:
-        message = (
-            f"weights from {weights.min():g} sum to {weights.sum():.7g}: they must be positive and "
-            "sum to one; leave out components without weight."
-        )
-        raise InputError(message)
-    smallest = np.linalg.eigvalsh(covariances).min()
-    if smallest < -_ROUNDING * np.abs(covariances).max():
-        message = f"a covariance has the eigenvalue {smallest:.3g}: give none below zero."
-        raise InputError(message)

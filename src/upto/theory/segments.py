@@ -21,12 +21,17 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Segment:
-    """A piece: ``f(z) = slope z + offset`` for z from `low` to `high`, which may be infinite."""
+    """A piece: ``f(z) = slope z + offset`` for z from `low` to `high`, which may be infinite.
+
+    `slope_error` and `offset_error` bound what rounding on the way may have done to each number.
+    """
 
     low: float
     high: float
     slope: Float
     offset: Float
+    slope_error: Float
+    offset_error: Float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,8 @@ class ScalarPreimages:
         Pairs whose images meet in one point that is not a common end.
     n_single
         Pieces with a stretch whose images have one preimage.
+    is_exact
+        Whether rounding is too small to have changed any of these numbers.
     """
 
     n_pieces: int
@@ -52,6 +59,7 @@ class ScalarPreimages:
     n_overlapping: int
     n_crossing: int
     n_single: int
+    is_exact: bool
 
 
 def segments(network: PiecewiseNetwork) -> tuple[Segment, ...]:
@@ -70,17 +78,19 @@ def segments(network: PiecewiseNetwork) -> tuple[Segment, ...]:
     if network.n_inputs != 1:
         message = f"a network of {network.n_inputs} inputs has no ordered pieces: give one input."
         raise InputError(message)
-    found = [Segment(low=-np.inf, high=np.inf, slope=np.ones(1), offset=np.zeros(1))]
+    none = np.zeros(1)
+    found = [
+        Segment(
+            low=-np.inf,
+            high=np.inf,
+            slope=np.ones(1),
+            offset=none,
+            slope_error=none,
+            offset_error=none,
+        )
+    ]
     for number, (matrix, offset) in enumerate(network.layers):
-        found = [
-            Segment(
-                low=each.low,
-                high=each.high,
-                slope=matrix @ each.slope,
-                offset=matrix @ each.offset + offset,
-            )
-            for each in found
-        ]
+        found = [_mapped(each, matrix, offset) for each in found]
         if network.is_activated(number):
             found = [part for each in found for part in _bent(each, network.leak)]
     return tuple(found)
@@ -124,6 +134,29 @@ def scalar_preimages(network: PiecewiseNetwork) -> ScalarPreimages:
         n_overlapping=overlapping,
         n_crossing=crossing,
         n_single=single,
+        is_exact=all(_is_exact(each, size) for each in pieces),
+    )
+
+
+def _is_exact(piece: Segment, size: float) -> bool:
+    """Say whether rounding is far below the tolerance that images are compared with."""
+    reach = 1.0 + float(np.linalg.norm(piece.offset))
+    slope, offset = (float(np.linalg.norm(e)) for e in (piece.slope_error, piece.offset_error))
+    return slope <= _ROUNDING / 4.0 * size and offset <= _ROUNDING / 4.0 * reach
+
+
+def _mapped(piece: Segment, matrix: Float, offset: Float) -> Segment:
+    size = np.abs(matrix)
+    # Of n products that are added, rounding loses at most n + 1 units of their sizes.
+    unit = (matrix.shape[1] + 1) * float(np.finfo(np.float64).eps)
+    return Segment(
+        low=piece.low,
+        high=piece.high,
+        slope=matrix @ piece.slope,
+        offset=matrix @ piece.offset + offset,
+        slope_error=size @ (piece.slope_error + unit * np.abs(piece.slope)),
+        offset_error=size @ (piece.offset_error + unit * np.abs(piece.offset))
+        + unit * np.abs(offset),
     )
 
 
@@ -139,7 +172,12 @@ def _bent(segment: Segment, leak: float) -> list[Segment]:
         factor = np.where(active, 1.0, leak)
         parts.append(
             Segment(
-                low=low, high=high, slope=factor * segment.slope, offset=factor * segment.offset
+                low=low,
+                high=high,
+                slope=factor * segment.slope,
+                offset=factor * segment.offset,
+                slope_error=factor * segment.slope_error,
+                offset_error=factor * segment.offset_error,
             )
         )
     return parts

@@ -1,10 +1,14 @@
 """The check of a head as a result: verdict, table, plot, file."""
 
+import json
+import struct
+
 import numpy as np
 import pytest
 
 import upto
 from upto.core import Diversity
+from upto.theory.trials.heads import as_bfloat16
 
 
 def test_a_diverse_head_says_so_with_its_numbers(rng):
@@ -74,3 +78,60 @@ def test_a_manifest_of_several_heads_is_refused(tmp_path, rng):
     (tmp_path / "heads.toml").write_text(lines.format("one") + lines.format("two"))
     with pytest.raises(upto.InputError, match="one head is checked at a time, not 2"):
         upto.check_diversity(tmp_path / "heads.toml")
+
+
+@pytest.fixture
+def low_rank(rng):
+    """A head of rank 12 and width 16."""
+    return rng.normal(size=(100, 12)) @ rng.normal(size=(12, 16))
+
+
+def save_bfloat16(path, values):
+    """Write a safetensors file with one bfloat16 tensor, as torch would."""
+    bits = (as_bfloat16(values).view(np.uint32) >> 16).astype("<u2").tobytes()
+    entry = {"dtype": "BF16", "shape": list(values.shape), "data_offsets": [0, len(bits)]}
+    header = json.dumps({"head": entry}).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bits)
+
+
+def test_a_bfloat16_head_of_low_rank_is_not_called_diverse(tmp_path, low_rank, rng):
+    pytest.importorskip("safetensors")
+    save_bfloat16(tmp_path / "low.safetensors", low_rank)
+    found = upto.check_diversity(tmp_path / "low.safetensors")
+    assert found.stored_as == "bfloat16"
+    assert found.ill_conditioned
+    assert "barely identify" in found.verdict
+    assert "rounding to bfloat16" in found.verdict
+    save_bfloat16(tmp_path / "full.safetensors", rng.normal(size=(100, 16)))
+    assert not upto.check_diversity(tmp_path / "full.safetensors").ill_conditioned
+
+
+def test_half_precision_saved_as_single_is_seen(low_rank, rng):
+    wide = low_rank.astype(np.float16).astype(np.float32)
+    assert upto.check_diversity(wide).ill_conditioned
+    # The same numbers in twice the precision have the rank they should.
+    assert upto.check_diversity(low_rank).rank == 12
+
+
+def test_a_head_written_with_few_decimals_is_seen(tmp_path, low_rank, rng):
+    np.savetxt(tmp_path / "low.csv", low_rank, fmt="%.4f", delimiter=",")
+    found = upto.check_diversity(tmp_path / "low.csv")
+    assert found.ill_conditioned
+    assert found.stored_as == "few decimals"
+    np.savetxt(tmp_path / "full.csv", rng.normal(size=(100, 16)), fmt="%.4f", delimiter=",")
+    assert not upto.check_diversity(tmp_path / "full.csv").ill_conditioned
+
+
+def test_a_direction_that_only_a_rare_class_shows_is_barely_one(rng):
+    head = rng.normal(size=(40, 4))
+    head[1:, 3] = head[1:, 0]
+    counts = np.ones(40)
+    assert not upto.check_diversity(head, frequencies=counts).ill_conditioned
+    counts[0] = 1e-20
+    assert upto.check_diversity(head, frequencies=counts).ill_conditioned
+
+
+@pytest.mark.parametrize("scale", [1e150, 1e-150])
+def test_heads_whose_squares_are_no_numbers_are_refused(rng, scale):
+    with pytest.raises(upto.InputError, match="divide all by one number"):
+        upto.check_diversity(scale * rng.normal(size=(40, 4)))

@@ -262,3 +262,16 @@ def test_latents_of_another_width_are_refused(rng):
         check_decoder(decoder, np.ones((5, 3)))
     with pytest.raises(InputError, match="give one input"):
         segments(decoder)
+
+
+@pytest.mark.parametrize("offset", [1e8, 1e10, 1e12])
+def test_rounding_does_not_make_a_fold_injective(offset):
+    """|z - c| after a large number was added and taken away: the sides differ a little."""
+    decoder = network(
+        [[1.0], [-1.0]],
+        [[1.0, 1.0]],
+        [[0.3], [0.77]],
+        biases=[[-0.73, 0.73], [offset], [-0.3 * offset, -0.77 * offset]],
+    )
+    assert holds(decoder) == (None, None, None)
+    assert "rounding of weights" in check_decoder(decoder)[1].evidence

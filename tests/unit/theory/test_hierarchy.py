@@ -130,6 +130,81 @@ def test_an_unknown_assumption_is_refused():
         what_is_identified(stated("F9"))
 
 
+def thirds(*points):
+    return np.full(3, 1 / 3), np.array(points)[:, None], np.zeros((3, 1))
+
+
+def test_points_can_be_bent_apart():
+    """Thirds at 0, 1, 3 and at 0, 1, 5 have one image under two injective decoders."""
+    straight = PiecewiseNetwork(weights=[[[1.0]]])
+    bent = PiecewiseNetwork(
+        weights=[[[1.0], [-1.0], [1.0]], [[1.0, -1.0, -0.5]]], biases=[[0.0, 0.0, -1.0], [0.0]]
+    )
+    first, second = thirds(0.0, 1.0, 3.0), thirds(0.0, 1.0, 5.0)
+    np.testing.assert_array_equal(straight(first[1]), bent(second[1]))
+    # Affine maps keep the ratio of distances, or invert it.
+    assert {1 / 2, 2.0}.isdisjoint({1 / 4, 4.0})
+    for prior, decoder in ((first, straight), (second, bent)):
+        checks = {each.name: each.holds for each in check_decoder(decoder)}
+        assert checks["F4"]
+        found = what_is_identified(
+            [*check_prior(prior), *check_decoder(decoder)], hidden_variables=1
+        )
+        assert (found.prior, found.decoder, found.hidden) == (None, None, False)
+        assert [each.name for each in found.guarantees[0].lacks] == ["P1"]
+
+
+def beside_a_point(place):
+    """Half a standard normal law, half a point."""
+    return np.array([0.5, 0.5]), np.array([[0.0], [place]]), np.array([[1.0], [0.0]])
+
+
+FLAT = PiecewiseNetwork(
+    weights=[[[1.0], [-1.0], [1.0], [1.0]], [[1.0, -1.0, -1.0, 1.0]]],
+    biases=[[0.0, 0.0, -1.0, -2.0], [0.0]],
+)
+ZIGZAG = PiecewiseNetwork(
+    weights=[[[1.0], [-1.0], [1.0], [1.0]], [[1.0, -1.0, -2.0, 2.0]]],
+    biases=[[0.0, 0.0, -1.0, -2.0], [0.0]],
+)
+
+
+@pytest.mark.parametrize(
+    ("decoder", "places", "kind"),
+    [(FLAT, (1.25, 1.75), "F3"), (ZIGZAG, (0.5, 1.5), "F2")],
+)
+def test_one_full_component_is_not_enough_where_decoders_are_not_injective(decoder, places, kind):
+    """A point can stand at any preimage; the full component fixes z but for its sign."""
+    np.testing.assert_allclose(*(decoder([[place]]) for place in places))
+    assert abs(places[0]) != abs(places[1])
+    for place in places:
+        checks = [*check_prior(beside_a_point(place)), *check_decoder(decoder)]
+        assert {each.name: each.holds for each in checks}[kind]
+        found = what_is_identified(checks, hidden_variables=1)
+        assert (found.prior, found.decoder, found.hidden) == (None, None, False)
+
+
+def test_one_full_component_is_enough_where_the_decoder_is_injective():
+    bent = PiecewiseNetwork(
+        weights=[[[1.0], [-1.0], [1.0]], [[1.0, -1.0, -0.5]]], biases=[[0.0, 0.0, -1.0], [0.0]]
+    )
+    checks = [*check_prior(beside_a_point(3.0)), *check_decoder(bent)]
+    found = what_is_identified(checks, hidden_variables=1)
+    assert found.prior is Group.AFFINE
+    assert found.decoder is Group.AFFINE
+    assert found.hidden
+    assert str(found.guarantees[0]).endswith("from P1 partly, F1, F4, continuous")
+    # P1 itself fails, and what fails counts more than what is stated.
+    assert what_is_identified([*checks, *stated("P1")]).assumptions[0].holds is False
+
+
+def test_no_full_component_is_known_from_the_failure_of_one():
+    failed = Assumption(name="P1 partly", holds=False, evidence="points")
+    found = what_is_identified([failed, *stated("P1", "F1", "F4", "continuous")])
+    assert found.prior is None
+    assert {each.name: each.holds for each in found.assumptions}["P1"] is False
+
+
 def folded_density(points, means, deviation):
     """Density of |z| for a mixture of thirds."""
     return sum(norm.pdf(s * points, m, deviation) for m in means for s in (-1, 1)) / 3

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 
-from upto.core import InputError
+from upto.core import Group, InputError
 from upto.measure import Mixture
-from upto.theory import check_prior, distinct_ratios
+from upto.theory import check_prior, distinct_ratios, stated, what_is_identified
 
 
 def mixture_of(variances, means=None):
@@ -57,7 +57,7 @@ def test_one_state_fails_and_one_coordinate_needs_two():
 def test_states_with_a_constant_coordinate_have_no_ratio():
     assert distinct_ratios([[0.0, 1.0], [1.0, 2.0]]) == (None, 0.0)
     assert holds(mixture_of([[0, 1], [1, 2]]))[1] is False
-    assert "1 are degenerate" in check_prior(mixture_of([[0, 1], [1, 2]]))[0].evidence
+    assert "1 of 2 are degenerate" in check_prior(mixture_of([[0, 1], [1, 2]]))[0].evidence
 
 
 def test_correlated_coordinates_fail_with_their_correlation():
@@ -67,7 +67,8 @@ def test_correlated_coordinates_fail_with_their_correlation():
     check = check_prior((weights, means, covariances))[1]
     assert check.holds is False
     assert "correlated by 0.3 within component 1" in check.evidence
-    assert holds((weights, means, covariances), correlation=0.31)[1]
+    # Correlations that may be zero are not known to be.
+    assert holds((weights, means, covariances), correlation=0.31)[1] is None
 
 
 def test_equal_components_are_counted():
@@ -131,19 +132,70 @@ def test_one_hidden_variable_with_four_states_could_be_two():
 
 
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
-def test_a_fitted_mixture_of_scikit_learn_is_read(rng, kind):
+def test_a_fitted_mixture_of_scikit_learn_is_read_and_does_not_tell(rng, kind):
     rows = np.vstack([rng.normal(size=(300, 2)) * [1, 3], rng.normal(size=(300, 2)) + 9])
     fitted = GaussianMixture(2, covariance_type=kind, random_state=0).fit(rows)
     checks = check_prior(fitted, correlation=0.3, gap=0.1)
     assert "2 Gaussian components in 2 dimensions" in checks[0].evidence
-    assert checks[1].holds is (kind in ("full", "diag"))
+    assert [each.holds for each in checks] == [True, None, None, None, True]
+    assert "give the rows, and a test may" in checks[1].evidence
+
+
+def test_a_component_that_is_there_by_chance_is_not_taken_for_one():
+    """Two diagonal components fitted to a round Gaussian differ in shape by more than √(2/n)."""
+    rows = np.random.default_rng(0).normal(size=(600, 3))
+    fitted = GaussianMixture(2, covariance_type="diag", random_state=0).fit(rows)
+    assert distinct_ratios(fitted.covariances_)[1] > np.sqrt(2 / 600)
+    decoder = stated("F1", "F4", "continuous")
+    parameters = fitted.weights_, fitted.means_, fitted.covariances_
+    for checks in (
+        check_prior(fitted),
+        check_prior(parameters, fitted=True),
+        check_prior(fitted, rows=rows),
+    ):
+        found = what_is_identified([*checks, *decoder], hidden_variables=1)
+        assert found.prior is Group.AFFINE
+        assert found.decoder is Group.AFFINE
+        assert not found.hidden
+    assert "may be there by chance" in check_prior(fitted, rows=rows)[1].evidence
+
+
+def test_components_that_are_there_are_told_from_the_rows(rng):
+    rows = np.vstack([rng.normal(size=(100, 2)) * [1, 3], rng.normal(size=(100, 2)) + 6])
+    fitted = GaussianMixture(2, covariance_type="diag", random_state=0).fit(rows)
+    checks = check_prior(fitted, rows=rows)
+    assert [each.holds for each in checks] == [True, True, None, True, True]
+    assert "p = 0.01 by 99 draws" in checks[1].evidence
+    # Correlations of a full fit are never zero, so that they are is not known.
+    full = GaussianMixture(2, random_state=0).fit(rows)
+    assert check_prior(full, correlation=0.5)[1].holds is None
+
+
+def test_what_is_degenerate_does_not_depend_on_units():
+    mixture = mixture_of([[1e-9, 1.0], [4e-9, 1.0]], means=[[0, 0], [1e-5, 5]])
+    assert holds(mixture) == holds(mixture_of([[1, 1], [4, 1]], means=[[0, 0], [0.3, 5]]))
+    assert holds(mixture)[0]
+
+
+def test_flat_components_and_points_are_degenerate_in_any_direction():
+    line = np.array([[1.0, 1.0], [1.0, 1.0]])
+    means = np.array([[0.0, 0.0], [3.0, 1.0]])
+    for covariances, expected in [
+        ([np.eye(2), line], (False, True)),
+        ([line, np.zeros((2, 2))], (False, False)),
+        ([line.astype(np.float32) * np.float32(0.1)] * 2, (False, False)),
+        ([np.eye(2), line + 1e-3 * np.eye(2)], (True, True)),
+    ]:
+        checks = check_prior(([0.5, 0.5], means, np.array(covariances)))
+        assert (checks[0].holds, checks[4].holds) == expected
+        assert (checks[0].name, checks[4].name) == ("P1", "P1 partly")
 
 
 def test_the_mixture_of_the_measures_is_read():
     mixture = Mixture(
         weights=[0.5, 0.5], means=[[0, 0], [1, 1]], covariances=[np.eye(2), np.diag([1.0, 2.0])]
     )
-    assert holds(mixture) == [True, True, True, True]
+    assert holds(mixture) == [True, True, True, True, True]
 
 
 @pytest.mark.parametrize(
@@ -154,6 +206,11 @@ def test_the_mixture_of_the_measures_is_read():
         (([0.5, 0.6], [[0.0], [1.0]], [[1.0], [1.0]]), {}, "sum to 1.1"),
         (([1.0], [[np.nan]], [[1.0]]), {}, "not all finite"),
         (([1.0], [[0.0]], [[-1.0]]), {}, "none below zero"),
+        (([1.0], [[0.0, 0.0]], [[[1.0, 0.5], [0.0, 1.0]]]), {}, "give symmetric ones"),
+        (mixture_of(np.ones((2, 2))), {"gap": -1.0}, "gap is -1"),
+        (mixture_of(np.ones((2, 2))), {"correlation": np.nan}, "correlation"),
+        (mixture_of(np.ones((2, 2))), {"rows": np.ones((5, 2))}, "5 rows are too few"),
+        (mixture_of(np.ones((2, 2))), {"rows": np.ones((90, 3))}, "3 coordinates"),
         (mixture_of(np.ones((4, 2))), {"states": [[0], [1]]}, "one row for each"),
         (mixture_of(np.ones((4, 2))), {"states": [[0, 0], [0, 1], [1, 0], [1, 0]]}, "2×2 values"),
         (mixture_of(np.ones((2, 2))), {"states": [[0, 0], [1, 0]]}, "2×1 values"),

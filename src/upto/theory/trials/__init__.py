@@ -2,6 +2,9 @@
 
 from upto.theory.trials.case import ROUNDING, Case
 from upto.theory.trials.components import perturbed_cases, structure_cases, unmixed_cases
+from upto.theory.trials.heads import BY_TYPE, head_cases
+from upto.theory.trials.hidden import hidden_cases
+from upto.theory.trials.identified import identified_cases
 from upto.theory.trials.rigid import near_isometry_cases, stitched_cases
 from upto.theory.trials.searched import (
     ELSEWHERE,
@@ -19,10 +22,14 @@ from upto.theory.trials.summary import Looseness, summarise
 from upto.theory.trials.white import whitened_cases
 
 __all__ = [
+    "BY_TYPE",
     "ELSEWHERE",
     "ROUNDING",
     "Case",
     "Looseness",
+    "head_cases",
+    "hidden_cases",
+    "identified_cases",
     "isometry_cases",
     "near_isometry_cases",
     "network_cases",
