@@ -1,4 +1,4 @@
-"""Do intervals of `upto.score_batches` hold the AUROC that new plates would give?
+"""Whether intervals of `upto.score_batches` hold the AUROC that new plates would give.
 
 ``python -m checks.batch_intervals`` draws screens whose truth is known, judges each by
 `score_batches` and writes ``checks/batch_intervals.json``:
@@ -11,8 +11,8 @@ no interval
     verdict begins with it.
 
 A screen has plates of wells in four columns; a drug moves the first by ``shift`` standard
-deviations, plates move all by ``plate``. *crossed*: every plate has both sides; *partly*: the drug
-is on three of eight plates, controls on all; *apart*: a plate has one side only; *some apart*: of
+deviations, plates move all by ``plate``. *crossed*: every plate has both sides; *on 38 %*: so many
+plates have the drug, and all have controls; *apart*: a plate has one side only; *some apart*: of
 four drugs one is on three plates, the others on all. ``--share 0.1`` draws a tenth of the screens.
 """
 
@@ -53,14 +53,16 @@ class Cell:
     plate: float
     n_wells: int = 16
     classifier: str = "linear"
-    trials: int = 300
+    trials: int = 200
     has_interval: bool = True
 
     @property
     def case(self) -> str:
         """Name the cell."""
         by = "" if self.classifier == "linear" else f", {self.classifier} trees"
-        return f"{self.design}, {self.n_plates} plates, shift {self.shift:g}, plate {self.plate:g}{by}"
+        return (
+            f"{self.design}, {self.n_plates} plates, shift {self.shift:g}, plate {self.plate:g}{by}"
+        )
 
 
 CELLS = (
@@ -88,13 +90,23 @@ CELLS = (
         for n_plates in (8, 20)
     ),
     *(
-        Cell(design="partly", n_plates=n_plates, shift=0.0, plate=3.0, trials=trials)
-        for n_plates, trials in ((40, 300), (100, 150))
+        Cell(design=design, n_plates=n_plates, shift=0.0, plate=3.0, n_wells=48, trials=trials)
+        for design, n_plates, trials in (
+            ("on 75 %", 20, 200),
+            ("on 50 %", 40, 200),
+            ("on 38 %", 40, 200),
+            ("on 38 %", 100, 100),
+        )
     ),
+    Cell(design="on 75 %", n_plates=20, shift=1.0, plate=1.0, trials=200),
     *(
         Cell(design=design, n_plates=n_plates, shift=0.0, plate=3.0, trials=50, has_interval=False)
         for design, n_plates in (
-            ("partly", 8), ("partly", 20), ("apart", 8), ("apart", 20), ("apart", 100),
+            ("on 38 %", 8),
+            ("on 38 %", 20),
+            ("apart", 8),
+            ("apart", 20),
+            ("apart", 100),
         )
     ),
 )  # fmt: skip
@@ -182,8 +194,9 @@ def draw(cell: Cell, rng: np.random.Generator) -> Embeddings:
     label = np.where(well % 2 == 0, "drug", CONTROL)
     if cell.design == "apart":
         label = np.where(plate % 2 == 0, "drug", CONTROL)
-    elif cell.design == "partly":
-        label[plate >= max(3, cell.n_plates * 3 // 8)] = CONTROL
+    elif cell.design.startswith("on "):
+        share = {"on 38 %": 0.375, "on 50 %": 0.5, "on 75 %": 0.75}[cell.design]
+        label[plate >= round(cell.n_plates * share)] = CONTROL
     elif cell.design == "some apart":
         label = np.array([CONTROL, "drug a", "drug b", "drug c", "drug d"])[well % 5]
         label[(label == "drug a") & (plate >= 3)] = CONTROL

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from upto.core import InputError
-from upto.measure.crossings import Crossing, adjusted_squares
+from upto.measure.crossings import Crossing, add_rows, adjusted_squares
 from upto.measure.leaning import UprightRows
+from upto.measure.shifts import largest_shifts
 from upto.measure.tails import permutation_tail, q_values, upper_tail
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ class ComponentEffect:
         Share of the variance within batches that labels explain in the same way on every batch.
     label_p, label_q
         Of labels, against their variation from batch to batch.
+    label_shift
+        The most that any label may move it from the other rows of its batch, in standard deviations
+        within batches: the largest upper 95 % limit over batches. None where that is not known.
     carries
         Which effects are significant and above the limit.
     says
@@ -76,6 +80,7 @@ class ComponentEffect:
     label_share: float | None
     label_p: float | None
     label_q: float | None
+    label_shift: float | None
     carries: Carries
     says: str = ""
 
@@ -105,7 +110,7 @@ def batch_and_label_shares(
     components
         One row a sample and one column a component; an array or anything that gives blocks of rows.
     batches, labels
-        The batch and the label of each row.
+        The batch and the label of each row; an empty text is no label, though one more group.
     controls
         Which rows are controls, by which batches are then judged.
     limit
@@ -142,7 +147,8 @@ def batch_and_label_shares(
         if chosen is None
         else _control_test(sums.controls, sums.control_powers, crossing.batch[chosen])
     )
-    found = _effects(by_batch, by_label, constant, limit=limit, level=level)
+    shifts = largest_shifts(sums.cells, sums.everything, crossing, _is_named(labels))
+    found = _effects(by_batch, by_label, shifts, constant, limit=limit, level=level)
     return _upright(found, components, crossing, kept, limit=limit, level=level)
 
 
@@ -210,13 +216,13 @@ def _summed(
         if centre is None:
             centre = block.mean(axis=0)
         block -= centre
-        _add(cells, crossing.cell[part], block)
+        add_rows(cells, crossing.cell[part], block)
         power = block**2
         squares[0] += power.sum(axis=0)
         squares[1] += power[kept[crossing.cell[part]]].sum(axis=0)
         if chosen is not None:
             here = chosen[part]
-            _add(of_batches, crossing.batch[part][here], block[here])
+            add_rows(of_batches, crossing.batch[part][here], block[here])
             powers[0] += power[here].sum(axis=0)
             powers[1] += (power[here] * block[here]).sum(axis=0)
             powers[2] += (power[here] ** 2).sum(axis=0)
@@ -229,17 +235,6 @@ def _summed(
         everything=total,
         kept_squares=squares[1],
         control_powers=powers,
-    )
-
-
-def _add(sums: Float, codes: NDArray[np.intp], block: Float) -> None:
-    from scipy.sparse import csr_array
-
-    order = np.argsort(codes, kind="stable")
-    groups, counts = np.unique(codes, return_counts=True)
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    sums[groups] += (
-        csr_array((np.ones(len(codes)), order, starts), (len(groups), len(codes))) @ block
     )
 
 
@@ -343,7 +338,13 @@ def _untold(width: int, reason: str) -> _Test:
 
 
 def _effects(
-    by_batch: _Test, by_label: _Test, constant: NDArray[np.bool_], *, limit: float, level: float
+    by_batch: _Test,
+    by_label: _Test,
+    shifts: tuple[Float, str],
+    constant: NDArray[np.bool_],
+    *,
+    limit: float,
+    level: float,
 ) -> tuple[ComponentEffect, ...]:
     tests = []
     for test in (by_batch, by_label):
@@ -359,7 +360,8 @@ def _effects(
         (False, True): "label",
         (False, False): "neither",
     }
-    reasons = " ".join(test.says for test in (by_batch, by_label) if test.says)
+    limits = np.where(constant | ~np.isfinite(shifts[0]), np.nan, shifts[0])
+    reasons = " ".join(each for each in (by_batch.says, by_label.says, shifts[1]) if each)
     return tuple(
         ComponentEffect(
             component=number,
@@ -369,11 +371,17 @@ def _effects(
             label_share=_known(label_shares[number]),
             label_p=_known(label_ps[number]),
             label_q=_known(label_qs[number]),
+            label_shift=_known(limits[number]),
             carries=names[bool(carried[number]), bool(label_carried[number])],
             says="the component is constant." if constant[number] else reasons,
         )
         for number in range(len(constant))
     )
+
+
+def _is_named(labels: Any) -> NDArray[np.bool_]:
+    """Tell of each label, in their order, whether it is one."""
+    return np.array([name != "" for name in np.unique(np.asarray(labels)).tolist()])
 
 
 def _known(value: np.float64) -> float | None:

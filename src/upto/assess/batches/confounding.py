@@ -10,13 +10,19 @@ if TYPE_CHECKING:
     from upto.core import Task
 
 HALF = 0.5
+NEARLY_ALL = 0.8
 FEW_SHARED = 10
-"""Below so many batches with both sides, intervals of confounded labels miss in simulations."""
+"""Below so many batches with both sides, no interval of confounded labels covers what it should."""
 
 
 def is_confounded(task: Task, n_batches: int) -> bool:
-    """Tell whether less than half of the batches have rows of both sides of a question."""
-    return task.n_batches < HALF * n_batches
+    """Tell whether no more than half of the batches have rows of both sides of a question."""
+    return task.n_batches <= HALF * n_batches
+
+
+def is_partly_told(task: Task, n_batches: int) -> bool:
+    """Tell whether some batches lack a side, so that rows of different batches are compared."""
+    return task.n_batches < NEARLY_ALL * n_batches
 
 
 def is_untold(task: Task, n_batches: int) -> bool:

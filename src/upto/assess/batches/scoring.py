@@ -10,7 +10,6 @@ import numpy as np
 
 from upto.assess.batches import leaks, words
 from upto.assess.batches.conditions import Making, check_usable, find_conditions
-from upto.assess.batches.confounding import is_untold
 from upto.assess.batches.folds import split_batches
 from upto.assess.batches.judging import Judging, can_judge, judge_condition
 from upto.assess.batches.looking import (
@@ -186,8 +185,7 @@ def score_batches(
             except NothingKeptError as error:
                 # What the others took hours to find is not lost for it.
                 left_out.append(Finding(code="UP084", message=f"{kind.title}: {error}"))
-    unclear = [is_untold(task, len(screen.batches)) for task in judged_tasks]
-    held = HeldOut.of(splits, screen.questions, unclear, scheme)
+    held = HeldOut.of(splits, screen.questions, judged_tasks, len(screen.batches), scheme)
     summed = add_up(judged, splits, [task.name for task in judged_tasks], judging, held)
     leak = _find_leaks(rows, screen, splits, judging, keys, held, progress)
     labels = tuple(np.unique(screen.labels).tolist())
@@ -247,7 +245,7 @@ def score_batches(
             versions=library_versions(),
         ),
     )
-    found = [*words.findings(result, screen, splits), *left_out]
+    found = [*words.findings(result, screen, splits), *left_out, *words.kept_whole(judged)]
     return replace(result, verdict=words.verdict(result), findings=unique_findings(found))
 
 

@@ -14,7 +14,7 @@ from upto.assess.batches.averaging import (
     mean_over_folds,
     standard_error,
 )
-from upto.assess.batches.confounding import are_mostly
+from upto.assess.batches.confounding import are_mostly, is_partly_told, is_untold
 from upto.core import Concentration, ConditionDifference, ConditionScore, Estimate
 from upto.measure.classifiers import (
     concentration_difference,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from upto.assess.batches.folds import Scheme, Split
     from upto.assess.batches.judging import Judged, Judging
     from upto.assess.batches.screen import Question
+    from upto.core import Task
     from upto.core.batch_scores import Measure, Reading
 
 Float = NDArray[np.float64]
@@ -66,16 +67,25 @@ should (`checks/batch_intervals.py`) and which does not reach others.
 """
 
 
+_MORE_SHARED = 3.0
+"""What folds share counts so many times for labels that some batches lack.
+
+What batches differ in is then part of every comparison, and of all folds alike.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HeldOut:
     """What intervals have to know of the rows that judge.
 
     `shared` is that of `mean_over_folds`; `n_rows` are rows of the smaller side, folds by tasks;
-    `untold` marks tasks that cannot be told from batches, which have no interval.
+    `partly_told` marks tasks that some batches lack a side of, whose intervals are wider, and
+    `untold` those that cannot be told from batches, which have none.
     """
 
     shared: float
     n_rows: Float
+    partly_told: NDArray[np.bool_]
     untold: NDArray[np.bool_]
 
     @classmethod
@@ -83,7 +93,8 @@ class HeldOut:
         cls,
         splits: Sequence[Split],
         questions: Sequence[Question],
-        untold: Sequence[bool],
+        tasks: Sequence[Task],
+        n_batches: int,
         scheme: Scheme,
     ) -> Self:
         """Count the rows of every question that judge in every fold."""
@@ -98,8 +109,14 @@ class HeldOut:
         return cls(
             shared=SHARED[scheme](splits),
             n_rows=np.array(sides, dtype=np.float64).min(axis=2),
-            untold=np.array(untold, dtype=np.bool_),
+            partly_told=np.array([is_partly_told(task, n_batches) for task in tasks]),
+            untold=np.array([is_untold(task, n_batches) for task in tasks]),
         )
+
+    def widened(self, values: Float, chosen: slice) -> float:
+        """Return what folds share, more where rows of different batches are compared."""
+        partly = self.partly_told[chosen][np.isfinite(values).any(axis=0)].mean()
+        return float(self.shared * (1 + (_MORE_SHARED - 1) * partly))
 
     def has_interval(self, values: Float, chosen: slice) -> bool:
         """Tell whether most of the tasks that were judged can be told from batches."""
@@ -190,7 +207,7 @@ def estimate(values: Float, held: HeldOut, chosen: slice = slice(None)) -> Estim
     if not held.has_interval(values, chosen):
         return Estimate(value=float(np.nanmean(values)), level=LEVEL)
     least = held.least_spread(values, chosen)
-    found = mean_over_folds(values, shared=held.shared, least=least)
+    found = mean_over_folds(values, shared=held.widened(values, chosen), least=least)
     if found is None or found.low is None or found.high is None:
         return found
     return Estimate(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.assess.batches.folds import Split
+    from upto.assess.batches.judging import Judged
     from upto.assess.batches.screen import Screen
     from upto.core import Batches, ConditionDifference, ConditionScore, Estimate
 
@@ -100,6 +101,18 @@ def findings(result: Batches, screen: Screen, splits: Sequence[Split]) -> list[F
     ]
 
 
+def kept_whole(judged: Sequence[Judged]) -> list[Finding]:
+    """Say which conditions found nothing that they may drop, in any fit."""
+    return [
+        Finding(
+            code="UP089",
+            message=f"{each.kind.title} drops no component in {len(each.n_dropped)} fits.",
+        )
+        for each in judged
+        if each.n_dropped and all(number == 0 for number in each.n_dropped)
+    ]
+
+
 def _of_labels(result: Batches) -> list[Finding]:
     found = []
     never = [task for task in result.tasks if task.n_folds == 0]
@@ -120,8 +133,8 @@ def _of_labels(result: Batches) -> list[Finding]:
         found.append(
             Finding(
                 code="UP071",
-                message=f"{len(confounded)} of {len(result.judged)} labels share less than half of "
-                f"the {n_batches} batches with what they are told from; {worst.name} shares "
+                message=f"{len(confounded)} of {len(result.judged)} labels share no more than half "
+                f"of the {n_batches} batches with what they are told from; {worst.name} shares "
                 f"{worst.n_batches}.{without}",
             )
         )
