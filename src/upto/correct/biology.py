@@ -33,8 +33,8 @@ SHIFT = 0.2
 """The most that a label may move a dropped component, in standard deviations within batches.
 
 A label that all components together tell with an AUROC of Φ(1/√2) = 0.76 loses less than 0.005
-with one that it moves so far: Φ(1/√2) - Φ(√((1 - 0.2²)/2)). `checks/kept_biology.py` has what larger
-limits lose.
+with one that it moves so far: Φ(1/√2) - Φ(√((1 - 0.2²)/2)). `checks/kept_biology.py` has what
+larger limits lose.
 """
 _OF_BATCHES = 0.5
 """And the most as a part of how far batches move it: what they hardly move is worth no risk."""
