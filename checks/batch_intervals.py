@@ -137,21 +137,21 @@ def _rates(share: float, seed: int, pool: Executor) -> Iterator[Rate]:
         calls = [pool.submit(judged, cell, (seed, number, trial)) for trial in range(trials)]
         found = [call.result() for call in calls]
         truth = float(np.mean([each.value for each in found]))
-        known = [each for each in found if each.low is not None and each.high is not None]
-        is_covering = cell.has_interval
-        hits = (
-            sum(each.low <= truth <= each.high for each in known)
-            if is_covering
-            else sum(each.is_said and each.low is None for each in found)
-        )
+        known = [
+            each.low <= truth <= each.high
+            for each in found
+            if each.low is not None and each.high is not None
+        ]
+        said = [each.is_said and each.low is None for each in found]
+        counted = known if cell.has_interval else said
         yield Rate(
-            check="coverage" if is_covering else "no interval",
+            check="coverage" if cell.has_interval else "no interval",
             case=f"{cell.case}: {truth:.3f}",
             n_samples=cell.n_plates * cell.n_wells,
             n_features=N_COLUMNS,
-            hits=hits,
-            trials=len(known) if is_covering else len(found),
-            nominal=COVERING if is_covering else 1.0,
+            hits=sum(counted),
+            trials=len(counted),
+            nominal=COVERING if cell.has_interval else 1.0,
         )
 
 

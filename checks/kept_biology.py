@@ -1,9 +1,9 @@
 """What may be dropped? `biology` against dropping nothing, on plates never seen.
 
-``python -m checks.kept_biology --data FOLDER`` chooses the limit of `BiologyComponents`, how far a
-label may move a dropped component, on some sets, as the largest that loses no more than 0.005 of
-AUROC on any. It judges the rule on others, and writes ``checks/kept_biology.json``. Real sets are
-those that the folder has:
+``python -m checks.kept_biology --data FOLDER`` measures what three limits of `BiologyComponents`,
+how far a label may move a dropped component, gain and lose on some sets. The rule that was chosen
+so is judged on others, and both are written to ``checks/kept_biology.json``. Real sets are those
+that the folder has:
 
 choosing
     Six kinds of simulated screens, and spoken digits (``fsdd_silero6_embeddings.npz``).
@@ -68,7 +68,7 @@ class Kind:
         guides = tuple(f"G{number}_guide_1" for number in range(self.n_guides))
         layout = {"n_experiments": 4, "n_plates": 4, "n_wells": 96, "controls_per_guide": 4.0}
         return draw_screen(
-            PlateLayout(guides=guides, **layout | self.layout),  # type: ignore[arg-type]
+            PlateLayout(guides=guides, **layout | self.layout),
             ScreenEffects(**{"shift": 1.5} | self.effects),
             **{"n_features": 24} | self.drawing,
             seed=seed,

@@ -129,7 +129,7 @@ def _of_labels(result: Batches) -> list[Finding]:
     if confounded:
         worst = min(confounded, key=lambda task: task.n_batches)
         n_untold = len(untold(result.tasks, n_batches))
-        without = f" {n_untold} of them have no interval." if n_untold else ""
+        without = f" No interval is given for {n_untold} of them." if n_untold else ""
         found.append(
             Finding(
                 code="UP071",
