@@ -220,7 +220,8 @@ def _kept_biology() -> Iterator[str]:
 def _gain(rule: dict[str, Any]) -> str:
     if not rule["dropped"]:
         return "nothing dropped"
-    return f"{rule['gain']:+.3f} [{rule['low']:+.3f}, {rule['high']:+.3f}], {rule['dropped']:g} dropped"
+    interval = f"[{rule['low']:+.3f}, {rule['high']:+.3f}]"
+    return f"{rule['gain']:+.3f} {interval}, {rule['dropped']:g} dropped"
 
 
 def _real_pairs() -> Iterator[str]:
