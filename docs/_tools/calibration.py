@@ -83,7 +83,7 @@ INTERVALS = """\
 
 `upto batches` on simulated screens of plates: how often the 95 % interval of the AUROC holds its
 mean over all screens of the kind, which is what a new plate would give on average; 92 % is asked
-for. A drug moves one of four columns by a shift, plates move all of them, both in standard
+for, and reached within the accuracy of so many screens. A drug moves one of four columns by a shift, plates move all of them, both in standard
 deviations. *Crossed*: every plate has both sides; *on 38 %*: so many plates have the drug;
 *apart*: a plate has one side only. The rules were made on other screens and a simpler classifier.
 """
