@@ -83,9 +83,10 @@ INTERVALS = """\
 
 `upto batches` on simulated screens of plates: how often the 95 % interval of the AUROC holds its
 mean over all screens of the kind, which is what a new plate would give on average; 92 % is asked
-for, and reached within the accuracy of so many screens. A drug moves one of four columns by a shift, plates move all of them, both in standard
-deviations. *Crossed*: every plate has both sides; *on 38 %*: so many plates have the drug;
-*apart*: a plate has one side only. The rules were made on other screens and a simpler classifier.
+for, and reached within the accuracy of so many screens. A drug moves one of four columns by a
+shift, plates move all of them, both in standard deviations. *Crossed*: every plate has both sides;
+*on 38 %*: so many plates have the drug; *apart*: a plate has one side only; *some apart*: one of
+four drugs is on three plates. The rules were made on other screens and with a simpler classifier.
 """
 UNTOLD = """\
 Where label and plate go together and fewer than ten plates have both sides there is no interval,
@@ -97,8 +98,8 @@ DROPPING = """\
 The held-out AUROC of the condition `biology` less that of the embedding as given, with a 95 %
 interval: over screens drawn anew, or over folds of a real set. *Found* drops every component in
 which plates are found and labels are not, as `biology` once did; a number is the limit of how far
-a label may move a dropped component. The limit of 0.2 was chosen by the first table; the second is
-of sets that had no part in it.
+a label may move a dropped component. The limit of 0.2 was chosen by the first table, as the one
+that loses on no set; the second is of sets that had no part in it.
 """
 
 
@@ -199,7 +200,8 @@ def _batch_intervals() -> Iterator[str]:
             low, high = rate["interval"]
             yield f"| {case} | {truth} | {_hits(rate)} | {low:.3f} to {high:.3f} |"
         yield ""
-    yield _source("batch_intervals", record)
+    asked = f"intervals --share {record['share_of_trials']:g}`"
+    yield _source("batch_intervals", record).replace("intervals`", asked)
 
 
 def _kept_biology() -> Iterator[str]:
