@@ -425,8 +425,16 @@ result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", 
 """,
     "UP084": """\
 rng = np.random.default_rng(0)
+plate, gene = np.repeat(np.arange(12), 400), np.tile(["DMSO", "MTOR"], 2400)
+rows = rng.laplace(size=(4800, 2)) + 3 * rng.normal(size=(12, 2))[plate]
+wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "biology", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
+    "UP089": """\
+rng = np.random.default_rng(0)
 plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
-rows = rng.normal(size=(240, 2)) + 3 * rng.normal(size=(8, 2))[plate]
+rows = rng.laplace(size=(240, 2)) + 3 * rng.normal(size=(8, 2))[plate]
 wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "biology", "mixing": False, "maps": False}
 result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)

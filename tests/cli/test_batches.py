@@ -16,13 +16,17 @@ ASKED = ("--batch", "plate", "--label", "gene", "--control", "DMSO")
 @pytest.fixture
 def wells(tmp_path, rng):
     """Write a table of wells, and return its path."""
-    plate, gene = np.repeat(np.arange(6), 20), np.tile(np.arange(20) % 2, 6)
-    rows = rng.laplace(size=(120, 3)) + np.stack([4 * gene, 9 * plate, 0 * plate], axis=1)
+    return write_wells(tmp_path / "wells.csv", rng, n_plates=6, n_wells=20, effect=4)
+
+
+def write_wells(file, rng, *, n_plates, n_wells, effect):
+    plate, gene = np.repeat(np.arange(n_plates), n_wells), np.arange(n_plates * n_wells) % 2
+    rows = rng.laplace(size=(len(plate), 3))
+    rows += np.stack([effect * gene, 9 * plate, 0 * plate], axis=1)
     lines = [
         f"P{p},{'DMSO' if g == 0 else 'MTOR'}," + ",".join(f"{x:.6f}" for x in row)
         for p, g, row in zip(plate, gene, rows.tolist(), strict=True)
     ]
-    file = tmp_path / "wells.csv"
     file.write_text(
         "\n".join(["Metadata_plate,Metadata_gene,feature_0,feature_1,feature_2", *lines]) + "\n"
     )
@@ -78,18 +82,32 @@ def test_what_is_wrong_is_said_with_its_exit_code(upto, wells, args, code, messa
     assert [path.name for path in wells.parent.iterdir()] == ["wells.csv"]
 
 
-def test_the_embedding_without_batch_components_is_written(upto, tmp_path, wells):
-    result = upto("batches", wells, *ASKED, "--keep", "biology", "-o", "clean.csv", "--no-progress")
+def test_the_embedding_without_batch_components_is_written(upto, tmp_path, rng):
+    wells = write_wells(tmp_path / "many.csv", rng, n_plates=12, n_wells=160, effect=2)
+    result = upto("batches", wells, *ASKED, *KEEP, "--no-progress")
     assert result.exit_code == 0, result.stderr
     head, first, *_ = (tmp_path / "clean.csv").read_text().splitlines()
     assert head == "Metadata_plate,Metadata_gene,feature_0,feature_1,feature_2"
     assert first.startswith("P0,DMSO,")
     rows = np.loadtxt(tmp_path / "clean.csv", delimiter=",", skiprows=1, usecols=(2, 3, 4))
-    means = [rows[start : start + 20, 1].mean() for start in range(0, 120, 20)]
-    assert np.std(means) < 1
-    assert "1 of 3 components carry Metadata_plate and no Metadata_gene" in result.stderr
+    assert np.std(rows.reshape(12, 160, 3)[:, :, 1].mean(axis=1)) < 1
+    said = " ".join(result.stderr.split())
+    assert (
+        "1 of 3 components carry Metadata_plate and are shown to be free of Metadata_gene" in said
+    )
     refused = upto("batches", wells, *ASKED, "--keep", "biology", "-o", wells, "--no-progress")
     assert refused.exit_code == 3
+
+
+def test_an_embedding_of_which_nothing_can_be_dropped_is_written_as_it_is(upto, tmp_path, wells):
+    result = upto("batches", wells, *ASKED, *KEEP, "--no-progress")
+    assert result.exit_code == 0, result.stderr
+    assert "nothing can be dropped safely" in " ".join(result.stderr.split())
+    before, after = (
+        np.loadtxt(path, delimiter=",", skiprows=1, usecols=(2, 3, 4))
+        for path in (wells, tmp_path / "clean.csv")
+    )
+    np.testing.assert_array_equal(before, after)
 
 
 def test_conditions_are_listed(upto):

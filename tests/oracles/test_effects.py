@@ -139,6 +139,54 @@ def test_order_names_and_units_do_not_matter(seed, scale):
             assert other.carries == one.carries
 
 
+def test_the_largest_shift_is_the_largest_t_limit_over_the_batches_of_a_label(rng):
+    batch, label = screen(rng)
+    rows = rng.normal(size=(len(batch), 3)) + np.stack([0 * label, 2 * (label == 3), batch], axis=1)
+    found = [batch_and_label_shares(column[:, None], batch, label)[0] for column in rows.T]
+    within = sum(
+        ((rows[batch == b] - rows[batch == b].mean(axis=0)) ** 2).sum(0) for b in range(12)
+    )
+    deviation = np.sqrt(within / (len(batch) - 12))
+    for column, effect in enumerate(found):
+        limits = []
+        for each in range(9):
+            apart = [
+                values[own].mean() - values[~own].mean()
+                for values, own in (
+                    (rows[batch == b, column], label[batch == b] == each) for b in range(12)
+                )
+                if own.any()
+            ]
+            high = stats.ttest_1samp(apart, 0.0).confidence_interval(0.90)
+            limits.append(max(-high.low, high.high))
+        assert effect.label_shift == pytest.approx(max(limits) / deviation[column])
+    assert found[1].label_shift > 1.5
+
+
+def test_the_shift_of_a_component_of_batches_is_of_what_the_others_do_not_tell():
+    rng = np.random.default_rng(5)
+    plate, gene = np.repeat(np.arange(20), 200), np.tile(np.arange(200) % 4, 20)
+    label = 2.0 * (gene == 1) + rng.normal(size=4000)
+    leaning = 3.0 * rng.normal(size=20)[plate] + 0.2 * label + rng.normal(size=4000)
+    (alone,) = batch_and_label_shares(leaning[:, None], plate, gene)
+    assert alone.label_shift > 0.3
+    _, beside = batch_and_label_shares(np.stack([label, leaning], axis=1), plate, gene)
+    assert (beside.carries, beside.label_shift < 0.15) == ("batch", True)
+
+
+def test_rows_without_a_label_are_no_label_whose_shift_counts(rng):
+    batch, label = screen(rng)
+    names = np.array(list("abcdefghi"))[label]
+    rows = rng.normal(size=(len(batch), 1))
+    names[np.flatnonzero(batch == 0)[:2]] = ""
+    (effect,) = batch_and_label_shares(rows, batch, names)
+    assert effect.label_shift is not None
+    names[np.flatnonzero(batch == 0)[:2]] = "only here"
+    (effect,) = batch_and_label_shares(rows, batch, names)
+    assert effect.label_shift is None
+    assert "1 of 10 labels lie beside others on fewer than two batches" in effect.says
+
+
 def test_planted_components_are_told_apart(rng):
     batch, label = screen(rng, n_batches=30)
     plate, gene = rng.normal(size=30)[batch], rng.normal(size=9)[label]

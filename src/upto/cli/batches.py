@@ -277,10 +277,7 @@ def _keep(output: Output, run: str, options: dict[str, Any]) -> None:
         progress=output.watcher(),
     )
     output.show_table(_kept(found))
-    output.say(
-        f"wrote {out}: {len(found.dropped)} of {len(found.effects)} components carry "
-        f"{found.batch} and no {found.label}, and are left out"
-    )
+    output.say(f"wrote {out}: {found.says}")
     if not found.converged and options["strict"]:
         stop(Exit.NOT_CONVERGED, "ICA did not converge and --strict was given; see UP004.")
 
@@ -293,7 +290,14 @@ def _kept(found: Any) -> Table:
         title="Components",
         columns=tuple(
             Column(name=name, spec=".3f")
-            for name in ("component", "carries", "share of batch", "share of label", "written")
+            for name in (
+                "component",
+                "carries",
+                "share of batch",
+                "share of label",
+                "label moves it at most",
+                "written",
+            )
         ),
         rows=tuple(
             (
@@ -301,6 +305,7 @@ def _kept(found: Any) -> Table:
                 effect.carries,
                 effect.batch_share,
                 effect.label_share,
+                effect.label_shift,
                 "no" if effect.component in dropped else "yes",
             )
             for effect in found.effects

@@ -11,7 +11,8 @@ BATCH_RULES = (
         severity="warning",
         meaning="A label occurs in few batches only, or many batches have rows of one side only.",
         matters="What separates the label may be what separates those batches. Held-out batches "
-        "that confound them in the same way do not show the difference.",
+        "that confound them in the same way do not show the difference. Labels that share fewer "
+        "than ten batches, and means of which they are most, have no interval: it would not cover.",
         remedy="Read the AUROC within batches, which compares rows of one batch only; compare with "
         "controls on the same batches.",
     ),
@@ -132,9 +133,21 @@ BATCH_RULES = (
         title="condition left out",
         severity="warning",
         meaning="A condition could not be fitted to the batches of at least one fold.",
-        matters="It is in no table. If every component carries batches, none can be removed "
-        "without removing all: labels are weak beside batches.",
+        matters="It is in no table. If every component carries batches and is free of labels, none "
+        "can be removed without removing all.",
         remedy="Correct offsets of batches first, as --conditions batch-scaled+biology or "
         "control-scaled+biology.",
+    ),
+    Rule(
+        code="UP089",
+        title="nothing can be dropped safely",
+        severity="note",
+        meaning="No component that batches move is shown to be free of labels, so all are kept and "
+        "the rows stay as given.",
+        matters="That no label is found in a component is not evidence that there is none: with "
+        "few batches, few rows of a label or labels that differ from batch to batch, what is "
+        "dropped may be biology.",
+        remedy="Use the rows as given, or scale each batch by its own controls; more batches with "
+        "every label on them can show more.",
     ),
 )

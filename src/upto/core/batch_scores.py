@@ -103,8 +103,9 @@ class ConditionScore:
     """A condition over all folds of a task, or of all tasks where `task` is None.
 
     Intervals are of means over folds, widened because folds share their training rows (Nadeau and
-    Bengio) or, where one batch trains at a time, the rows that judge. `standard_error` is the
-    paper's, of folds and tasks as if they were independent.
+    Bengio) or, where one batch trains at a time, the rows that judge, and wider near an AUROC of 1
+    and where batches lack a label; where label and batch go together (UP071) there is none.
+    `standard_error` is the paper's, of folds and tasks as if they were independent.
     """
 
     condition: str

@@ -163,6 +163,18 @@ def adjusted_squares(crossing: Crossing, sums: Float) -> tuple[Float, int]:
     return labels_beyond + by_batch - by_label, df
 
 
+def add_rows(sums: Float, codes: NDArray[np.intp], block: Float) -> None:
+    """Add rows to the sums of their groups, in place."""
+    from scipy.sparse import csr_array
+
+    order = np.argsort(codes, kind="stable")
+    groups, counts = np.unique(codes, return_counts=True)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    sums[groups] += (
+        csr_array((np.ones(len(codes)), order, starts), (len(groups), len(codes))) @ block
+    )
+
+
 def _beyond(
     counts: Any, n_own: Float, n_other: Float, own: Float, other: Float, free: NDArray[np.bool_]
 ) -> Float:

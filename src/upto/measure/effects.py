@@ -24,9 +24,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from upto.core import InputError
-from upto.measure.crossings import Crossing, adjusted_squares
+from upto.measure.batch_tests import EffectTest, batch_test, control_test, untold
+from upto.measure.crossings import Crossing, add_rows
 from upto.measure.leaning import UprightRows
-from upto.measure.tails import permutation_tail, q_values, upper_tail
+from upto.measure.shifts import largest_shifts
+from upto.measure.tails import q_values, upper_tail
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +44,6 @@ LIMIT = 0.01
 LEVEL = 0.05
 """False discovery rate over the components."""
 _BLOCK_BYTES = 2**25
-_FEW = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,10 @@ class ComponentEffect:
         Share of the variance within batches that labels explain in the same way on every batch.
     label_p, label_q
         Of labels, against their variation from batch to batch.
+    label_shift
+        The most that any label may move it from the other rows of its batch, in standard deviations
+        within batches: the largest upper 95 % limit over batches. Of a component that carries
+        batches only, it is of what those that do not tell nothing of. None where it is not known.
     carries
         Which effects are significant and above the limit.
     says
@@ -76,16 +81,8 @@ class ComponentEffect:
     label_share: float | None
     label_p: float | None
     label_q: float | None
+    label_shift: float | None
     carries: Carries
-    says: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Test:
-    """Shares and p-values of all components, NaN where there are none, and why there are none."""
-
-    share: Float
-    p: Float
     says: str = ""
 
 
@@ -105,7 +102,7 @@ def batch_and_label_shares(
     components
         One row a sample and one column a component; an array or anything that gives blocks of rows.
     batches, labels
-        The batch and the label of each row.
+        The batch and the label of each row; an empty text is no label, though one more group.
     controls
         Which rows are controls, by which batches are then judged.
     limit
@@ -138,12 +135,14 @@ def batch_and_label_shares(
     constant = sums.everything <= 0
     by_label = _label_tests(sums.cells, sums.kept_squares, crossing, kept)
     by_batch = (
-        _batch_test(sums.cells, sums.everything, crossing)
+        batch_test(sums.cells, sums.everything, crossing)
         if chosen is None
-        else _control_test(sums.controls, sums.control_powers, crossing.batch[chosen])
+        else control_test(sums.controls, sums.control_powers, crossing.batch[chosen])
     )
-    found = _effects(by_batch, by_label, constant, limit=limit, level=level)
-    return _upright(found, components, crossing, kept, limit=limit, level=level)
+    shifts = largest_shifts(sums.cells, sums.everything, crossing, _is_named(labels))
+    found = _effects(by_batch, by_label, shifts, constant, limit=limit, level=level)
+    found = _upright(found, components, crossing, kept, limit=limit, level=level)
+    return _own_shifts(found, components, crossing, kept, _is_named(labels))
 
 
 def _upright(
@@ -167,6 +166,29 @@ def _upright(
     leaning = {number for number, is_own in zip(both, own, strict=True) if not is_own}
     return tuple(
         replace(effect, carries="batch", says=says) if effect.component in leaning else effect
+        for effect in found
+    )
+
+
+def _own_shifts(
+    found: tuple[ComponentEffect, ...],
+    components: Rows,
+    crossing: Crossing,
+    kept: NDArray[np.bool_],
+    is_named: NDArray[np.bool_],
+) -> tuple[ComponentEffect, ...]:
+    """Limit what labels do to components of batches beyond what the others tell of it."""
+    batch = [each.component for each in found if each.carries == "batch" and each.label_shift]
+    others = [effect.component for effect in found if effect.carries != "batch"]
+    if not batch or not others:
+        return found
+    sums = _summed(UprightRows(components, batch, others, crossing.cell), crossing, kept, None)
+    limits, _ = largest_shifts(sums.cells, sums.everything, crossing, is_named)
+    own = dict(zip(batch, limits, strict=True))
+    return tuple(
+        replace(effect, label_shift=_known(own[effect.component]))
+        if effect.component in own
+        else effect
         for effect in found
     )
 
@@ -210,13 +232,13 @@ def _summed(
         if centre is None:
             centre = block.mean(axis=0)
         block -= centre
-        _add(cells, crossing.cell[part], block)
+        add_rows(cells, crossing.cell[part], block)
         power = block**2
         squares[0] += power.sum(axis=0)
         squares[1] += power[kept[crossing.cell[part]]].sum(axis=0)
         if chosen is not None:
             here = chosen[part]
-            _add(of_batches, crossing.batch[part][here], block[here])
+            add_rows(of_batches, crossing.batch[part][here], block[here])
             powers[0] += power[here].sum(axis=0)
             powers[1] += (power[here] * block[here]).sum(axis=0)
             powers[2] += (power[here] ** 2).sum(axis=0)
@@ -232,74 +254,9 @@ def _summed(
     )
 
 
-def _add(sums: Float, codes: NDArray[np.intp], block: Float) -> None:
-    from scipy.sparse import csr_array
-
-    order = np.argsort(codes, kind="stable")
-    groups, counts = np.unique(codes, return_counts=True)
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    sums[groups] += (
-        csr_array((np.ones(len(codes)), order, starts), (len(groups), len(codes))) @ block
-    )
-
-
-def _control_test(sums: Float, powers: Float, batches: NDArray[np.intp]) -> _Test:
-    counts = np.bincount(batches, minlength=len(sums)).astype(np.float64)
-    there = counts > 0
-    counts, sums = counts[there], sums[there]
-    n_rows, n_batches = counts.sum(), len(counts)
-    if n_batches < 2 or n_rows <= n_batches:
-        reason = (
-            f"{n_rows:.0f} controls in {n_batches} batches cannot tell how batches differ: two "
-            "batches of two controls are needed"
-        )
-        return _untold(sums.shape[1], reason)
-    mean = sums.sum(axis=0) / n_rows
-    between = (sums**2 / counts[:, None]).sum(axis=0) - n_rows * mean**2
-    squares = np.maximum(powers[0] - n_rows * mean**2, 0.0)
-    fourth = powers[2] - 4 * mean * powers[1] + 6 * mean**2 * powers[0] - 3 * n_rows * mean**4
-    plain = _f_test(between, squares - between, n_batches - 1, n_rows - n_batches, n_rows)
-    if n_rows < _FEW:
-        return plain
-    with np.errstate(divide="ignore", invalid="ignore"):
-        tail = fourth / squares**2
-    return _Test(share=plain.share, p=permutation_tail(between / squares, tail, counts))
-
-
-def _batch_test(sums: Float, total: Float, crossing: Crossing) -> _Test:
-    beyond, df = adjusted_squares(crossing, sums)
-    by_label = crossing.over_labels(sums)
-    n_of_label = crossing.over_labels(crossing.count)
-    explained = (by_label**2 / n_of_label[:, None]).sum(axis=0) - sums.sum(axis=0) ** 2 / (
-        n_of_label.sum()
-    )
-    df_rest = n_of_label.sum() - crossing.n_labels - df
-    if crossing.n_batches < 2:
-        return _untold(sums.shape[1], "there is 1 batch: two are needed to tell how they differ")
-    if df == 0 or df_rest <= 0:
-        reason = (
-            f"no two of {crossing.n_batches} batches share a label, so batches cannot be told from "
-            "labels: say which rows are controls"
-            if df == 0
-            else f"{n_of_label.sum():.0f} rows leave nothing to tell batches from chance"
-        )
-        return _untold(sums.shape[1], reason)
-    return _f_test(beyond, total - explained - beyond, df, df_rest, n_of_label.sum())
-
-
-def _f_test(between: Float, within: Float, df: float, df_rest: float, n_rows: float) -> _Test:
-    """Test a sum of squares; its share is the partial omega squared."""
-    between, within = np.maximum(between, 0.0), np.maximum(within, 0.0)
-    error = within / df_rest
-    surplus = between - df * error
-    whole = surplus + n_rows * error
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return _Test(share=surplus / whole, p=upper_tail(between / df / error, df, df_rest))
-
-
 def _label_tests(
     sums: Float, squares: Float, everything: Crossing, kept: NDArray[np.bool_]
-) -> _Test:
+) -> EffectTest:
     """Compare means over batches with their variation from batch to batch, label by label."""
     crossing = everything.part(kept)
     if crossing.n_cells == 0:
@@ -307,14 +264,14 @@ def _label_tests(
             "no two labels meet on two batches, so what labels explain within batches cannot be "
             "found again on another: put labels on several batches, beside each other"
         )
-        return _untold(sums.shape[1], reason)
+        return untold(sums.shape[1], reason)
     share, ratio = np.empty(sums.shape[1]), np.empty(sums.shape[1])
     # A few components at a time: tables of cells are as large as the rows where cells are small.
     size = max(1, _BLOCK_BYTES // (16 * crossing.n_cells))
     for start in range(0, sums.shape[1], size):
         some = slice(start, start + size)
         share[some], ratio[some] = _label_share(sums[:, some][kept], squares[some], crossing)
-    return _Test(share=share, p=upper_tail(ratio, *crossing.degrees_of_freedom()))
+    return EffectTest(share=share, p=upper_tail(ratio, *crossing.degrees_of_freedom()))
 
 
 def _label_share(sums: Float, squares: Float, crossing: Crossing) -> tuple[Float, Float]:
@@ -337,13 +294,14 @@ def _label_share(sums: Float, squares: Float, crossing: Crossing) -> tuple[Float
         return explained / (explained + rest), ratio
 
 
-def _untold(width: int, reason: str) -> _Test:
-    nothing = np.full(width, np.nan)
-    return _Test(share=nothing, p=nothing, says=f"{reason}.")
-
-
 def _effects(
-    by_batch: _Test, by_label: _Test, constant: NDArray[np.bool_], *, limit: float, level: float
+    by_batch: EffectTest,
+    by_label: EffectTest,
+    shifts: tuple[Float, str],
+    constant: NDArray[np.bool_],
+    *,
+    limit: float,
+    level: float,
 ) -> tuple[ComponentEffect, ...]:
     tests = []
     for test in (by_batch, by_label):
@@ -359,7 +317,8 @@ def _effects(
         (False, True): "label",
         (False, False): "neither",
     }
-    reasons = " ".join(test.says for test in (by_batch, by_label) if test.says)
+    limits = np.where(constant | ~np.isfinite(shifts[0]), np.nan, shifts[0])
+    reasons = " ".join(each for each in (by_batch.says, by_label.says, shifts[1]) if each)
     return tuple(
         ComponentEffect(
             component=number,
@@ -369,11 +328,17 @@ def _effects(
             label_share=_known(label_shares[number]),
             label_p=_known(label_ps[number]),
             label_q=_known(label_qs[number]),
+            label_shift=_known(limits[number]),
             carries=names[bool(carried[number]), bool(label_carried[number])],
             says="the component is constant." if constant[number] else reasons,
         )
         for number in range(len(constant))
     )
+
+
+def _is_named(labels: Any) -> NDArray[np.bool_]:
+    """Tell of each label, in their order, whether it is one."""
+    return np.array([name != "" for name in np.unique(np.asarray(labels)).tolist()])
 
 
 def _known(value: np.float64) -> float | None:

@@ -167,6 +167,58 @@ def test_batches_that_give_the_label_away_are_a_finding():
     assert found.score("base").within.value < 0.65 < found.score("base").auroc.value
 
 
+@pytest.mark.parametrize("n_batches", [8, 20])
+def test_a_label_that_goes_with_batches_is_said_first_and_has_no_interval(n_batches):
+    random = np.random.default_rng(1)
+    plate = np.repeat(np.arange(n_batches), 12)
+    label = np.where(plate % 2 == 0, "drug", "DMSO")
+    rows = random.standard_normal((len(plate), 3))
+    rows += 3 * random.standard_normal((n_batches, 3))[plate]
+    found = judge(Embeddings(rows=rows, columns={"plate": plate, "label": label}))
+    assert found.verdict.startswith("label cannot be told from plate: 1 of 1 labels share few")
+    assert "no batch has both sides to compare" in found.verdict
+    for task in (None, "drug"):
+        auroc = found.score("base", task).auroc
+        assert (auroc.low, auroc.high) == (None, None)
+        assert f"{auroc.value:.3f}" in found.verdict
+    (said,) = [each.message for each in found.findings if each.code == "UP071"]
+    assert "drug shares 0. No interval is given for 1 of them." in said
+
+
+def test_a_label_of_some_batches_has_a_wider_interval_and_one_of_all_leads_no_verdict():
+    run = screen(n_batches=20)
+    plate, label = run.columns["plate"], run.columns["label"].copy()
+    label[(plate >= 12) & (label == "drug")] = "DMSO"
+    found = judge(Embeddings(rows=run.rows, columns={**run.columns, "label": label}))
+    shared = np.mean([fold.n_held_out / fold.n_training for fold in found.folds])
+    for task, times in (("drug", 3), ("other", 1)):
+        folds = [each.auroc for each in found.fold_scores if each.task == task]
+        auroc = found.score("base", task).auroc
+        reach = 2.7764451 * np.std(folds, ddof=1) * np.sqrt(1 / 5 + times * shared)
+        assert auroc.low == pytest.approx(max(auroc.value - reach, 0.0), rel=1e-6)
+    assert found.verdict.startswith("label is predicted")
+    assert "UP071" not in {each.code for each in found.findings}
+
+
+def test_folds_that_are_all_at_one_are_no_surer_than_half_a_row():
+    found = judge(screen(n_batches=4, n_rows=12, effect=40.0), tasks=["drug"])
+    auroc = found.score("base").auroc
+    assert {each.auroc for each in found.fold_scores} == {1.0}
+    # Four rows of a side in every fold, and three degrees of freedom.
+    reach = 3.1824463 * 0.5 / 4 * np.sqrt(1 / 4 + 1 / 3)
+    assert (auroc.value, auroc.low, auroc.high) == (1.0, pytest.approx(1 - reach), 1.0)
+
+
+def test_a_condition_that_drops_nothing_is_the_embedding_as_given_and_said():
+    found = judge(screen(n_batches=6), conditions="biology")
+    assert "UP089" in {each.code for each in found.findings}
+    by_condition = [
+        [each.auroc for each in found.fold_scores if each.condition == name]
+        for name in ("base", "biology")
+    ]
+    assert by_condition[0] == by_condition[1]
+
+
 def test_wells_that_are_not_known_are_not_the_same_well():
     half = np.where(np.arange(240) % 2, "", np.tile([f"B{number:02d}" for number in range(30)], 8))
     found = judge(screen(well=half))
@@ -186,9 +238,10 @@ def test_a_condition_of_one_column_has_no_concentration():
 @pytest.mark.slow
 def test_a_condition_that_would_keep_nothing_is_left_out_and_said():
     random = np.random.default_rng(0)
-    plate = np.repeat(np.arange(8), 30)
-    rows = random.standard_normal((240, 2)) + 3 * random.standard_normal((8, 2))[plate]
-    run = Embeddings(rows=rows, columns=screen().columns)
+    wells = screen(n_batches=12, n_rows=300)
+    offsets = 3 * random.standard_normal((12, 2))
+    rows = random.laplace(size=(3600, 2)) + offsets[wells.columns["plate"]]
+    run = Embeddings(rows=rows, columns=wells.columns)
     found = judge(run, conditions=["pca", "biology"], maps=True)
     assert [condition.name for condition in found.conditions] == ["base", "pca"]
     assert [each.condition for each in found.maps] == ["base", "pca"]

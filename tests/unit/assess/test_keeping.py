@@ -17,8 +17,8 @@ N_PLATES = 24
 @pytest.fixture(scope="module")
 def run():
     rng = np.random.default_rng(0)
-    plate = np.repeat(np.arange(N_PLATES), 20)
-    gene = np.tile(np.arange(4), 5 * N_PLATES)
+    plate = np.repeat(np.arange(N_PLATES), 80)
+    gene = np.tile(np.arange(4), 20 * N_PLATES)
     sources = rng.laplace(size=(len(plate), 3)) / 2
     sources[:, 0] += rng.choice([-2.0, 2.0], size=N_PLATES)[plate]
     sources[:, 1] += np.array([0.0, 0.0, 0.0, 4.0])[gene]
@@ -97,6 +97,20 @@ def test_an_annotated_file_gets_the_rows_beside_its_own(run, tmp_path):
         assert stored["batch"][()].decode() == "Metadata_Plate"
         carries = [each.decode() for each in stored["carries"][:]]
     assert carries == [effect.carries for effect in found.effects]
+
+
+def test_where_nothing_can_be_dropped_safely_the_run_is_written_as_it_is(run, tmp_path):
+    some = np.asarray(run.columns["Metadata_Plate"]) < 3
+    few = Embeddings(
+        rows=run.rows[some],
+        name="few",
+        columns={name: np.asarray(values)[some] for name, values in run.columns.items()},
+    )
+    found = keep_biology(few, tmp_path / "out.npz", **ASKED)
+    assert (len(found.kept), found.dropped) == (3, ())
+    assert found.says.startswith("nothing can be dropped safely; ")
+    assert "carry Metadata_Plate and none is shown to be free of Metadata_gene" in found.says
+    np.testing.assert_array_equal(read_run(tmp_path / "out.npz").rows[:], few.rows)
 
 
 def test_kept_components_can_be_written(run, tmp_path):

@@ -21,7 +21,7 @@ _ROUNDING = 1e-12
 """Errors below this fraction of a mean are those of sums, not of folds."""
 
 
-def mean_over_folds(values: Float, *, shared: float) -> Estimate | None:
+def mean_over_folds(values: Float, *, shared: float, least: float = 0.0) -> Estimate | None:
     """Return the mean of a table of folds by tasks, with its interval.
 
     Parameters
@@ -32,11 +32,13 @@ def mean_over_folds(values: Float, *, shared: float) -> Estimate | None:
         Rows that judge over rows that train: Nadeau and Bengio widen the variance of the mean of k
         folds from s²/k to s² (1/k + shared), because training sets overlap. Where sets that judge
         overlap instead, what stands for it in the same formula.
+    least
+        The standard deviation of folds counts as this at least.
     """
     if not np.isfinite(values).any():
         return None
     value = float(np.nanmean(values))
-    spread = _spread(values, shared=shared)
+    spread = _spread(values, shared=shared, least=least)
     if spread is None:
         return Estimate(value=value, level=LEVEL)
     error, freedom = spread
@@ -99,11 +101,11 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def _spread(values: Float, *, shared: float) -> tuple[float, int] | None:
+def _spread(values: Float, *, shared: float, least: float = 0.0) -> tuple[float, int] | None:
     """Return the standard error of a mean over folds and its degrees of freedom."""
     judged = values[np.isfinite(values).any(axis=1)]
     if len(judged) < 2:
         return None
     means = np.nanmean(judged, axis=1)
-    variance = float(means.var(ddof=1))
+    variance = max(float(means.var(ddof=1)), least**2)
     return float(np.sqrt(variance * (1 / len(means) + shared))), len(means) - 1

@@ -162,7 +162,8 @@ CONDITIONS = {
         ConditionKind(
             name="biology",
             title="ICA, biology kept",
-            says="Independent components that carry batch and no label are removed.",
+            says="Without the independent components that batches move and no label does; as given "
+            "where none is shown to be such.",
             needs="nothing",
             steps=lambda making: [_correction("BiologyComponents", unmixer=_ica(making))],
             uses_labels=True,
@@ -306,6 +307,12 @@ class Fitted:
         searched = [getattr(step, "ica_", step) for step in self.steps]
         known = [step.converged_ for step in searched if hasattr(step, "converged_")]
         return all(known) if known else None
+
+    @property
+    def n_dropped(self) -> int | None:
+        """How many components were dropped; None where none could be."""
+        known = [len(step.dropped_) for step in self.steps if hasattr(step, "dropped_")]
+        return sum(known) if known else None
 
     def transform(self, rows: Rows, *, groups: Names, controls: Mask | None) -> Rows:
         """Transform rows of any batch."""

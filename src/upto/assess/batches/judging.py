@@ -57,6 +57,7 @@ class Judged:
     scores: list[FoldScore] = field(default_factory=list)
     tops: list[TopScore] = field(default_factory=list)
     converged: bool | None = None
+    n_dropped: list[int | None] = field(default_factory=list)
     seconds: float = 0.0
     whole: Rows
 
@@ -89,6 +90,7 @@ def judge_condition(
         controls=screen.references,
     )
     found = Judged(kind=kind, whole=whole, converged=whole_fit.converged)
+    found.n_dropped.append(whole_fit.n_dropped)
     for number, split in enumerate(splits):
         asked = [question for question in screen.questions if can_judge(question, split)]
         if asked:
@@ -139,6 +141,7 @@ def _transformed(
         groups=names[split.training],
         controls=None if controls is None else controls[split.training],
     )
+    found.n_dropped.append(fitted.n_dropped)
     if fitted.converged is False:
         found.converged = False
     held = fitted.transform(

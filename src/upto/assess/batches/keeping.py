@@ -1,4 +1,4 @@
-"""A run written without the components that carry batches and no label."""
+"""A run written without the components that batches move and no label does."""
 
 from __future__ import annotations
 
@@ -60,6 +60,30 @@ class KeptBiology:
     dropped: tuple[int, ...]
     converged: bool
 
+    @property
+    def says(self) -> str:
+        """What was left out or, if nothing was, why."""
+        carried = [each for each in self.effects if each.carries in ("batch", "both")]
+        n_all = len(self.effects)
+        if self.dropped:
+            return (
+                f"{len(self.dropped)} of {n_all} components carry {self.batch} and are shown to be "
+                f"free of {self.label}; they are left out"
+            )
+        if not carried:
+            return f"none of {n_all} components carries {self.batch}; the rows are as given"
+        closest = min((each.label_shift for each in carried if each.label_shift), default=None)
+        why = next((each.says for each in carried if each.says), "").rstrip(".")
+        if closest is not None:
+            why = (
+                f"{self.label} may move even the best of them by {closest:.2f} standard deviations"
+            )
+        return (
+            f"nothing can be dropped safely; {len(carried)} of {n_all} components carry "
+            f"{self.batch} and none is shown to be free of {self.label} ({why}), so the rows are "
+            "as given"
+        )
+
 
 def keep_biology(
     run: Run,
@@ -75,10 +99,11 @@ def keep_biology(
     engine: Engine | str | None = None,
     progress: Progress | None = None,
 ) -> KeptBiology:
-    """Write a run without the independent components that carry batches and no label.
+    """Write a run without the independent components that batches move and no label does.
 
-    Ids and columns are kept, and in tables the names of features too; rows are read and written
-    block by block.
+    A component is left out only if it is shown to be free of labels, by the rule of
+    `upto.correct.BiologyComponents`; where none is, the run is written as it is. Ids and columns
+    are kept, and in tables the names of features too; rows are read and written block by block.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from upto.assess.batches.looking import (
     score_mixing,
 )
 from upto.assess.batches.screen import read_screen
-from upto.assess.batches.summing import SHARED, add_up, estimate
+from upto.assess.batches.summing import HeldOut, add_up, estimate
 from upto.assess.comparing import as_embeddings
 from upto.assess.prepare import survey_runs
 from upto.assess.split import row_keys
@@ -185,9 +185,9 @@ def score_batches(
             except NothingKeptError as error:
                 # What the others took hours to find is not lost for it.
                 left_out.append(Finding(code="UP084", message=f"{kind.title}: {error}"))
-    shared = SHARED[scheme](splits)
-    summed = add_up(judged, splits, [task.name for task in judged_tasks], judging, shared)
-    leak = _find_leaks(rows, screen, splits, judging, keys, shared, progress)
+    held = HeldOut.of(splits, screen.questions, judged_tasks, len(screen.batches), scheme)
+    summed = add_up(judged, splits, [task.name for task in judged_tasks], judging, held)
+    leak = _find_leaks(rows, screen, splits, judging, keys, held, progress)
     labels = tuple(np.unique(screen.labels).tolist())
     wholes = {each.kind.name: each.whole for each in judged}
     with progress.task("look at rows", 3) as advance:
@@ -245,7 +245,7 @@ def score_batches(
             versions=library_versions(),
         ),
     )
-    found = [*words.findings(result, screen, splits), *left_out]
+    found = [*words.findings(result, screen, splits), *left_out, *words.kept_whole(judged)]
     return replace(result, verdict=words.verdict(result), findings=unique_findings(found))
 
 
@@ -330,7 +330,7 @@ def _find_leaks(
     splits: Sequence[Split],
     judging: Judging,
     keys: NDArray[np.uint64],
-    shared: float,
+    held: HeldOut,
     progress: Progress,
 ) -> Leak:
     with progress.task("look for leaks", 2) as advance:
@@ -339,8 +339,8 @@ def _find_leaks(
         by_batch = leaks.predict_by_batch(rows, screen, splits, judging)
         advance(1)
     return Leak(
-        well=None if by_well is None else estimate(by_well, shared),
-        batch=estimate(by_batch, shared),
+        well=None if by_well is None else estimate(by_well, held),
+        batch=estimate(by_batch, held),
         n_repeated_wells=leaks.count_repeated_wells(screen),
         n_repeated_rows=leaks.count_repeated_rows(keys, screen.held),
     )

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.batches.averaging import compare_conditions, mean_over_folds, standard_error
+from upto.assess.batches.averaging import (
+    LEVEL,
+    compare_conditions,
+    mean_over_folds,
+    standard_error,
+)
+from upto.assess.batches.confounding import are_mostly, is_partly_told, is_untold
 from upto.core import Concentration, ConditionDifference, ConditionScore, Estimate
 from upto.measure.classifiers import (
     concentration_difference,
@@ -21,6 +27,8 @@ if TYPE_CHECKING:
 
     from upto.assess.batches.folds import Scheme, Split
     from upto.assess.batches.judging import Judged, Judging
+    from upto.assess.batches.screen import Question
+    from upto.core import Task
     from upto.core.batch_scores import Measure, Reading
 
 Float = NDArray[np.float64]
@@ -51,6 +59,79 @@ SHARED: dict[Scheme, Callable[[Sequence[Split]], float]] = {
 }
 
 
+_HALF_A_ROW = 0.5
+"""Near an AUROC of 1 folds agree by chance; none is surer than to half a row of its smaller side.
+
+The spread of folds has this as its least value, which intervals near 1 need to cover what they
+should (`checks/batch_intervals.py`) and which does not reach others.
+"""
+
+
+_MORE_SHARED = 3.0
+"""What folds share counts so many times for labels that some batches lack.
+
+What batches differ in is then part of every comparison, and of all folds alike.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeldOut:
+    """What intervals have to know of the rows that judge.
+
+    `shared` is that of `mean_over_folds`; `n_rows` are rows of the smaller side, folds by tasks;
+    `partly_told` marks tasks that some batches lack a side of, whose intervals are wider, and
+    `untold` those that cannot be told from batches, which have none.
+    """
+
+    shared: float
+    n_rows: Float
+    partly_told: NDArray[np.bool_]
+    untold: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        splits: Sequence[Split],
+        questions: Sequence[Question],
+        tasks: Sequence[Task],
+        n_batches: int,
+        scheme: Scheme,
+    ) -> Self:
+        """Count the rows of every question that judge in every fold."""
+        sides = [
+            [
+                (np.sum(own & each.perturbed), np.sum(own & ~each.perturbed))
+                for each in questions
+                for own in (split.judging[each.rows],)
+            ]
+            for split in splits
+        ]
+        return cls(
+            shared=SHARED[scheme](splits),
+            n_rows=np.array(sides, dtype=np.float64).min(axis=2),
+            partly_told=np.array([is_partly_told(task, n_batches) for task in tasks]),
+            untold=np.array([is_untold(task, n_batches) for task in tasks]),
+        )
+
+    def widened(self, values: Float, chosen: slice) -> float:
+        """Return what folds share, more where rows of different batches are compared."""
+        partly = self.partly_told[chosen][np.isfinite(values).any(axis=0)].mean()
+        return float(self.shared * (1 + (_MORE_SHARED - 1) * partly))
+
+    def has_interval(self, values: Float, chosen: slice) -> bool:
+        """Tell whether most of the tasks that were judged can be told from batches."""
+        return not are_mostly(self.untold[chosen][np.isfinite(values).any(axis=0)].tolist())
+
+    def least_spread(self, values: Float, chosen: slice) -> float:
+        """Return what half a row does to the mean of tasks, in a typical fold."""
+        known = np.isfinite(values)
+        n_tasks = known.sum(axis=1)
+        rows = np.maximum(self.n_rows[:, chosen], 1.0)
+        moved = np.sqrt(np.where(known, (_HALF_A_ROW / rows) ** 2, 0.0).sum(axis=1))
+        judged = n_tasks > 0
+        return float((moved[judged] / n_tasks[judged]).mean())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summed:
     """Everything that is a mean over folds."""
@@ -65,9 +146,10 @@ def add_up(
     splits: Sequence[Split],
     tasks: Sequence[str],
     judging: Judging,
-    shared: float,
+    held: HeldOut,
 ) -> Summed:
     """Add up the folds of all conditions."""
+    shared = held.shared
     shape = (len(splits), len(tasks))
     place = {task: number for number, task in enumerate(tasks)}
     tables = {
@@ -84,7 +166,7 @@ def add_up(
     names = [each.kind.name for each in judged]
     return Summed(
         scores=tuple(
-            _score(condition, task, number, tables, shared)
+            _score(condition, task, number, tables, held)
             for condition in names
             for number, task in [(None, None), *((place[task], task) for task in tasks)]
         ),
@@ -108,9 +190,24 @@ def add_up(
     )
 
 
-def estimate(values: Float, shared: float) -> Estimate | None:
-    """Return the mean of folds by tasks, held to the range of an AUROC."""
-    found = mean_over_folds(values, shared=shared)
+def estimate(values: Float, held: HeldOut, chosen: slice = slice(None)) -> Estimate | None:
+    """Return the mean of folds by tasks, held to the range of an AUROC.
+
+    Parameters
+    ----------
+    values
+        Areas, a row for each fold and a column for each of the chosen tasks.
+    held
+        The rows that judge all tasks.
+    chosen
+        Which of them the columns are.
+    """
+    if not np.isfinite(values).any():
+        return None
+    if not held.has_interval(values, chosen):
+        return Estimate(value=float(np.nanmean(values)), level=LEVEL)
+    least = held.least_spread(values, chosen)
+    found = mean_over_folds(values, shared=held.widened(values, chosen), least=least)
     if found is None or found.low is None or found.high is None:
         return found
     return Estimate(
@@ -123,7 +220,7 @@ def _score(
     task: str | None,
     number: int | None,
     tables: dict[str, dict[str, Float]],
-    shared: float,
+    held: HeldOut,
 ) -> ConditionScore:
     chosen = slice(None) if number is None else slice(number, number + 1)
     own = {name: table[condition][:, chosen] for name, table in tables.items()}
@@ -131,12 +228,12 @@ def _score(
         condition=condition,
         task=task,
         n_folds=int(np.isfinite(own["auroc"]).any(axis=1).sum()),
-        auroc=estimate(own["auroc"], shared),
+        auroc=estimate(own["auroc"], held, chosen),
         standard_error=standard_error(own["auroc"]),
-        within=estimate(own["within"], shared),
-        shuffled=estimate(own["shuffled"], shared),
-        sparsity=estimate(own["sparsity"], shared),
-        shuffled_sparsity=estimate(own["shuffled_sparsity"], shared),
+        within=estimate(own["within"], held, chosen),
+        shuffled=estimate(own["shuffled"], held, chosen),
+        sparsity=mean_over_folds(own["sparsity"], shared=held.shared),
+        shuffled_sparsity=mean_over_folds(own["shuffled_sparsity"], shared=held.shared),
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.assess.batches.conditions import CONDITIONS, THEN
+from upto.assess.batches.confounding import are_mostly_untold, is_confounded, untold
 from upto.core import Finding
 from upto.core.batches import BASE
 from upto.load.request import listed
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.assess.batches.folds import Split
+    from upto.assess.batches.judging import Judged
     from upto.assess.batches.screen import Screen
-    from upto.core import Batches, ConditionDifference, ConditionScore, Task
+    from upto.core import Batches, ConditionDifference, ConditionScore, Estimate
 
 FEW_BATCHES = 5
 FEW_ROWS = 5
 TOLD_BY_WELL = 0.6
-LARGE_PART = 0.5
 
 
 def best_condition(scores: Sequence[ConditionScore]) -> str:
@@ -38,6 +39,8 @@ def verdict(result: Batches) -> str:
     """Say which condition is best on batches never seen, and whether it is a gain."""
     base = result.score(BASE).auroc
     assert base is not None
+    if are_mostly_untold(result.tasks, len(result.batches)):
+        return _nothing_told(result, base)
     said = (
         f"{result.label} is predicted on values of {result.hold_out} never seen with an AUROC of "
         f"{base:.3f}"
@@ -65,6 +68,25 @@ def verdict(result: Batches) -> str:
     )
 
 
+def _nothing_told(result: Batches, base: Estimate) -> str:
+    """Say first that label and batch go together, whatever the AUROC is."""
+    confounded = untold(result.tasks, len(result.batches))
+    fewest = min(task.n_batches for task in confounded)
+    met = "no batch" if fewest == 0 else f"{fewest} of {len(result.batches)} batches"
+    within = result.score(BASE).within
+    apart = (
+        "no batch has both sides to compare"
+        if within is None
+        else f"among rows of the same batch it is {within.value:.3f}"
+    )
+    return (
+        f"{result.label} cannot be told from {result.batch}: {len(confounded)} of "
+        f"{len(result.judged)} labels share few batches with what they are told from ({met} at the "
+        f"least), so the AUROC of {base.value:.3f} on values of {result.hold_out} never seen may "
+        f"be that of {result.batch} alone; {apart}."
+    )
+
+
 def _is_against_base(found: ConditionDifference) -> bool:
     return (found.against, found.measure) == (BASE, "auroc")
 
@@ -79,6 +101,18 @@ def findings(result: Batches, screen: Screen, splits: Sequence[Split]) -> list[F
     ]
 
 
+def kept_whole(judged: Sequence[Judged]) -> list[Finding]:
+    """Say which conditions found nothing that they may drop, in any fit."""
+    return [
+        Finding(
+            code="UP089",
+            message=f"{each.kind.title} drops no component in {len(each.n_dropped)} fits.",
+        )
+        for each in judged
+        if each.n_dropped and all(number == 0 for number in each.n_dropped)
+    ]
+
+
 def _of_labels(result: Batches) -> list[Finding]:
     found = []
     never = [task for task in result.tasks if task.n_folds == 0]
@@ -90,15 +124,18 @@ def _of_labels(result: Batches) -> list[Finding]:
                 f"{never[0].name}: {never[0].says}.",
             )
         )
-    confounded = [task for task in result.tasks if task.n_folds and _is_confounded(task, result)]
+    n_batches = len(result.batches)
+    confounded = [task for task in result.tasks if task.n_folds and is_confounded(task, n_batches)]
     if confounded:
         worst = min(confounded, key=lambda task: task.n_batches)
+        n_untold = len(untold(result.tasks, n_batches))
+        without = f" No interval is given for {n_untold} of them." if n_untold else ""
         found.append(
             Finding(
                 code="UP071",
-                message=f"{len(confounded)} of {len(result.judged)} labels share less than half of "
-                f"the {len(result.batches)} batches with what they are told from; {worst.name} "
-                f"shares {worst.n_batches}.",
+                message=f"{len(confounded)} of {len(result.judged)} labels share no more than half "
+                f"of the {n_batches} batches with what they are told from; {worst.name} shares "
+                f"{worst.n_batches}.{without}",
             )
         )
     partly = [task for task in result.tasks if 0 < task.n_folds < len(result.folds)]
@@ -111,10 +148,6 @@ def _of_labels(result: Batches) -> list[Finding]:
             )
         )
     return found
-
-
-def _is_confounded(task: Task, result: Batches) -> bool:
-    return task.n_batches < LARGE_PART * len(result.batches)
 
 
 def _of_leaks(result: Batches) -> list[Finding]:
