@@ -139,7 +139,7 @@ def test_the_page_reads_without_the_script(show: Callable[..., Tab], tmp_path: P
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_is_legible(show: Callable[..., Tab], scheme: str) -> None:
     result = sample.factors(forms=FOUR)
-    # An inactive latent may tell much: its cells are pale, its numbers are not.
+    # A latent of little spread may tell much: its cells are pale, its numbers are not.
     bold = tuple(
         replace(form, shares=(*form.shares[:9], *((0.95, 0.75, 0.55, 0.35, 0.15, 0.0),) * 3))
         for form in result.forms

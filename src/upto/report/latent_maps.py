@@ -59,10 +59,10 @@ def latent_maps(result: Factors) -> tuple[LatentMap, ...]:
 
 
 def state_of(form: LatentForm, latent: int) -> str:
-    """Say whether a latent is active, inactive or dead."""
+    """Say whether a latent is active, of little spread or dead."""
     if latent in form.dead:
         return "dead"
-    return "active" if latent in form.active else "inactive"
+    return "active" if latent in form.active else "little spread"
 
 
 def maps_data(result: Factors) -> list[dict[str, Any]]:

@@ -53,12 +53,12 @@ def test_matched_latents_lie_on_the_diagonal_with_the_shares_of_their_factors() 
 def test_latents_that_are_not_active_say_so() -> None:
     drawn = latent_maps(sample.factors())[1]
     states = {row.latent: row.state for row in drawn.rows if row.state != "active"}
-    assert states == {9: "inactive", 10: "inactive", 11: "dead"}
+    assert states == {9: "little spread", 10: "little spread", 11: "dead"}
     assert drawn.any_quiet
     assert drawn.rows[-1].title == "latent 11, dead, spread 0"
     page = Report([sample.factors()]).html()
     assert page.count('<tr class="quiet-row">') == 6
-    assert page.count("<small>inactive</small>") == 4
+    assert page.count("<small>little spread</small>") == 4
 
 
 def test_a_factor_with_nothing_to_tell_has_cells_of_no_colour() -> None:
@@ -404,7 +404,7 @@ def test_the_figure_has_both_maps_scores_and_errors() -> None:
         places = [patch.get_center().tolist() for patch in axes.patches]
         assert places == [pytest.approx([place, place]) for place in range(6)]
         latents = [label.get_text() for label in axes.get_yticklabels()]
-        assert latents[-2:] == ["inactive 10", "dead 11"]
+        assert latents[-2:] == ["little spread 10", "dead 11"]
     scores, errors = lower.axes
     assert [label.get_text() for label in scores.get_yticklabels()][:3] == [
         "InfoM",
