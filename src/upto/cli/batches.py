@@ -29,6 +29,7 @@ _NOT_WITH_KEEP = (
     "classifier",
     "concentration",
     "shuffled",
+    "probe_labels",
     "mixing",
     "maps",
     "report",
@@ -152,6 +153,13 @@ def _number(_context: object, _parameter: object, value: str | None) -> int | fl
     default=True,
     show_default=True,
     help="Train again on shuffled labels.",
+)
+@click.option(
+    "--probe-labels",
+    type=click.IntRange(1),
+    default=60,
+    show_default=True,
+    help="Labels, drawn where there are more, that are shuffled and tried on parts of the columns.",
 )
 @click.option(
     "--mixing/--no-mixing", default=True, help="Score how batches mix.", show_default=True
