@@ -20,7 +20,7 @@ ASKED = {
     "label": "label",
     "control": "0",
     "classifier": "linear",
-    "conditions": "base,pca",
+    "conditions": ("base", "pca"),
     "mixing": False,
     "maps": False,
 }
