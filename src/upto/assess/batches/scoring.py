@@ -24,6 +24,7 @@ from upto.assess.batches.judging import (
     judge_condition,
     probed_labels,
 )
+from upto.assess.batches.likeness import find_look_alikes, find_shared_copies
 from upto.assess.batches.looking import (
     MAX_MAPPED,
     MAX_MIXED,
@@ -47,6 +48,7 @@ from upto.core import (
     library_versions,
     unique_findings,
 )
+from upto.core.batches import BASE
 from upto.correct.biology import NothingKeptError
 from upto.engines import choose_engine
 from upto.measure.classifiers import CLASSIFIERS
@@ -54,7 +56,7 @@ from upto.measure.classifiers import CLASSIFIERS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from upto.assess.batches.conditions import Rows
     from upto.assess.batches.folds import Scheme, Split
@@ -70,13 +72,13 @@ MIN_ROWS = 8
 def score_batches(
     run: Run,
     *,
-    batch: str | Sequence[str],
-    label: str,
+    batch: str | Sequence[str] | ArrayLike,
+    label: str | ArrayLike,
     control: str | None = None,
     conditions: str | Iterable[str] | None = None,
     tasks: Sequence[str] = (),
-    hold_out: str | Sequence[str] | None = None,
-    well: str | None = None,
+    hold_out: str | Sequence[str] | ArrayLike | None = None,
+    well: str | ArrayLike | None = None,
     scheme: Scheme = "folds",
     folds: int = 5,
     fit: Literal["training", "all"] = "training",
@@ -102,7 +104,8 @@ def score_batches(
     run
         An array with columns, as `Embeddings`, or a path.
     batch
-        The column of batches, such as plates; several columns together make a batch.
+        The column of batches, such as plates; several columns together make a batch. An array with
+        a value for each row stands for a column, here and for `label`, `hold_out` and `well`.
     label
         The column of labels, such as perturbations.
     control
@@ -214,8 +217,9 @@ def score_batches(
         drawn = []
         mapped = _sample(screen, MAX_MAPPED)
         if maps and len(mapped) >= MIN_MAPPED:
-            best = words.best_condition(summed.scores)
-            for name in dict.fromkeys(["base", best if best != "base" else judged[-1].kind.name]):
+            others = [score for score in summed.scores if score.condition != BASE]
+            best = [words.best_condition(others)] if others else []
+            for name in (BASE, *best):
                 drawn.append(map_rows(name, wholes[name], screen, labels, mapped, seed))
         advance(1)
     result = Batches(
@@ -259,7 +263,12 @@ def score_batches(
             versions=library_versions(),
         ),
     )
-    found = [*words.findings(result, screen, splits), *left_out]
+    found = [
+        *find_look_alikes(screen),
+        *find_shared_copies(rows, screen, engine, seed),
+        *words.findings(result, screen, splits),
+        *left_out,
+    ]
     return replace(result, verdict=words.verdict(result), findings=unique_findings(found))
 
 
