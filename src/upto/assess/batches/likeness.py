@@ -14,7 +14,7 @@ from upto.measure.naming import look_alikes, reads_as_missing
 
 if TYPE_CHECKING:
     from upto.assess.batches.conditions import Rows
-    from upto.assess.batches.screen import Codes, Screen
+    from upto.assess.batches.screen import Codes, Mask, Screen
     from upto.engines.base import Engine
 
 
@@ -74,13 +74,15 @@ def _shared(rows: Rows, index: Codes, held: Codes, engine: Engine, seed: int) ->
     if copies is None or copies.units is None:
         return index[:0]
     near = _spread_over(copies.units, held[index])
-    return index[near & ~_spread_over(keys.equal, held[index])]
+    found: Codes = index[near & ~_spread_over(keys.equal, held[index])]
+    return found
 
 
-def _spread_over(units: Codes, held: Codes) -> np.ndarray:
+def _spread_over(units: Codes, held: Codes) -> Mask:
     """Tell of each row whether its unit has rows in several of what is held out."""
     least = np.full(int(units.max()) + 1, np.iinfo(np.intp).max, dtype=np.intp)
     most = np.full_like(least, -1)
     np.minimum.at(least, units, held)
     np.maximum.at(most, units, held)
-    return (least != most)[units]
+    found: Mask = (least != most)[units]
+    return found
