@@ -13,6 +13,7 @@ from upto import Embeddings, InputError
 from upto.assess import score_batches
 from upto.assess.batches.looking import map_rows
 from upto.assess.batches.screen import read_screen
+from upto.core import BatchMap
 from upto.measure.retrieval import mean_average_precision
 
 ASKED = {
@@ -107,3 +108,21 @@ def test_a_mean_average_precision_can_do_without_chance():
     assert without.value == mean_average_precision(rows, labels, null_size=100).value
     assert without.fraction_retrieved is None
     assert {(each.p_value, each.q_value) for each in without.labels} == {(None, None)}
+
+
+def test_a_map_is_drawn_of_base_and_of_the_best_other_condition(monkeypatch, rng):
+    def drawn(condition, *_):
+        return BatchMap(condition=condition, x=(0.0,), y=(0.0,), batch=(0,), label=(0,))
+
+    monkeypatch.setattr("upto.assess.batches.scoring.map_rows", drawn)
+    # One column tells the label: trees that may split others lose by every rotation.
+    rows = rng.standard_normal((240, 8))
+    label = rows[:, 0] + 0.3 * rng.standard_normal(240) > 0
+    columns = {"plate": np.repeat(np.arange(8), 30), "label": label.astype(int)}
+    run = Embeddings(rows=rows, name="wells", columns=columns)
+    asked = ASKED | {"classifier": "boosted-fast", "maps": True, "shuffled": False}
+    asked |= {"conditions": ("batch-scaled", "random"), "concentration": ()}
+    found = score_batches(run, **asked)
+    aurocs = {each.name: found.score(each.name).auroc.value for each in found.conditions}
+    assert aurocs["base"] > aurocs["batch-scaled"] > aurocs["random"]
+    assert [each.condition for each in found.maps] == ["base", "batch-scaled"]
