@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden" / "mixing.json"
 SIZES = {"mild": (360, 0.6), "strong": (420, 2.5)}
 """Rows, and how far batches are apart."""
+WIDE, WIDE_SEEDS = (1200, 48, 0.1), tuple(range(12))
+"""Rows, columns and shift of screens of large labels, in which approximate neighbours err."""
 
 
 def screen(seed: int, n_samples: int, shift: float) -> tuple[Float, Names, Names, Float]:
@@ -38,11 +40,22 @@ def screen(seed: int, n_samples: int, shift: float) -> tuple[Float, Names, Names
     return rows, np.array(list("pqrs"))[batch], np.array(list("xyz"))[label], before
 
 
+def wide_screen(seed: int) -> tuple[Float, Names, Names]:
+    """Return rows of heavy tails, batches and labels; every label has more than 200 rows."""
+    n_samples, width, shift = WIDE
+    rng = np.random.default_rng(seed)
+    label = rng.choice(3, p=[0.25, 0.3, 0.45], size=n_samples)
+    batch = rng.integers(3, size=n_samples)
+    centres, shifts = rng.normal(size=(3, width)) * 0.8, rng.normal(size=(3, width)) * shift
+    rows = rng.standard_t(4, size=(n_samples, width)) + centres[label] + shifts[batch]
+    return rows, np.array(list("pqr"))[batch], np.array(list("xyz"))[label]
+
+
 def _exact(values: Any, n_neighbors: int, **_: Any) -> Any:
     from scib_metrics.nearest_neighbors import NeighborsResults
 
     values = np.asarray(values, dtype=np.float64)
-    distances = np.sqrt(((values[:, None] - values[None]) ** 2).sum(axis=2))
+    distances = np.stack([np.linalg.norm(values - row, axis=1) for row in values])
     nearest = np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
     return NeighborsResults(
         indices=nearest, distances=np.take_along_axis(distances, nearest, axis=1)
@@ -76,6 +89,28 @@ def mixing_values(seed: int, n_samples: int, shift: float) -> dict[str, float]:
             )
             found[f"silhouette-batch/{metric}/{between.replace('_', '-')}"] = value
     return {name: float(value) for name, value in found.items()}
+
+
+def kbet_values(seed: int, approximate: Any) -> dict[str, float]:
+    """Return kBET of a wide screen, by exact neighbours and by those scib-metrics searches.
+
+    It searches twice: in the rows, and in their diffusion coordinates.
+    """
+    import scib_metrics as peer
+    import scib_metrics.nearest_neighbors as peer_neighbours
+
+    rows, batches, labels = wide_screen(seed)
+    found = {}
+    for name, first, then in (
+        ("exact", _exact, _exact),
+        ("approximate in rows", approximate, _exact),
+        ("approximate in diffusion", _exact, approximate),
+        ("approximate", approximate, approximate),
+    ):
+        near = first(rows, 50)
+        peer_neighbours.pynndescent = then
+        found[name] = float(peer.kbet_per_label(near, batches, labels))
+    return found
 
 
 def retrieval_data(seed: int) -> tuple[Float, Names, Names]:
@@ -155,8 +190,9 @@ def main() -> None:
     os.environ["JAX_ENABLE_X64"] = "1"
     import scib_metrics.nearest_neighbors as peer_neighbours
 
-    peer_neighbours.pynndescent = _exact
-    values = {name: mixing_values(7, *size) for name, size in SIZES.items()}
+    approximate, peer_neighbours.pynndescent = peer_neighbours.pynndescent, _exact
+    values: dict[str, Any] = {name: mixing_values(7, *size) for name, size in SIZES.items()}
+    values["wide"] = [kbet_values(seed, approximate) for seed in WIDE_SEEDS]
     values["retrieval"] = retrieval_values(3)
     text = json.dumps({"values": values}, indent=1)
     GOLDEN.write_text(text + "\n", encoding="utf-8")

@@ -439,6 +439,22 @@ wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "biology", "mixing": False, "maps": False}
 result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
+    "UP085": """\
+rng = np.random.default_rng(0)
+plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", " dmso", "MTOR"], 80)
+wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
+    "UP086": """\
+rng = np.random.default_rng(0)
+plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
+rows = rng.normal(size=(240, 5))
+rows[120:] = rows[:120] + 1e-6 * rng.normal(size=(120, 5))
+wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
+quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
+result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+""",
 }
 """For each code, the shortest code that raises it."""
 

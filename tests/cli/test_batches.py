@@ -1,9 +1,12 @@
 import json
+import time
 
 import numpy as np
 import pytest
 
-from upto.core import Batches
+from upto.cli.output import Output
+from upto.cli.watching import LineProgress
+from upto.core import Batches, SilentProgress
 
 QUICK = (
     "--classifier", "linear", "--no-mixing", "--no-maps", "--no-progress",
@@ -61,7 +64,20 @@ def test_a_terminal_shows_the_verdict_and_the_findings(upto, wells):
         (("--batch", "plate"), 2, "--label"),
         (("--batch", "plates", "--label", "gene"), 3, "did you mean Metadata_plate"),
         (("--batch", "plate", "--label", "gene", "--control", "dmso"), 3, "did you mean 'DMSO'"),
-        (("--batch", "plate", "--label", "gene", "--conditions", "tvn"), 3, "needs controls"),
+        (("--batch", "plate", "--label", "gene", "--conditions", "tvn"), 3, "as --control 'DMSO'"),
+        (("--batch", "plate", "--label", "plate"), 3, "--batch 'Metadata_plate' and --label 'Meta"),
+        (("--batch", "plate", "--label", "gene", "--control", "x"), 3, "--control 'x' is none of"),
+        (
+            ("--batch", "gene", "--label", "plate", "--hold-out", "day"),
+            3,
+            "--hold-out 'day' is none",
+        ),
+        ((*ASKED, "--task", "PLK"), 3, "--task 'PLK' chooses none of the 1 values"),
+        (
+            ("--batch", "gene", "--label", "plate", "--hold-out", "plate"),
+            3,
+            "as --batch 'Metadata_plate' --batch 'Metadata_gene'",
+        ),
         (("--batch", "plate", "--label", "gene", "--folds", "1"), 2, "--folds"),
         *(
             ((*ASKED, "--components", text), 2, "share of variance")
@@ -126,3 +142,27 @@ def test_warnings_stop_a_strict_command(upto, wells):
     stopped = upto("batches", wells, *few)
     assert stopped.exit_code == 1
     assert "UP081" in stopped.stderr
+
+
+def test_a_file_is_told_how_far_the_work_is(monkeypatch):
+    told = []
+    monkeypatch.setattr("upto.cli.watching.say", told.append)
+    watched = LineProgress(first=0.02, every=0.05)
+    with watched.task("judge conditions", 9) as advance:
+        advance(2)
+        time.sleep(0.2)
+    assert told[0] == "upto: judge conditions, 2 of 9 after 0:00"
+    assert 2 <= len(told) <= 5
+    with LineProgress().task("look at rows", 3):
+        time.sleep(0.02)
+    assert len(told) <= 5
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [({}, LineProgress), ({"progress": False}, SilentProgress), ({"quiet": True}, SilentProgress)],
+)
+def test_lines_are_for_files_unless_nothing_is_asked_for(settings, kind):
+    asked = {"format": None, "path": None, "engine": "threads", "seed": 0, "quiet": False,
+             "verbose": False, "progress": True} | settings  # fmt: skip
+    assert isinstance(Output(**asked).watcher(), kind)

@@ -86,7 +86,7 @@ def test_an_extra_is_advised_where_it_can_be_installed(extra, python, monkeypatc
     here = {"python_version": python}
     is_possible = all(marker is None or marker.evaluate(here) for marker in markers)
     monkeypatch.setattr(sys, "version_info", (*map(int, python.split(".")), 0))
-    assert ("pip install" in how_to_install(extra)) == is_possible
+    assert (f"pip install 'upto[{extra}]'" in how_to_install(extra)) == is_possible
 
 
 def test_an_interpreter_has_the_version_that_was_asked_for(versions, tmp_path, monkeypatch):

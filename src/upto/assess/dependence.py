@@ -101,11 +101,14 @@ def _within_gap(near: Float, dimension: Float, chance: float) -> Float:
     return np.where(surprise[every, place] > np.log(half / chance), middle, 0.0)
 
 
-def find_near_copies(engine: Engine, runs: Sequence[Any], keys: RowKeys) -> NearCopies | None:
+def find_near_copies(
+    engine: Engine, runs: Sequence[Any], keys: RowKeys, *, only_sure: bool = False
+) -> NearCopies | None:
     """Find rows whose nearest neighbour is far closer than the density around them explains.
 
     Near copies are rows that are close in every run. Where some of the first rows are, all rows are
-    sorted into groups, unless there are too many.
+    sorted into groups, unless there are too many. Groups are to keep copies together and take in
+    what is rather close as well, unless `only_sure` is asked for, as to count them.
     """
     n_samples = len(keys.order)
     if not keys.copied:
@@ -140,7 +143,7 @@ def find_near_copies(engine: Engine, runs: Sequence[Any], keys: RowKeys) -> Near
     # Equal rows are copies as well: they follow the one that was looked at.
     of_distinct = np.empty(len(distinct), dtype=np.intp)
     # Where few rows have a copy, most rows that are rather close have none.
-    known = share >= _OFTEN_BY_GAP
+    known = share >= _OFTEN_BY_GAP and not only_sure
     of_distinct[keys.equal[distinct]] = _grouped(samples, scales, closeness, known=known)
     units[:] = of_distinct[keys.equal]
     return NearCopies(share=share, units=units)

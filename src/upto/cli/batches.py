@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from upto.cli.exits import EPILOG, Exit, check_strictly, stop
+from upto.cli.exits import EPILOG, Exit, check_strictly, own_words, stop
 from upto.cli.output import complete_file, output_options, report_option
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ _NOT_WITH_KEEP = (
     "classifier",
     "concentration",
     "shuffled",
+    "probe_labels",
     "mixing",
     "maps",
     "report",
@@ -154,6 +155,13 @@ def _number(_context: object, _parameter: object, value: str | None) -> int | fl
     help="Train again on shuffled labels.",
 )
 @click.option(
+    "--probe-labels",
+    type=click.IntRange(1),
+    default=60,
+    show_default=True,
+    help="Labels, drawn where there are more, that are shuffled and tried on parts of the columns.",
+)
+@click.option(
     "--mixing/--no-mixing", default=True, help="Score how batches mix.", show_default=True
 )
 @click.option(
@@ -208,10 +216,11 @@ def command(
         if not options[name]:
             message = f"Missing option '--{name}': name the column of {words}."
             raise click.UsageError(message)
-    if keep is not None:
-        _keep(output, run, options)
-    else:
-        _judge(output, run, options)
+    with own_words():
+        if keep is not None:
+            _keep(output, run, options)
+        else:
+            _judge(output, run, options)
 
 
 def _judge(output: Output, run: str, options: dict[str, Any]) -> None:

@@ -40,7 +40,8 @@ def command(output: Path) -> None:
     from rich.text import Text
 
     from upto.assess import compare
-    from upto.cli.output import RichProgress, check_places, console_for
+    from upto.cli.output import check_places, console_for
+    from upto.cli.watching import RichProgress
     from upto.core import SilentProgress
     from upto.load import bundled_path
     from upto.report import Report

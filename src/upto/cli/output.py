@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from upto.core.errors import InputError
 from upto.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from click.shell_completion import CompletionItem
 
@@ -154,10 +153,12 @@ class Output:
 
     def watcher(self) -> Progress:
         """Return what long work reports to."""
+        from upto.cli.watching import LineProgress, RichProgress
         from upto.core import SilentProgress
 
-        watched = self.progress and not self.quiet and sys.stderr.isatty()
-        return RichProgress() if watched else SilentProgress()
+        if not self.progress or self.quiet:
+            return SilentProgress()
+        return RichProgress() if sys.stderr.isatty() else LineProgress()
 
 
 def _print(text: str) -> None:
@@ -271,35 +272,6 @@ class _Brief:
         return Group(verdict, *self.result.brief_tables())
 
 
-class RichProgress:
-    """Bars on stderr, with rate and time left, gone when done."""
-
-    @contextmanager
-    def task(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Show one task."""
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=console_for(stderr=True),
-            transient=True,
-        )
-        with bar:
-            task = bar.add_task(printable(label), total=total)
-            yield lambda steps: bar.advance(task, steps)
-
-
 def console_for(*, stderr: bool) -> Any:
     """Return a console that never cuts a table in a pipe."""
     from rich.console import Console
@@ -331,7 +303,10 @@ def output_options(command: Callable[..., Any], *, result_file: bool = True) -> 
     )
     for option in (
         click.option(
-            "--progress/--no-progress", "output_progress", default=True, help="Show bars on stderr."
+            "--progress/--no-progress",
+            "output_progress",
+            default=True,
+            help="Show bars on stderr, or lines where that is no terminal.",
         ),
         click.option("-v", "--verbose", "output_verbose", is_flag=True, help="Show every table."),
         click.option("-q", "--quiet", "output_quiet", is_flag=True, help="Show the result only."),

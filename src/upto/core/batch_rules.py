@@ -139,6 +139,26 @@ BATCH_RULES = (
         "control-scaled+biology.",
     ),
     Rule(
+        code="UP085",
+        title="names that look alike",
+        severity="warning",
+        meaning="Labels or batches differ by capitals, spaces, joints or zeros before a number "
+        "only, or are words for a missing value.",
+        matters="Each counts as a label or batch of its own: controls written another way are "
+        "judged as a label, and a batch written in two ways may train and be held out at once.",
+        remedy="Write names in one way, and leave a value that is missing empty.",
+    ),
+    Rule(
+        code="UP086",
+        title="near copies in several batches",
+        severity="warning",
+        meaning="Rows of different batches are far closer to each other than the rows around them "
+        "explain.",
+        matters="Rows that were copied and rounded, scaled or stored again are in training and "
+        "held-out rows at once: the classifier has seen what it is judged on.",
+        remedy="Keep one of each, or hold out the batches that share them together.",
+    ),
+    Rule(
         code="UP089",
         title="nothing can be dropped safely",
         severity="note",

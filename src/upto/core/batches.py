@@ -197,7 +197,7 @@ class Batches(Result):
         return (
             f"{judged}, {len(self.batches)} batches, {way}; conditions fitted to {fitted}; AUROC: "
             "mean and 95 % interval, 0.5 is chance; less base: the gain over the embedding as "
-            "given, marked + or - where it is a gain or a loss beyond how folds differ, allowing "
+            "given, called a gain or a loss where it is one beyond how folds differ, allowing "
             "for the number of conditions; within: AUROC among rows of the same batch; shuffled: "
             "trained on shuffled labels, near 0.5 if all is well"
         )
@@ -335,5 +335,6 @@ def _value(found: Estimate | None) -> float | None:
 
 
 def _difference_text(found: ConditionDifference) -> str:
-    mark = " +" if found.is_gain else " -" if found.is_loss else ""
+    # A sign would not do: every difference has one.
+    mark = " gain" if found.is_gain else " loss" if found.is_loss else ""
     return f"{found.value:+.3f}{mark}"

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sys
 
-_SINCE = {"harmony": (3, 12)}
-"""The Python from which an extra can be installed, where that is not every one."""
+_SINCE = {"harmony": ((3, 12), "harmonypy")}
+"""The Python from which an extra can be installed, where that is not every one, and the package
+that does the same before."""
 
 
 def how_to_install(extra: str) -> str:
     """Say how to get an extra, or which Python it needs where this one is too old for it."""
-    since = _SINCE.get(extra)
-    if since is None or sys.version_info[:2] >= since:
+    since, instead = _SINCE.get(extra, ((0, 0), ""))
+    if sys.version_info[:2] >= since:
         return f"run `pip install 'upto[{extra}]'`"
     this = sys.version_info
     return (
-        f"upto[{extra}] needs Python {since[0]}.{since[1]} or later, and this is Python "
-        f"{this[0]}.{this[1]}"
+        f"run `pip install {instead}`, because upto[{extra}] needs Python {since[0]}.{since[1]} or "
+        f"later, and this is Python {this[0]}.{this[1]}"
     )
 
 

@@ -217,7 +217,7 @@ def mean_average_precision(
         As of `average_precision`.
     null_size
         Random orders that are drawn. Where there are no more orders than that, all are counted
-        and the p-value is exact.
+        and the p-value is exact; with 0 there are no p-values.
     level
         The false discovery rate at which a label is called retrieved.
     seed
@@ -281,7 +281,9 @@ def _score_label(
             says=f"No row of {name} has a {lacks}.",
         )
     value = float(single.values[usable].mean())
-    p_value, exact = orders.p_value(value, single.n_positives[usable], single.n_pairs[usable])
+    p_value, exact = None, False
+    if orders.null_size:
+        p_value, exact = orders.p_value(value, single.n_positives[usable], single.n_pairs[usable])
     return RetrievedLabel(
         label=name,
         n_samples=len(usable),

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from upto.core.batches import BASE
 from upto.report.markup import Inert, element, shorten
 
 if TYPE_CHECKING:
@@ -56,10 +57,11 @@ class MapView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapsView:
-    """All maps; the first stands beside one of the others, `chosen`."""
+    """All maps; the first stands beside one of the others, `chosen`, and `why` says which."""
 
     maps: tuple[MapView, ...]
     chosen: int
+    why: str
     legends: tuple[MapLegend, ...]
 
 
@@ -70,17 +72,38 @@ def maps_view(result: Batches) -> MapsView | None:
     titles = {condition.name: condition.title for condition in result.conditions}
     places = {by: map_places(result, by) for by in _BOTH}
     names = [each.condition for each in result.maps]
-    preferred = [result.best, "ica"]
-    chosen = next((names.index(name) for name in preferred if name in names[1:]), 1)
+    aurocs = _other_aurocs(result)
+    chosen = names.index(max(names[1:], key=lambda name: aurocs.get(name, 0.0), default=names[0]))
     step = _step(result.maps)
     return MapsView(
         maps=tuple(
             _map(each, titles.get(each.condition, each.condition), places, step)
             for each in result.maps
         ),
-        chosen=min(chosen, len(names) - 1),
+        chosen=chosen,
+        why=_why(result, names[chosen], titles.get(BASE, BASE)),
         legends=tuple(_legend(result, by, places[by]) for by in _BOTH),
     )
+
+
+def _other_aurocs(result: Batches) -> dict[str, float]:
+    return {
+        score.condition: score.auroc.value
+        for score in result.scores
+        if score.task is None and score.condition != BASE and score.auroc is not None
+    }
+
+
+def _why(result: Batches, shown: str, base: str) -> str:
+    """Say what the condition beside base is, which may be no better."""
+    aurocs = _other_aurocs(result)
+    if shown not in aurocs:
+        return ""
+    is_best = aurocs[shown] == max(aurocs.values())
+    if result.best == BASE:
+        rank = "the best of the others" if is_best else "one of the others"
+        return f"{base} has the largest AUROC; beside it is {rank}."
+    return f"Beside {base} is the condition of the largest AUROC." if is_best else ""
 
 
 _BOTH: tuple[By, ...] = ("batch", "label")

@@ -279,7 +279,7 @@ def _score_facts(result: Batches) -> list[tuple[str, str, str]]:
         if found is not None:
             words = [interval_text(found.value, "+.3f"), word_of(found)]
             detail = ", ".join(word for word in words if word)
-            facts.append(("best less base", f"{found.value.value:+.3f}", detail))
+            facts.append((f"{titles[best]} less base", f"{found.value.value:+.3f}", detail))
     return facts
 
 

@@ -139,12 +139,12 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(run, tmp_path
     before = source.read_bytes()
     refusals = {
         "is an input": (source, ASKED),
-        "--batch and --label both name Metadata_gene": (
+        "batch='Metadata_gene' and label='Metadata_gene' are one column": (
             tmp_path / "o.csv",
             {**ASKED, "batch": "gene"},
         ),
-        "--batch names 'plat'": (tmp_path / "o.csv", {**ASKED, "batch": "plat"}),
-        "'water', which is none of the 4 values of Metadata_gene: choose one of DMSO, a, b, c": (
+        "batch='plat' is none of": (tmp_path / "o.csv", {**ASKED, "batch": "plat"}),
+        "control='water' is none of the 4 values of Metadata_gene: choose one of DMSO, a, b, c": (
             tmp_path / "o.csv",
             {**ASKED, "control": "water"},
         ),

@@ -349,7 +349,7 @@ def test_what_cannot_be_done_is_refused_in_words(call, message, rng):
 @pytest.mark.parametrize(
     ("python", "advice"),
     [
-        ((3, 11, 9), r"needs Python 3\.12 or later, and this is Python 3\.11\.$"),
+        ((3, 11, 9), r"run `pip install harmonypy`, because .* and this is Python 3\.11\.$"),
         ((3, 12, 0), r"run `pip install 'upto\[harmony\]'`\.$"),
     ],
 )
@@ -357,9 +357,8 @@ def test_harmony_without_its_package_says_what_can_be_installed(python, advice, 
     monkeypatch.setattr("upto.correct.harmony.find_spec", lambda name: None)
     monkeypatch.setattr("upto.core.errors.sys", SimpleNamespace(version_info=python))
     rows, groups, _ = plain(rng)
-    with pytest.raises(MissingExtraError, match=advice) as caught:
+    with pytest.raises(MissingExtraError, match=advice):
         Harmony().fit_transform(rows, groups=groups)
-    assert ("pip install" in str(caught.value)) == (python >= (3, 12))
 
 
 class FakeScanpy:

@@ -134,7 +134,7 @@ def test_facts_have_the_best_condition_beside_base(result) -> None:
     assert batches_facts(result) == (
         ("AUROC, as given", "0.861", "[0.843, 0.879]"),
         ("AUROC, PCA + ICA", "0.902", "[0.884, 0.920]"),
-        ("best less base", "+0.041", "[+0.019, +0.063], gain"),
+        ("PCA + ICA less base", "+0.041", "[+0.019, +0.063], gain"),
         ("batches", "28", "5 folds; held out whole"),
         ("labels judged", "5", "against DMSO"),
         ("rows", "1,680", "384 columns"),
@@ -262,6 +262,33 @@ def test_the_best_condition_that_has_a_map_is_shown_first(result) -> None:
     lone = maps_view(replace(result, maps=result.maps[:1]))
     assert lone is not None
     assert (lone.chosen, len(shown_maps(replace(result, maps=result.maps[:1])))) == (0, 1)
+
+
+def test_where_base_is_best_the_page_says_so_beside_the_best_of_the_others(result) -> None:
+    view = maps_view(result)
+    assert view is not None
+    assert view.why == "Beside as given is the condition of the largest AUROC."
+    made = sample.batches(
+        (
+            *sample.CONDITIONS[:1],
+            ("pca", "PCA", "nothing", 0.70, 0.5),
+            (ICA, "ICA", "nothing", 0.6, 0.5),
+        ),
+        maps=(BASE, ICA, "pca"),
+    )
+    view = maps_view(made)
+    assert view is not None
+    assert view.maps[view.chosen].title == "PCA"
+    assert view.why == "as given has the largest AUROC; beside it is the best of the others."
+    assert view.why in Report([made]).html()
+
+
+def test_a_gain_is_called_so_in_words_because_every_difference_has_a_sign(result) -> None:
+    column = [row[2] for row in result.tables()[0].rows]
+    assert column[2] == "+0.041 [+0.019, +0.063] gain"
+    assert [str(text).split()[-1] for text in column if text is not None].count("gain") == 1
+    assert not any(str(text).endswith((" +", " -")) for text in column)
+    assert "called a gain or a loss" in result.tables()[0].caption
 
 
 def test_what_is_predicted_without_an_embedding_is_on_the_same_axis(result, page) -> None:

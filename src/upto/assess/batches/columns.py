@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from upto.core import InputError
 from upto.load.request import listed
 from upto.load.tables import METADATA_PREFIX
@@ -15,43 +17,70 @@ if TYPE_CHECKING:
     from upto.core import Embeddings
 
 
-def find_column(run: Embeddings, name: str, *, option: str) -> tuple[str, NDArray[Any]]:
+def find_column(run: Embeddings, name: Any, *, argument: str) -> tuple[str, NDArray[Any]]:
     """Return the column of a run that a user means, with the name it has there.
 
     A name that no column has is tried with and without the prefix ``Metadata_``, which profiles of
-    cells put before everything that is no feature.
+    cells put before everything that is no feature. What is no name is taken as the values, one for
+    each row.
 
     Parameters
     ----------
     run
         The run.
     name
-        The name, as the user wrote it.
-    option
-        What the name was given to, as in ``--batch``, for the message.
+        The name, as the user wrote it, or the values themselves.
+    argument
+        What the name was given as, such as ``batch``, for the message.
 
     Raises
     ------
     InputError
-        If no column has that name; the message names those there are and the closest.
+        If no column has that name; the message names those there are and the closest. If there is
+        not one value for each row.
     """
+    if not isinstance(name, str):
+        return _values(run, name, argument)
     for each in (name, f"{METADATA_PREFIX}{name}", name.removeprefix(METADATA_PREFIX)):
         if each in run.columns:
             return each, run.columns[each]
     if not run.columns:
         message = (
-            f"{option} names {name!r}, but {run.name} has 0 columns beside its numbers: give a "
-            "table, an AnnData file or an archive that has one."
+            f"{argument}={name!r} names a column, but {run.name} has 0 columns beside its numbers: "
+            "give a table, an AnnData file or an archive that has one."
         )
         raise InputError(message)
     closest = _closest(name, list(run.columns))
     guess = "" if closest is None else f"; did you mean {closest}?"
     has = f"{len(run.columns)} column{'s' if len(run.columns) > 1 else ''}"
     message = (
-        f"{option} names {name!r}, which is none of the {has} of {run.name}: choose one of "
+        f"{argument}={name!r} is none of the {has} of {run.name}: choose one of "
         f"{listed(list(run.columns))}{guess or '.'}"
     )
     raise InputError(message)
+
+
+def is_values(run: Embeddings, given: Any) -> bool:
+    """Tell values, one for each row, from one or several names of columns."""
+    if isinstance(given, str):
+        return False
+    if hasattr(given, "__array__"):
+        array = np.asarray(given)
+        is_named = array.dtype.kind in "UO" and all(str(name) in run.columns for name in array.flat)
+        return array.ndim != 1 or len(array) == run.n_samples or not is_named
+    return any(isinstance(each, int | float | np.generic) for each in given)
+
+
+def _values(run: Embeddings, given: Any, argument: str) -> tuple[str, NDArray[Any]]:
+    values = np.asarray(given)
+    if values.shape != (run.n_samples,):
+        message = (
+            f"{argument} has values of shape {values.shape} for {run.n_samples} rows: give one for "
+            "each row, or the name of a column."
+        )
+        raise InputError(message)
+    name = getattr(given, "name", None)
+    return name if isinstance(name, str) and name else argument, values
 
 
 def _closest(name: str, columns: list[str]) -> str | None:

@@ -206,8 +206,8 @@ def _find(name: str, has_controls: bool) -> ConditionKind:  # noqa: FBT001 - pri
         needing = [part for part in parts if part in NEED_CONTROLS]
         if needing:
             message = (
-                f"the condition {needing[0]} needs controls, and none are named: give --control, "
-                "the value of the label that controls have."
+                f"the condition {needing[0]} needs controls, and none are named: give the value of "
+                "the label that they have, as control='DMSO'."
             )
             raise InputError(message)
     if len(kinds) == 1:
@@ -281,7 +281,7 @@ def _refuse_few(kind: ConditionKind, what: str, counts: Counts, least: int, scre
     )
     message = (
         f"{len(few)} of {len(counts)} batches have fewer than {least} {what} ({listed(few)}), and "
-        f"{why}: leave those batches out, or choose other conditions, as --conditions pca,ica."
+        f"{why}: leave those batches out, or choose other conditions, as pca and ica."
     )
     raise InputError(message)
 

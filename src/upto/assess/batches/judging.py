@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+PROBED = 60
+"""Labels that are trained on more than once, unless told otherwise."""
 MIN_ROWS = 2
 """Rows that each side of a question needs to train on; one is enough to judge."""
 
@@ -47,6 +49,12 @@ class Judging:
     shuffled: bool
     making: Making
     threads: int | None
+    probed: frozenset[str] = frozenset()
+    """Labels that are trained on again: shuffled, and on parts of the columns."""
+
+    def n_trainings(self, name: str) -> int:
+        """Return how often a label is trained on in a fold."""
+        return 1 + (self.shuffled + 2 * len(self.percents)) * (name in self.probed)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,6 +77,27 @@ def can_judge(question: Question, split: Split) -> bool:
         if np.sum(side & training) < MIN_ROWS or not np.any(side & judging):
             return False
     return True
+
+
+def probed_labels(
+    questions: Sequence[Question], splits: Sequence[Split], most: int | None, seed: int
+) -> frozenset[str]:
+    """Draw some of the labels that can be judged: what is a mean over labels needs no more."""
+    names = [each.name for each in questions if any(can_judge(each, split) for split in splits)]
+    if most is None or len(names) <= most:
+        return frozenset(names)
+    drawn = random_stream(seed, "probed labels").permutation(len(names))[:most]
+    return frozenset(names[place] for place in drawn)
+
+
+def count_trainings(screen: Screen, splits: Sequence[Split], judging: Judging) -> int:
+    """Return how many trainings judge a condition."""
+    return sum(
+        judging.n_trainings(question.name)
+        for split in splits
+        for question in screen.questions
+        if can_judge(question, split)
+    )
 
 
 def judge_condition(
@@ -106,8 +135,7 @@ def judge_condition(
                 held=held,
                 split=split,
             )
-            _judge(found, fold, asked, screen, judging)
-        advance(1)
+            _judge(found, fold, asked, screen, judging, advance)
     found.seconds = time.perf_counter() - started
     return found
 
@@ -153,21 +181,30 @@ def _transformed(
 
 
 def _judge(
-    found: Judged, fold: _Fold, asked: Sequence[Question], screen: Screen, judging: Judging
+    found: Judged,
+    fold: _Fold,
+    asked: Sequence[Question],
+    screen: Screen,
+    judging: Judging,
+    advance: Callable[[int], None],
 ) -> None:
     """Train on every question: with its labels, with shuffled ones, on parts of the columns."""
     parts = [_Part.of(question, fold.split) for question in asked]
+    probed = [part for part in parts if part.name in judging.probed]
+    mixed = probed if judging.shuffled else []
     trained = side_by_side(
-        [partial(_train, fold, part, part.labels, None) for part in parts], judging.threads
+        [
+            *(partial(_train, fold, part, part.labels, None) for part in parts),
+            *(partial(_train, fold, part, _shuffled(part, fold, judging), None) for part in mixed),
+        ],
+        judging.threads,
+        advance,
     )
-    by_chance: list[_Trained | None] = [None] * len(parts)
-    if judging.shuffled:
-        by_chance = side_by_side(
-            [partial(_train, fold, part, _shuffled(part, fold, judging), None) for part in parts],
-            judging.threads,
-        )
+    by_name = {part.name: own for part, own in zip(parts, trained[: len(parts)], strict=True)}
+    by_chance = {part.name: own for part, own in zip(mixed, trained[len(parts) :], strict=True)}
     batches = screen.batch[fold.split.judging]
-    for part, own, chance in zip(parts, trained, by_chance, strict=True):
+    for part in parts:
+        own, chance = by_name[part.name], by_chance.get(part.name)
         found.scores.append(
             FoldScore(
                 condition=found.kind.name,
@@ -181,22 +218,26 @@ def _judge(
             )
         )
     if fold.held.shape[1] > 1:
-        _judge_tops(found, fold, parts, trained, judging)
+        used = [by_name[part.name].splits for part in probed]
+        _judge_tops(found, fold, probed, used, judging, advance)
+    else:
+        advance(len(probed) * 2 * len(judging.percents))
 
 
 def _judge_tops(
     found: Judged,
     fold: _Fold,
     parts: Sequence[_Part],
-    trained: Sequence[_Trained],
+    used: Sequence[NDArray[np.float64]],
     judging: Judging,
+    advance: Callable[[int], None],
 ) -> None:
     """Train on the columns that were used most, and on all others."""
     wanted = [
-        (part, percent, top, np.setdiff1d(np.arange(len(own.splits)), top))
-        for part, own in zip(parts, trained, strict=True)
+        (part, percent, top, np.setdiff1d(np.arange(len(splits)), top))
+        for part, splits in zip(parts, used, strict=True)
         for percent in judging.percents
-        for top in (_top(own.splits, percent, part, fold, judging),)
+        for top in (_top(splits, percent, part, fold, judging),)
     ]
     scored = iter(
         side_by_side(
@@ -206,6 +247,7 @@ def _judge_tops(
                 for columns in (top, rest)
             ],
             judging.threads,
+            advance,
         )
     )
     for part, percent, _, _ in wanted:
@@ -269,19 +311,25 @@ def _top(
     return top
 
 
-def side_by_side(calls: Sequence[Callable[[], T]], threads: int | None) -> list[T]:
-    """Make calls in threads and return what they give in their order.
+def side_by_side(
+    calls: Sequence[Callable[[], T]], threads: int | None, advance: Callable[[int], None]
+) -> list[T]:
+    """Make calls in threads and return what they give in their order, one step for each.
 
     A classifier of few rows has little to share out between threads, so each has one of its own.
     """
+    found: list[T] = []
     with ThreadPoolExecutor(threads or n_cores()) as pool:
         futures = [pool.submit(call) for call in calls]
         try:
-            return [future.result() for future in futures]
+            for future in futures:
+                found.append(future.result())
+                advance(1)
         except BaseException:
             # Whoever interrupts does not wait for what has not begun.
             pool.shutdown(cancel_futures=True)
             raise
+    return found
 
 
 def _places(question: Question, chosen: Mask) -> tuple[Codes, Mask]:

@@ -142,7 +142,7 @@ def keep_biology(
     inputs = [run] if isinstance(run, str | Path) else []
     check_output(out, inputs=inputs)
     embeddings = _one_run(run, ids)
-    batch, batches = join_columns(embeddings, batch, option="--batch")
+    batch, batches = join_columns(embeddings, batch, argument="batch")
     label, labels = find_label(embeddings, label, batch)
     controls = None
     if control is not None:

@@ -13,7 +13,7 @@ from upto.core import random_stream
 from upto.measure.classifiers import auroc, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from upto.assess.batches.conditions import Rows
     from upto.assess.batches.folds import Split
@@ -53,11 +53,16 @@ def _rates(well: Codes, perturbed: Mask, n_wells: int) -> Float:
 
 
 def predict_by_batch(
-    rows: Rows, screen: Screen, splits: Sequence[Split], judging: Judging
+    rows: Rows,
+    screen: Screen,
+    splits: Sequence[Split],
+    judging: Judging,
+    advance: Callable[[int], None],
 ) -> Float:
     """Return the AUROC of labels shuffled within batches, folds by questions.
 
-    Only what batches differ in can predict them: rows of a batch were made exchangeable.
+    Only what batches differ in can predict them: rows of a batch were made exchangeable. NaN for
+    labels that are not probed.
     """
     found = np.full((len(splits), len(screen.questions)), np.nan)
     shuffled = [
@@ -69,7 +74,11 @@ def predict_by_batch(
         for question in screen.questions
     ]
     for number, split in enumerate(splits):
-        asked = [place for place, each in enumerate(screen.questions) if can_judge(each, split)]
+        asked = [
+            place
+            for place, each in enumerate(screen.questions)
+            if each.name in judging.probed and can_judge(each, split)
+        ]
         if not asked:
             continue
         prepared = prepare(
@@ -84,6 +93,7 @@ def predict_by_batch(
                 for place in asked
             ],
             judging.threads,
+            advance,
         )
     return found
 

@@ -51,7 +51,8 @@ def score_mixing(
             batches=batches,
             control=screen.control,
             positives="other-batches",
-            seed=seed,
+            # Only the mean is shown, and what chance gives takes longer than all else here.
+            null_size=0,
         )
         found.append(
             BatchScore(
@@ -104,15 +105,17 @@ def map_rows(
 ) -> BatchMap:
     """Lay rows on a plane so that neighbours stay neighbours."""
     from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
 
     own: Any = np.asarray(rows[sample], dtype=np.float32)
     own = own - own.mean(axis=0)
     if own.shape[1] < 2:
         own = np.hstack([own, np.zeros_like(own)])
     spread = float(np.abs(own).max())
-    plane = TSNE(
-        perplexity=min(30.0, (len(own) - 1) / 3), init="pca", random_state=seed, n_jobs=1
-    ).fit_transform(own / (spread or 1.0))
+    search = TSNE(perplexity=min(30.0, (len(own) - 1) / 3), init="pca", random_state=seed, n_jobs=1)
+    # Its thousand steps are too short to share out: threads spin at the end of each.
+    with threadpool_limits(1):
+        plane = search.fit_transform(own / (spread or 1.0))
     place = {label: number for number, label in enumerate(labels)}
     return BatchMap(
         condition=condition,

@@ -10,8 +10,21 @@ import numpy as np
 
 from upto.assess.batches import leaks, words
 from upto.assess.batches.conditions import Making, check_usable, find_conditions
+from upto.assess.batches.describing import (
+    describe_batches,
+    describe_condition,
+    describe_fold,
+    describe_tasks,
+)
 from upto.assess.batches.folds import split_batches
-from upto.assess.batches.judging import Judging, can_judge, judge_condition
+from upto.assess.batches.judging import (
+    PROBED,
+    Judging,
+    count_trainings,
+    judge_condition,
+    probed_labels,
+)
+from upto.assess.batches.likeness import find_look_alikes, find_shared_copies
 from upto.assess.batches.looking import (
     MAX_MAPPED,
     MAX_MIXED,
@@ -27,18 +40,15 @@ from upto.assess.prepare import survey_runs
 from upto.assess.split import row_keys
 from upto.core import (
     Batches,
-    BatchFold,
-    BatchSummary,
-    Condition,
     Finding,
     InputError,
     Leak,
     Provenance,
     SilentProgress,
-    Task,
     library_versions,
     unique_findings,
 )
+from upto.core.batches import BASE
 from upto.correct.biology import NothingKeptError
 from upto.engines import choose_engine
 from upto.measure.classifiers import CLASSIFIERS
@@ -46,7 +56,7 @@ from upto.measure.classifiers import CLASSIFIERS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from upto.assess.batches.conditions import Rows
     from upto.assess.batches.folds import Scheme, Split
@@ -62,13 +72,13 @@ MIN_ROWS = 8
 def score_batches(
     run: Run,
     *,
-    batch: str | Sequence[str],
-    label: str,
+    batch: str | Sequence[str] | ArrayLike,
+    label: str | ArrayLike,
     control: str | None = None,
     conditions: str | Iterable[str] | None = None,
     tasks: Sequence[str] = (),
-    hold_out: str | Sequence[str] | None = None,
-    well: str | None = None,
+    hold_out: str | Sequence[str] | ArrayLike | None = None,
+    well: str | ArrayLike | None = None,
     scheme: Scheme = "folds",
     folds: int = 5,
     fit: Literal["training", "all"] = "training",
@@ -76,6 +86,7 @@ def score_batches(
     classifier: str = "boosted",
     concentration: Sequence[float] = (25.0,),
     shuffled: bool = True,
+    probe_labels: int | None = PROBED,
     mixing: bool = True,
     maps: bool = True,
     seed: int = 0,
@@ -93,7 +104,8 @@ def score_batches(
     run
         An array with columns, as `Embeddings`, or a path.
     batch
-        The column of batches, such as plates; several columns together make a batch.
+        The column of batches, such as plates; several columns together make a batch. An array with
+        a value for each row stands for a column, here and for `label`, `hold_out` and `well`.
     label
         The column of labels, such as perturbations.
     control
@@ -123,6 +135,9 @@ def score_batches(
         Percentages of the columns that are tried alone, and their complements.
     shuffled
         Whether every classifier is trained again on shuffled labels.
+    probe_labels
+        Labels that are trained on more than once, shuffled and on parts of the columns: all such
+        numbers are means over labels. So many are drawn where there are more; None takes all.
     mixing
         Whether to score how batches mix, in sample, as other tools do.
     maps
@@ -142,7 +157,7 @@ def score_batches(
         If a column or value does not exist, or no label can be judged on any fold.
     """
     started = time.perf_counter()
-    _check(classifier, fit, concentration)
+    _check(classifier, fit, concentration, probe_labels)
     progress = progress or SilentProgress()
     engine = choose_engine(engine)
     given = _one_run(run)
@@ -163,8 +178,8 @@ def score_batches(
     fold_of, splits = split_batches(
         screen.held, screen.labels, scheme=scheme, n_folds=folds, seed=seed
     )
-    judged_tasks = _tasks(screen, splits)
-    described = tuple(_fold(screen, split) for split in splits)
+    judged_tasks = describe_tasks(screen, splits)
+    described = tuple(describe_fold(screen, split) for split in splits)
     seen = [len(screen.batches) if fit == "all" else each.n_training_batches for each in described]
     check_usable(kinds, screen, seen)
     making = Making(n_components=components, engine=engine, seed=seed)
@@ -175,10 +190,12 @@ def score_batches(
         shuffled=shuffled,
         making=making,
         threads=threads,
+        probed=probed_labels(screen.questions, splits, probe_labels, seed),
     )
+    n_trainings = count_trainings(screen, splits, judging)
     judged: list[Judged] = []
     left_out: list[Finding] = []
-    with progress.task("judge conditions", len(kinds) * len(splits)) as advance:
+    with progress.task("judge conditions", len(kinds) * n_trainings) as advance:
         for kind in kinds:
             try:
                 judged.append(judge_condition(kind, rows, screen, splits, judging, advance))
@@ -200,8 +217,9 @@ def score_batches(
         drawn = []
         mapped = _sample(screen, MAX_MAPPED)
         if maps and len(mapped) >= MIN_MAPPED:
-            best = words.best_condition(summed.scores)
-            for name in dict.fromkeys(["base", best if best != "base" else judged[-1].kind.name]):
+            others = [score for score in summed.scores if score.condition != BASE]
+            best = [words.best_condition(others)] if others else []
+            for name in (BASE, *best):
                 drawn.append(map_rows(name, wholes[name], screen, labels, mapped, seed))
         advance(1)
     result = Batches(
@@ -215,11 +233,11 @@ def score_batches(
         scheme=scheme,
         fit=fit,
         classifier=classifier,
-        batches=_batches(screen, fold_of),
+        batches=describe_batches(screen, fold_of),
         labels=labels,
         folds=described,
         tasks=judged_tasks,
-        conditions=tuple(_condition(each) for each in judged),
+        conditions=tuple(describe_condition(each) for each in judged),
         fold_scores=tuple(score for each in judged for score in each.scores),
         top_scores=tuple(score for each in judged for score in each.tops),
         scores=summed.scores,
@@ -237,19 +255,28 @@ def score_batches(
             f"conditions=[{', '.join(kind.name for kind in kinds)}], tasks={list(tasks)}, "
             f"hold_out={screen.hold_out_words!r}, scheme={scheme!r}, folds={folds}, fit={fit!r}, "
             f"components={components}, classifier={classifier!r}, "
-            f"concentration={list(concentration)}, shuffled={shuffled}, mixing={mixing}, "
-            f"maps={maps}, seed={seed})",
+            f"concentration={list(concentration)}, shuffled={shuffled}, "
+            f"probe_labels={probe_labels}, mixing={mixing}, maps={maps}, seed={seed})",
             seed=seed,
             engine=engine.name,
             seconds=time.perf_counter() - started,
             versions=library_versions(),
         ),
     )
-    found = [*words.findings(result, screen, splits), *left_out, *words.kept_whole(judged)]
+    found = [
+        *find_look_alikes(screen),
+        *find_shared_copies(rows, screen, engine, seed),
+        *words.findings(result, screen, splits),
+        *left_out,
+        *words.kept_whole(judged),
+    ]
     return replace(result, verdict=words.verdict(result), findings=unique_findings(found))
 
 
-def _check(classifier: str, fit: str, percents: Sequence[float]) -> None:
+def _check(classifier: str, fit: str, percents: Sequence[float], most: int | None) -> None:
+    if most is not None and most < 1:
+        message = f"{most} labels are probed: choose 1 or more, or None for all."
+        raise InputError(message)
     if classifier not in CLASSIFIERS:
         message = f"there is no classifier {classifier!r}: choose one of {', '.join(CLASSIFIERS)}."
         raise InputError(message)
@@ -290,40 +317,6 @@ def _in_order(
     return rows[order], screen.ordered(order), keys[order]
 
 
-def _tasks(screen: Screen, splits: Sequence[Split]) -> tuple[Task, ...]:
-    """Say of every label on how many folds it can be judged, and stop if none can."""
-    found = []
-    for question in screen.questions:
-        n_folds = sum(can_judge(question, split) for split in splits)
-        batch, side = screen.batch[question.rows], question.perturbed
-        n_perturbed = len(np.unique(batch[side]))
-        says = ""
-        if n_folds < len(splits):
-            says = (
-                f"its {int(side.sum())} rows lie in {n_perturbed} of {len(screen.batches)} "
-                f"batches, so {len(splits) - n_folds} of {len(splits)} folds lack a side to train "
-                "or to judge on"
-            )
-        found.append(
-            Task(
-                name=question.name,
-                n_perturbed=int(side.sum()),
-                n_others=int((~side).sum()),
-                n_batches=len(np.intersect1d(batch[side], batch[~side])),
-                n_folds=n_folds,
-                says=says,
-            )
-        )
-    if not any(task.n_folds for task in found):
-        message = (
-            f"no value of {screen.label_words} can be judged on {screen.hold_out_words} never "
-            f"seen: {found[0].name!r} cannot because {found[0].says}. Give labels that occur in "
-            "two batches or more, or hold out smaller parts."
-        )
-        raise InputError(message)
-    return tuple(found)
-
-
 def _find_leaks(
     rows: Rows,
     screen: Screen,
@@ -333,11 +326,10 @@ def _find_leaks(
     held: HeldOut,
     progress: Progress,
 ) -> Leak:
-    with progress.task("look for leaks", 2) as advance:
+    n_trainings = len(splits) * len(judging.probed)
+    with progress.task("look for leaks", n_trainings) as advance:
         by_well = leaks.predict_by_well(screen, splits)
-        advance(1)
-        by_batch = leaks.predict_by_batch(rows, screen, splits, judging)
-        advance(1)
+        by_batch = leaks.predict_by_batch(rows, screen, splits, judging, advance)
     return Leak(
         well=None if by_well is None else estimate(by_well, held),
         batch=estimate(by_batch, held),
@@ -349,42 +341,3 @@ def _find_leaks(
 def _sample(screen: Screen, most: int) -> Codes:
     """Return some of the labelled rows: in the order of their content, the first are as any."""
     return np.flatnonzero(screen.labels != "")[:most]
-
-
-def _batches(screen: Screen, fold_of: Codes) -> tuple[BatchSummary, ...]:
-    n_rows = np.bincount(screen.batch, minlength=len(screen.batches))
-    controls = np.zeros_like(n_rows)
-    if screen.controls is not None:
-        controls = np.bincount(screen.batch[screen.controls], minlength=len(screen.batches))
-    held = np.zeros(len(screen.batches), dtype=np.intp)
-    held[screen.batch] = screen.held
-    return tuple(
-        BatchSummary(
-            name=name,
-            n_rows=int(n_rows[place]),
-            n_controls=int(controls[place]),
-            fold=int(fold_of[held[place]]),
-        )
-        for place, name in enumerate(screen.batches)
-    )
-
-
-def _fold(screen: Screen, split: Split) -> BatchFold:
-    return BatchFold(
-        n_training_batches=len(np.unique(screen.batch[split.training])),
-        n_training=int(split.training.sum()),
-        n_held_out_batches=len(np.unique(screen.batch[split.judging])),
-        n_held_out=int(split.judging.sum()),
-    )
-
-
-def _condition(judged: Judged) -> Condition:
-    return Condition(
-        name=judged.kind.name,
-        title=judged.kind.title,
-        says=judged.kind.says,
-        needs=judged.kind.needs,
-        n_components=int(judged.whole.shape[1]),
-        converged=judged.converged,
-        seconds=judged.seconds,
-    )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.batches.columns import find_column
+from upto.assess.batches.columns import find_column, is_values
 from upto.core import InputError
 from upto.load.request import listed
 from upto.measure.naming import as_names
@@ -120,11 +120,11 @@ class Screen:
 def read_screen(
     run: Embeddings,
     *,
-    batch: str | Sequence[str],
-    label: str,
+    batch: Any,
+    label: Any,
     control: str | None,
-    hold_out: str | Sequence[str] | None,
-    well: str | None,
+    hold_out: Any,
+    well: Any,
     tasks: Sequence[str],
 ) -> Screen:
     """Find the columns of a run and the questions they can answer.
@@ -135,10 +135,10 @@ def read_screen(
         If a column, the control or a task does not exist, a row has no batch, or there is nothing
         to tell apart.
     """
-    batch_words, batch_names = join_columns(run, batch, option="--batch")
+    batch_words, batch_names = join_columns(run, batch, argument="batch")
     hold_words, hold_names = batch_words, batch_names
     if hold_out is not None:
-        hold_words, hold_names = join_columns(run, hold_out, option="--hold-out")
+        hold_words, hold_names = join_columns(run, hold_out, argument="hold_out")
     label_words, labels = find_label(run, label, batch_words)
     batches, batch_codes = np.unique(batch_names, return_inverse=True)
     held = np.unique(hold_names, return_inverse=True)[1]
@@ -169,16 +169,21 @@ def read_screen(
     )
 
 
-def join_columns(
-    run: Embeddings, columns: str | Sequence[str], *, option: str
-) -> tuple[str, Names]:
+def join_columns(run: Embeddings, columns: Any, *, argument: str) -> tuple[str, Names]:
     """Return the names of what several columns make together."""
-    asked = [columns] if isinstance(columns, str) else list(columns)
+    is_one = isinstance(columns, str) or is_values(run, columns)
+    asked = [columns] if is_one else list(columns)
     if not asked:
-        message = f"{option} names no column: name at least one."
+        message = f"{argument} names no column: name at least one."
         raise InputError(message)
-    # A column that is named twice, with and without its prefix, is one.
-    found = list(dict(find_column(run, name, option=option) for name in asked).items())
+    named: dict[str, NDArray[Any]] = {}
+    for each in asked:
+        words, values = find_column(run, each, argument=argument)
+        if words in named and not isinstance(each, str):
+            words = f"{words} {len(named) + 1}"
+        # A column that is named twice, with and without its prefix, is one.
+        named[words] = values
+    found = list(named.items())
     parts = [as_names(values) for _, values in found]
     for (name, _), part in zip(found, parts, strict=True):
         empty = int(np.sum(part == ""))
@@ -194,13 +199,13 @@ def join_columns(
     return TIMES.join(name for name, _ in found), names
 
 
-def find_label(run: Embeddings, label: str, batch_words: str) -> tuple[str, Names]:
+def find_label(run: Embeddings, label: Any, batch_words: str) -> tuple[str, Names]:
     """Return the column of labels, which must be none of those that make a batch."""
-    words, found = find_column(run, label, option="--label")
+    words, found = find_column(run, label, argument="label")
     if words in batch_words.split(TIMES):
         message = (
-            f"--batch and --label both name {words}: a batch never seen would have only labels "
-            "never seen. Name two columns."
+            f"batch={words!r} and label={words!r} are one column: a batch never seen would have "
+            "only labels never seen. Name two columns."
         )
         raise InputError(message)
     return words, as_names(found)
@@ -216,8 +221,8 @@ def _check_nested(
         message = (
             f"{len(broken)} of {len(batches)} values of {batch_words} have rows in several values "
             f"of {hold_words}, such as {batches[broken[0]]!r}: what is held out must be whole "
-            f"batches. Name every column that makes a batch, as --batch {hold_words} --batch "
-            f"{batch_words}."
+            "batches. Name every column that makes a batch, as "
+            f"batch={[*hold_words.split(TIMES), *batch_words.split(TIMES)]}."
         )
         raise InputError(message)
 
@@ -231,16 +236,16 @@ def find_control(value: str, labels: Names, words: str) -> str:
     folded = {each.lower(): each for each in known}
     guess = f"; did you mean {folded[near[0]]!r}?" if near else "."
     message = (
-        f"--control names {value!r}, which is none of the {len(known)} values of {words}: choose "
-        f"one of {listed(known)}{guess}"
+        f"control={value!r} is none of the {len(known)} values of {words}: choose one of "
+        f"{listed(known)}{guess}"
     )
     raise InputError(message)
 
 
-def _wells(run: Embeddings, well: str | None) -> Names | None:
+def _wells(run: Embeddings, well: Any) -> Names | None:
     """Return the positions of wells, by the column that is named, or named like one."""
     if well is not None:
-        return _named_wells(as_names(find_column(run, well, option="--well")[1]))
+        return _named_wells(as_names(find_column(run, well, argument="well")[1]))
     for name, values in run.columns.items():
         if name.lower().removeprefix("metadata_") in WELLS:
             return _named_wells(as_names(values))
@@ -291,8 +296,8 @@ def _chosen(tasks: Sequence[str], known: list[str], words: str) -> list[str]:
             near = difflib.get_close_matches(task, known, n=1)
             guess = f"; did you mean {near[0]!r}?" if near else "."
             message = (
-                f"--task names {task!r}, which is none of the {len(known)} values of {words} that "
-                f"could be judged: choose of {listed(known)}{guess}"
+                f"tasks={[task]} chooses none of the {len(known)} values of {words} that could be "
+                f"judged: choose of {listed(known)}{guess}"
             )
             raise InputError(message)
         chosen.update(dict.fromkeys(found))
