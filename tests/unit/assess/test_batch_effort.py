@@ -101,6 +101,19 @@ def test_a_map_is_laid_out_by_one_thread(monkeypatch):
     assert set(threads) == {1}
 
 
+def test_mixing_is_scored_by_one_thread(monkeypatch):
+    threads = []
+
+    def watched(*_, **__):
+        threads.extend(each["num_threads"] for each in threadpool_info())
+        return []
+
+    monkeypatch.setattr("upto.assess.batches.looking.evaluate_mixing", watched)
+    score_batches(wells(), **(ASKED | {"mixing": True, "conditions": "base", "concentration": ()}))
+    assert threads
+    assert set(threads) == {1}
+
+
 def test_a_mean_average_precision_can_do_without_chance():
     run = wells()
     rows, labels = np.asarray(run.rows), run.columns["label"].astype(str)

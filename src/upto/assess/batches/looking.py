@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from upto.assess.batches.conditions import CONDITIONS, fit_condition
 from upto.core import BatchMap, BatchScore, ComponentCarries
@@ -26,7 +27,17 @@ MIN_MAPPED = 8
 def score_mixing(
     transformed: Mapping[str, Rows], base: Rows, screen: Screen, sample: Codes, seed: int
 ) -> list[BatchScore]:
-    """Score how batches mix and how labels stay apart, as other tools do."""
+    """Score how batches mix and how labels stay apart, as other tools do.
+
+    By one thread: matrices are small, and threads that wait for the next one spin.
+    """
+    with threadpool_limits(1):
+        return _score_mixing(transformed, base, screen, sample, seed)
+
+
+def _score_mixing(
+    transformed: Mapping[str, Rows], base: Rows, screen: Screen, sample: Codes, seed: int
+) -> list[BatchScore]:
     found = []
     batches, labels = screen.batch_names[sample], screen.labels[sample]
     for condition, rows in transformed.items():
@@ -105,7 +116,6 @@ def map_rows(
 ) -> BatchMap:
     """Lay rows on a plane so that neighbours stay neighbours."""
     from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits
 
     own: Any = np.asarray(rows[sample], dtype=np.float32)
     own = own - own.mean(axis=0)
