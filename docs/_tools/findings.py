@@ -312,11 +312,6 @@ factors = {"x": latents[:, 0]}
 names = "infomec/modularity"
 result = upto.score_factors(latents, factors, scores=names, forms="as-given")
 """,
-    "UP091": """\
-latents = np.random.default_rng(0).uniform(size=(300, 2))
-factors = {"animal": np.array(["cat", " Cat", "dog"])[(3 * latents[:, 0]).astype(int)]}
-result = upto.score_factors(latents, factors, scores="mig", forms="as-given")
-""",
     "UP071": """\
 rng = np.random.default_rng(0)
 plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)

@@ -76,7 +76,7 @@ sees only rows that the correction was fitted to. Read it beside the held-out AU
   scib-metrics a small label lowers that number for all labels after it in the alphabet. Where all
   labels have more than 100 rows, two differences stay. scib-metrics searches the neighbours of its
   graph approximately: on 12 screens of 48 columns and labels of 275 to 572 rows that
-  moves its own value by 0.0001 to 0.0040, and more on wider rows. And it keeps connections and
+  moves its own value by 0.0001 to 0.0040. And it keeps connections and
   diffusion coordinates in float32, so that a row at a tie may change sides. Given exact neighbours
   its values are ours, up to one such row (`python checks/oracles_mixing.py` writes them,
   `tests/oracles/test_mixing.py` compares).

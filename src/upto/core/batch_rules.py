@@ -142,10 +142,11 @@ BATCH_RULES = (
         code="UP085",
         title="names that look alike",
         severity="warning",
-        meaning="Labels or batches differ by capitals, spaces, joints or zeros before a number "
-        "only, or are words for a missing value.",
-        matters="Each counts as a label or batch of its own: controls written another way are "
-        "judged as a label, and a batch written in two ways may train and be held out at once.",
+        meaning="Labels, batches or values of a factor differ by capitals, spaces, joints or zeros "
+        "before a number only, or are words for a missing value.",
+        matters="Each counts as a value of its own: controls written another way are judged as a "
+        "label, a batch written in two ways may train and be held out at once, and a factor has "
+        "more entropy than it should.",
         remedy="Write names in one way, and leave a value that is missing empty.",
     ),
     Rule(

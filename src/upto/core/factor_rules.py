@@ -115,13 +115,4 @@ FACTOR_RULES = (
         matters="No number stands in for it: zero or one would be a claim.",
         remedy="Read why beside the finding; an adjusted variant of the score often has a value.",
     ),
-    Rule(
-        code="UP091",
-        title="labels that look alike",
-        severity="warning",
-        meaning="Some values of a factor differ by capitals, spaces or punctuation only.",
-        matters="They count as different values: rows that belong together are kept apart, and the "
-        "entropy of the factor is too large.",
-        remedy="Write labels in one way, unless the difference is meant.",
-    ),
 )

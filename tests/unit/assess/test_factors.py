@@ -188,13 +188,13 @@ def test_a_class_label_is_no_coordinate_and_takes_nothing_from_the_others(rng):
 def test_labels_that_look_alike_are_named(rng, truth):
     labels = np.array([" Cat", "cat", "NA", "nan", "dog", "DOG ", "owl"])[rng.integers(7, size=500)]
     found = score_factors(truth, {"animal": labels}, forms="as-given", **QUICK)
-    assert message_of(found, "UP091") == (
+    assert message_of(found, "UP085") == (
         "animal has ' Cat' and 'cat', 'DOG ' and 'dog' as values of their own."
     )
     # What stands for a missing label is missing, however it is written.
     assert found.factors[0].n_values == 5
     clean = score_factors(truth, {"animal": np.char.strip(labels)}, forms="as-given", **QUICK)
-    assert message_of(clean, "UP091").startswith("animal has 'Cat' and 'cat'")
+    assert message_of(clean, "UP085").startswith("animal has 'Cat' and 'cat'")
 
 
 def test_a_score_without_a_value_is_a_finding(truth):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import Finding
+from upto.measure.naming import look_alikes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -199,18 +200,10 @@ def _of_look_alikes(factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
     for factor in factors:
         if factor.values.dtype != object:
             continue
-        alike: dict[str, list[str]] = {}
-        for label in sorted({str(value) for value in factor.values[factor.known]}):
-            alike.setdefault("".join(re.findall(r"\w", label.casefold())) or label, []).append(
-                label
-            )
-        groups = [
-            " and ".join(repr(label) for label in labels[:LISTED])
-            for labels in alike.values()
-            if len(labels) > 1
-        ]
+        groups = look_alikes(map(str, factor.values[factor.known]))
         if groups:
-            yield "UP091", f"{factor.name} has {_listed(groups)} as values of their own."
+            said = _listed([" and ".join(map(repr, labels[:LISTED])) for labels in groups])
+            yield "UP085", f"{factor.name} has {said} as values of their own."
 
 
 def _of_dependence(factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
