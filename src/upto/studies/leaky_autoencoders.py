@@ -295,9 +295,6 @@ def _measured(settings: Settings, work: Work, trained: Trained) -> dict[str, Est
     ):
         if name in trained.correlations:
             measured[quantity] = trained.correlations[name]
-    relation = trained.correlations.get("mean L, exact")
-    if relation is not None and relation.low is not None:
-        measured["lower end of the correlation"] = Estimate(value=relation.low)
     curves = trained.curves["mean L, exact"]
     if curves:
         measured["R² of the curve"] = curves[0].r_squared

@@ -167,7 +167,7 @@ def test_kinds_are_told_from_values_and_can_be_overridden(rng):
     assert found.factors[2].entropy == pytest.approx(np.log(2), abs=0.02)
     assert found.factors[1].entropy is None
     assert message_of(found, "UP067").startswith(
-        "shape (text), text (numbered from 0 to 3), number, label (called label), cell_type "
+        "shape (text), text (text), number, label (called label), cell_type "
         "(called type) are taken as categories: scored"
     )
     taken = {row[0]: row[-1] for row in found.tables()[-2].rows}
@@ -197,6 +197,32 @@ def test_labels_that_look_alike_are_named(rng, truth):
     assert message_of(clean, "UP085").startswith("animal has 'Cat' and 'cat'")
 
 
+def test_text_that_looks_like_numbers_is_text_where_it_was_typed_so(rng, truth):
+    group = rng.integers(4, size=len(truth))
+    for values in (
+        np.array(["10", "45", "20", "30"])[group],
+        [["10", "45", "20", "30"][place] for place in group],
+        np.array(["10", "45", "20", "30"], dtype=object)[group],
+    ):
+        found = score_factors(truth, {"group": values}, forms="as-given", **QUICK)
+        assert (found.factors[0].kind, found.factors[0].in_truth) == ("discrete", False)
+
+
+def test_missing_values_of_pandas_are_missing(truth):
+    pandas = pytest.importorskip("pandas")
+    flags = pandas.array([True, False, None, True] * (len(truth) // 4), dtype="boolean")
+    table = pandas.DataFrame({"flag": flags})
+    found = score_factors(truth, table, forms="as-given", **QUICK)
+    assert found.factors[0].labelled == 0.75
+
+
+def test_the_verdict_names_the_one_factor_it_is_about(rng, truth):
+    factors = {"animal": np.array(["cat", "dog"])[rng.integers(2, size=len(truth))],
+               "size": truth[:, 0]}  # fmt: skip
+    found = score_factors(truth, factors, forms="as-given", **QUICK)
+    assert "the factor size" in found.verdict
+
+
 def test_a_score_without_a_value_is_a_finding(truth):
     codes = truth * [50.0, 1.0, 1.0]
     names = ["infomec/compactness@adjusted", "infomec/compactness@tripod"]
@@ -209,7 +235,7 @@ def test_a_wide_latent_of_noise_does_not_decide_what_is_read_first(rng, truth):
     latents = np.column_stack([truth + 0.01 * rng.normal(size=truth.shape),
                                50 * rng.normal(size=len(truth))])  # fmt: skip
     found = score_factors(latents, truth, forms="as-given", scores="infomec", half_samples=0)
-    assert "infomec/modularity@adjusted: 1.00 as given" in found.verdict
+    assert "infomec/modularity@adjusted: as given 1.00" in found.verdict
     assert found.score("infomec/compactness").value.value > 0.98
     assert not [finding for finding in found.findings if finding.code == "UP060"]
     assert set(found.form(GIVEN).active) == {0, 1, 2, 3}
@@ -223,7 +249,7 @@ def test_factors_may_be_any_array(truth, table):
 
 
 def test_missing_labels_and_useless_factors_are_named(truth, rng):
-    labels = np.round(truth[:, 0] * 2).astype(int).astype(str).astype(object)
+    labels = np.round(truth[:, 0] * 2).astype(int).astype(object)
     labels[:50] = None
     columns = {
         "kept": labels,

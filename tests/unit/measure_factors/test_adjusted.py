@@ -138,3 +138,31 @@ def test_a_factor_of_many_classes_is_predicted_as_well_as_one_of_few():
     turns = 2 * np.pi * labels / 300
     codes = np.column_stack([np.cos(turns), np.sin(turns)]) + 1e-4 * rng.normal(size=(1200, 2))
     assert explicitness(codes, labels[:, None], adjusted=True).value > 0.99
+
+
+@pytest.mark.parametrize(("n_rows", "degrees"), [(60, 40), (200, 30), (100, 20)])
+def test_what_few_rows_cannot_tell_from_chance_widens_ratios(n_rows, degrees):
+    rng = np.random.default_rng(0)
+    factors = rng.uniform(-1, 1, size=(n_rows, 2))
+    turn = np.radians(degrees)
+    rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+    (found,) = evaluate_scores(
+        factors @ rotation,
+        factors,
+        scores="infomec/modularity@adjusted",
+        continuous=True,
+        n_permutations=0,
+        n_halves=20,
+    )
+    # Half of it is lost with many rows; few do not tell it from none.
+    assert found.value.value > 0.9
+    assert found.value.low < 0.7
+
+
+def test_many_rows_are_sure_of_good_codes(rng):
+    factors = rng.uniform(-1, 1, size=(5000, 2))
+    codes = factors + 0.01 * rng.normal(size=factors.shape)
+    found = infomec(codes, factors, continuous=True)
+    assert 0.8 < found.modularity.least < found.modularity.value
+    assert 0.8 < found.compactness.least < found.compactness.value
+    assert infomec(codes, factors, variant="tripod", continuous=True).modularity.least is None

@@ -19,10 +19,10 @@ from upto.measure.factors.mutual_information import (
 )
 from upto.measure.factors.shared_information import (
     Estimator,
-    beyond_chance,
     information,
     informed,
 )
+from upto.measure.factors.told_shares import beyond_chance
 
 HISTOGRAM = Estimator(kind="histogram", size=20)
 

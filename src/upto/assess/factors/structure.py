@@ -124,7 +124,7 @@ def measure_structure(
         )
         pair = Pair(engine=truth.engine, source=source, target=truth.prepared, split=truth.split)
         found = compare_in_detail(pair, truth.options, progress, None, None)
-    return _structure(formed, found, len(truth.names)), tuple(
+    return _structure(formed, found, truth.names), tuple(
         finding for finding in found.findings if finding.code in PASSED_ON
     )
 
@@ -147,7 +147,7 @@ def _prepared(
     )
 
 
-def _structure(formed: Formed, found: Comparison, n_factors: int) -> Structure:
+def _structure(formed: Formed, found: Comparison, names: Sequence[str]) -> Structure:
     fits = tuple(
         StructureFit(
             up_to=fit.up_to,
@@ -169,7 +169,7 @@ def _structure(formed: Formed, found: Comparison, n_factors: int) -> Structure:
             formed.form.name,
             found.agreement,
             chosen,
-            n_factors=n_factors,
+            names=names,
             converged=formed.converged,
         ),
         fits=fits,

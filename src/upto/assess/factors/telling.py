@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import FactorMatch, LatentForm
-from upto.measure.factors.shared_information import ADJUSTED, beyond_chance
+from upto.measure.factors.shared_information import ADJUSTED
+from upto.measure.factors.told_shares import beyond_chance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

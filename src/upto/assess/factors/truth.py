@@ -237,14 +237,33 @@ def _numbered(values: NDArray[Any]) -> Float:
     return np.where(np.isnan(values), np.nan, values)
 
 
+class _Text(str):
+    """Text that the caller typed as text, so that it is no number whatever it looks like."""
+
+    __slots__ = ()
+
+
+def _as_typed(values: Any) -> NDArray[Any]:
+    """Return the values of a column in memory; those of files are text until they are read."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "UO":
+        return array
+    typed = np.empty(array.shape, dtype=object)
+    typed.ravel()[:] = [_Text(cell) if isinstance(cell, str) else cell for cell in array.ravel()]
+    return typed
+
+
 def _label(cell: Any) -> Any:
-    is_missing = cell is None or cell != cell
+    # Missing values of pandas answer no comparison.
+    is_missing = cell is None or type(cell).__name__ == "NAType" or cell != cell
     if isinstance(cell, str):
         is_missing = cell.strip().lower() in MISSING
     return None if is_missing else cell
 
 
 def _number(cell: Any) -> float:
+    if isinstance(cell, _Text):
+        raise ValueError
     # Zeros in front, and underlines, are of names and not of numbers.
     text = cell.strip().lstrip("-") if isinstance(cell, str) else ""
     if "_" in text or (text[:1] == "0" and text[1:2].isdigit()):
@@ -274,11 +293,11 @@ def _columns(
         return found.ids, found.columns, Path(str(source).partition("::")[0]).name
     frame: Any = source
     if hasattr(frame, "columns") and hasattr(frame, "loc"):
-        columns = {str(name): np.asarray(frame[name]) for name in frame.columns}
+        columns = {str(name): _as_typed(frame[name]) for name in frame.columns}
     elif isinstance(source, Mapping):
-        columns = {str(name): np.asarray(values) for name, values in source.items()}
+        columns = {str(name): _as_typed(values) for name, values in source.items()}
     elif isinstance(source, np.ndarray) and source.dtype.names:
-        columns = {name: source[name] for name in source.dtype.names}
+        columns = {name: _as_typed(source[name]) for name in source.dtype.names}
     else:
         table = np.asarray(source)
         if table.ndim not in (1, 2) or table.size == 0:
@@ -288,7 +307,7 @@ def _columns(
             )
             raise InputError(message)
         table = table.reshape(len(table), -1)
-        columns = {f"factor {number}": column for number, column in enumerate(table.T)}
+        columns = {f"factor {number}": _as_typed(column) for number, column in enumerate(table.T)}
     row_ids = None
     if ids is not None:
         if ids not in columns:

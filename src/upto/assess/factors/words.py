@@ -69,11 +69,11 @@ def structure_verdict(
     agreement: Agreement,
     fit: StructureFit | None,
     *,
-    n_factors: int,
+    names: Sequence[str],
     converged: bool | None,
 ) -> str:
     """Say up to what one form identifies the factors; `fit` is of the strictest group that does."""
-    factors = f"the {n_factors} factors" if n_factors > 1 else "the factor"
+    factors = f"the {len(names)} factors" if len(names) > 1 else f"the factor {names[0]}"
     opening = "As given" if form == "as given" else f"After {_titled(form, converged=converged)}"
     return f"{opening}, the latents {_identified(agreement, fit, factors)}."
 
@@ -107,8 +107,11 @@ def _identified(agreement: Agreement, fit: StructureFit | None, factors: str) ->
 
 def _score_text(score: FormScore) -> str:
     chance = f" (chance {round(score.chance, 2) + 0.0:.2f})" if score.chance is not None else ""
+    value = score.value
+    if value is not None and value.low is not None and value.high is not None:
+        chance = f" [{_two(value.low)}, {_two(value.high)}]{chance}"
     form = score.form if score.form == "as given" else f"after {score.form}"
-    return f"{_rounded(score)} {form}{chance}"
+    return f"{form} {_rounded(score)}{chance}"
 
 
 def findings(
@@ -312,8 +315,12 @@ def _values(scores: Sequence[FormScore]) -> str:
 
 
 def _rounded(score: FormScore) -> str:
+    return _two(0.0 if score.value is None else score.value.value)
+
+
+def _two(value: float) -> str:
     # Rounded first, or it would be minus zero.
-    return f"{round(0.0 if score.value is None else score.value.value, 2) + 0.0:.2f}"
+    return f"{round(value, 2) + 0.0:.2f}"
 
 
 def _listed(names: Sequence[str]) -> str:

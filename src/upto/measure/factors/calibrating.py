@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -298,7 +298,10 @@ def _calibrated(
     return CalibratedScore(
         name=each.name,
         score=score,
-        value=half_sample_interval(value, halves, min(kind.low, value), max(kind.high, value)),
+        value=_unsure(
+            half_sample_interval(value, halves, min(kind.low, value), max(kind.high, value)),
+            score.least,
+        ),
         chance=float(defined.mean()) if len(defined) else None,
         limit=limit if limit is None or math.isfinite(limit) else None,
         calibrated=calibrated,
@@ -307,6 +310,16 @@ def _calibrated(
         n_halves=len(halves),
         says=says,
     )
+
+
+def _unsure(value: Estimate, least: float | None) -> Estimate:
+    """Return a value whose interval reaches down to what may be hidden in chance.
+
+    Half-samples do not show it: what all rows do not tell from chance, half of them do not either.
+    """
+    if least is None or value.low is None:
+        return value
+    return replace(value, low=min(value.low, least))
 
 
 def _words(each: NamedScore, n_rows: int, n_permutations: int, n_halves: int) -> str:

@@ -15,9 +15,9 @@ from upto.measure.factors.shared_information import (
     Float,
     Information,
     Mask,
-    beyond_chance,
     informed,
 )
+from upto.measure.factors.told_shares import beyond_chance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

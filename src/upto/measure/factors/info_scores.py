@@ -17,15 +17,16 @@ from upto.measure.factors.shared_information import (
     Float,
     Information,
     Mask,
-    beyond_chance,
     informed,
     over_entropy,
 )
+from upto.measure.factors.told_shares import beyond_chance, unseen_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.measure.factors.labelled import CodesLike, FactorsLike
+    from upto.measure.factors.told_shares import Unseen
 
 ROUNDING = 1e-6
 """Of the largest spread of a code that tells something: a constant one of single precision varies
@@ -173,7 +174,8 @@ def infomec(
         seed=seed,
     )
     shares, active = told_shares(found, variant)
-    modularity, compactness = ratio_scores(shares, active, found.faults, variant)
+    unseen = unseen_shares(found) if rule.adjusted else None
+    modularity, compactness = ratio_scores(shares, active, found.faults, variant, unseen)
     explicitness = explicitness_score(
         predictive_parts(
             codes,
@@ -239,13 +241,37 @@ def active_codes(found: Information, rule: ActiveRule) -> Mask:
 
 
 def ratio_scores(
-    shares: Float, active: Mask, faults: Sequence[str], variant: str
+    shares: Float,
+    active: Mask,
+    faults: Sequence[str],
+    variant: str,
+    unseen: Unseen | None = None,
 ) -> tuple[FactorScore, FactorScore]:
-    """Return modularity and compactness of shares: how far the largest outweighs the others."""
+    """Return modularity and compactness of shares: how far the largest outweighs the others.
+
+    Parameters
+    ----------
+    shares
+        Factors by codes.
+    active
+        Which codes count.
+    faults
+        For every factor why nothing can be said of it; empty where something can.
+    variant
+        The one whose name the scores get.
+    unseen
+        What may be hidden in chance beside the shares.
+    """
     told = np.array([not fault for fault in faults], dtype=bool)
     table = shares[told][:, active]
     n_factors, n_active = table.shape
     by_code, by_factor = _ratios(table.T), _ratios(table)
+    least_by_code: list[float | None] | None = None
+    least_by_factor: list[float | None] | None = None
+    if unseen is not None:
+        hidden = unseen.of(told, active)
+        least_by_code = _ratios(table.T, hidden.limits(axis=0))
+        least_by_factor = _ratios(table, hidden.limits(axis=1))
     words = [fault for fault in faults if fault]
     silent = sum(part is None for part in by_code)
     sizes = {"n_factors": n_factors, "n_active": n_active}
@@ -259,6 +285,7 @@ def ratio_scores(
             "there is one factor, which no other can share a code with" if n_factors == 1 else "",
         ],
         active,
+        least=least_by_code,
         **sizes,
     )
     silent = sum(part is None for part in by_factor) if n_active else 0
@@ -272,6 +299,7 @@ def ratio_scores(
             "one code is active, which no other can share a factor with" if n_active == 1 else "",
         ],
         told,
+        least=least_by_factor,
         **sizes,
     )
     return modularity, compactness
@@ -284,12 +312,14 @@ def _score(
     words: Sequence[str],
     where: Mask,
     *,
+    least: Sequence[float | None] | None,
     n_factors: int,
     n_active: int,
 ) -> FactorScore:
     """Return the mean of ratios, from the least that `count` parts can have to one."""
     parts: list[float | None] = [None] * len(where)
     value: float | None = None
+    surely: float | None = None
     if n_factors == 0:
         words = [*words, "no factor can be scored"]
     elif n_active == 0:
@@ -299,20 +329,24 @@ def _score(
             if ratio is not None:
                 parts[place] = (ratio - 1 / count) / (1 - 1 / count)
         value = _mean(parts) or 0.0
+        if least is not None:
+            surely = max(((_mean(least) or 0.0) - 1 / count) / (1 - 1 / count), 0.0)
     by_code = "modularity" in name
     return FactorScore(
         name=name,
         value=value,
         per_code=tuple(parts) if by_code else (),
         per_factor=() if by_code else tuple(parts),
+        least=surely,
         says=sentences(words),
     )
 
 
-def _ratios(table: Float) -> list[float | None]:
-    sums = table.sum(axis=1)
+def _ratios(table: Float, more: Float | float = 0.0) -> list[float | None]:
+    """Return the largest part of each row over all of it, and over what there may be `more`."""
+    sums = table.sum(axis=1) + more
     return [
-        float(row.max() / total) if total > 0.0 else None
+        float(row.max() / total) if row.max(initial=0.0) > 0.0 else None
         for row, total in zip(table, sums, strict=True)
     ]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.measure.factors.gaps import over_codes, variant_information
-from upto.measure.factors.shared_information import beyond_chance
+from upto.measure.factors.told_shares import beyond_chance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

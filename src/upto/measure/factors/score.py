@@ -18,6 +18,9 @@ class FactorScore:
     per_factor, per_code
         Its parts, where it is a mean over factors or over codes; None for a part that is not
         defined or was left out.
+    least
+        What the score could be at the least, if codes told what is not told from chance; None where
+        nothing can hide so.
     says
         Why a value or part is missing, in words; empty where nothing is.
     """
@@ -26,4 +29,5 @@ class FactorScore:
     value: float | None
     per_factor: tuple[float | None, ...] = ()
     per_code: tuple[float | None, ...] = ()
+    least: float | None = None
     says: str = ""

@@ -36,10 +36,6 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 OUTERMOST = 0.005
 """The share of rows at either end of a code that its inner range leaves out."""
-FALSE_ALARM = 1e-3
-"""The share of tables of noise in which any code may be found to tell of any factor."""
-UNSURE = 0.01
-"""How often the deviation of chance may be larger than the one that is counted with."""
 PERMUTATIONS = 10
 """Of scores that are adjusted for chance."""
 THREADED_ROWS = 32_768
@@ -268,62 +264,6 @@ def informed(
         )
         raise InputError(message)
     return given
-
-
-def beyond_chance(found: Information) -> Float:
-    """Return the share of each factor that codes tell beyond chance, from 0 to 1.
-
-    Information of permuted rows is chance. What is counted is above all of it and above a level
-    that any code of a table of noise reaches in one table of a thousand: ratios of shares would
-    else set a share of noise against other noise, and find it perfect. Of what is counted, only the
-    mean of chance is taken off, so that few rows do not lessen large shares less than small ones.
-
-    Of labels, the share is that of their entropy. Numbers on a line have no entropy: theirs is 1 -
-    exp(-2 I), the R² of Gaussian variables with that information (Linfoot 1957), over the most that
-    the estimator can find. Neither grows or falls with the number of rows.
-    """
-    level = np.maximum(_chance_level(found), found.chance.max(axis=0))
-    mean = np.maximum(found.chance.mean(axis=0), 0.0)
-    told, room = found.mutual - mean, found.entropies[:, None] - mean
-    numbers = np.array(found.continuous, dtype=bool)
-    told[numbers], room[numbers] = -np.expm1(-2.0 * told[numbers]), -np.expm1(-2.0 * room[numbers])
-    counted = (found.mutual > np.maximum(level, mean)) & (room > 0.0)
-    shares = np.divide(told, room, out=np.zeros_like(room), where=counted)
-    clipped: Float = np.clip(shares, 0.0, 1.0)
-    return clipped
-
-
-def _chance_level(found: Information) -> Float:
-    """Return the information that noise hardly reaches, from few permutations.
-
-    Of noise, information times rows is of a gamma law: half a chi-squared one, with scale one,
-    where rows are counted. By neighbours, its tail are rare labels that lie together by chance, and
-    two rows of a label do so with scale two. The deviation then tells the shape, and many rows
-    bring the law close to a normal one.
-    """
-    # It takes longer to import than most estimates to make.
-    from scipy.special import gammainccinv, gammaincinv
-
-    count = len(found.chance)
-    if count < 2:
-        message = (
-            f"{count} permutations of rows do not tell what chance gives: ask for two or more."
-        )
-        raise InputError(message)
-    varying = found.ranges > 0.0
-    deviations = found.chance.std(axis=0, ddof=1)
-    # Few permutations of one code may lie close together by chance; those of all codes do not.
-    n_varying = max(int(varying.sum()), 1)
-    pooled = np.sqrt(np.square(deviations[:, varying]).sum(axis=1, keepdims=True) / n_varying)
-    freedom = (count - 1) * n_varying / 2
-    surely = np.maximum(deviations, pooled) * np.sqrt(freedom / gammaincinv(freedom, UNSURE))
-    is_counted = found.discrete_codes or found.estimator.kind != "neighbours"
-    scales = (1.0 if is_counted else 2.0) / np.maximum(found.labelled, 1)[:, None]
-    # A table of two values and two labels has one degree of freedom, and none has less.
-    shapes = np.maximum(np.square(surely / scales), 0.5)
-    alarm = FALSE_ALARM / max(int(found.told.sum()) * n_varying, 1)
-    level: Float = found.chance.mean(axis=0) + scales * (gammainccinv(shapes, alarm) - shapes)
-    return level
 
 
 def _lines(rows: Float, labelled: Whole) -> list[tuple[Ascending, Whole]]:

@@ -27,6 +27,7 @@ from upto.measure.factors.shared_information import (
     Information,
     information,
 )
+from upto.measure.factors.told_shares import unseen_shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,7 +159,10 @@ class View:
             told = self._predicted(found.faults, adjusted=rule.adjusted) if can_tell else None
             return explicitness_score(told, found.faults, variant)
         shares, active = self.once(("told", variant), lambda: told_shares(found, variant))
-        modularity, compactness = ratio_scores(shares, active, found.faults, variant)
+        unseen = None
+        if rule.adjusted:
+            unseen = self.once(("unseen", variant), lambda: unseen_shares(found))
+        modularity, compactness = ratio_scores(shares, active, found.faults, variant, unseen)
         return modularity if part == "modularity" else compactness
 
     def dci(self, variant: str) -> Dci:
