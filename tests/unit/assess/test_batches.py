@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from upto import Embeddings, InputError
 from upto.assess import score_batches
-from upto.assess.batches.averaging import compare_conditions, holm, mean_over_folds, p_of_mean
+from upto.measure.fold_means import compare_conditions, holm, mean_over_folds, p_of_mean
 from upto.assess.batches.conditions import find_conditions
-from upto.assess.batches.folds import split_batches
+from upto.measure.batch_folds import split_batches
 from upto.assess.batches.leaks import count_repeated_rows
 from upto.assess.batches.screen import read_screen
 from upto.core import Batches, MissingExtraError

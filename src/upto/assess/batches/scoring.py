@@ -16,7 +16,7 @@ from upto.assess.batches.describing import (
     describe_fold,
     describe_tasks,
 )
-from upto.assess.batches.folds import split_batches
+from upto.measure.batch_folds import split_batches
 from upto.assess.batches.judging import (
     PROBED,
     Judging,
@@ -59,9 +59,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from upto.assess.batches.conditions import Rows
-    from upto.assess.batches.folds import Scheme, Split
     from upto.assess.batches.judging import Judged
-    from upto.assess.batches.screen import Codes, Screen
+    from upto.assess.batches.screen import Screen
+    from upto.measure.batch_folds import Codes, Scheme, Split
     from upto.assess.comparing import Run
     from upto.core import Embeddings, Progress
     from upto.engines.base import Engine

@@ -13,34 +13,18 @@ from numpy.typing import NDArray
 from upto.assess.batches.columns import find_column, is_values
 from upto.core import InputError
 from upto.load.request import listed
+from upto.measure.batch_folds import Codes, Mask, Names
 from upto.measure.naming import as_names
+from upto.measure.questions import Question, ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.core import Embeddings
 
-Names = NDArray[np.str_]
-Codes = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
 JOINED = " / "
 TIMES = " × "
 WELLS = ("well", "address", "well_position", "wellposition")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Question:
-    """Rows of one label against others: the rows of both sides, and which are perturbed."""
-
-    name: str
-    rows: Codes
-    perturbed: Mask
-
-    def without(self, left_out: Mask) -> Question:
-        """Return the question about fewer rows."""
-        kept = ~left_out[self.rows]
-        return replace(self, rows=self.rows[kept], perturbed=self.perturbed[kept])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -271,18 +255,12 @@ def _questions(
             "least two are needed to tell them apart."
         )
         raise InputError(message)
-    asked = [name for name in known if name != control]
-    if control is None and len(known) == 2:
-        # Either value against the other is the same question.
-        asked = known[1:]
-    if tasks:
-        asked = _chosen(tasks, known if control is None else asked, words)
-    questions = []
-    for name in asked:
-        others = labels == control if control is not None else (labels != "") & (labels != name)
-        rows = np.flatnonzero((labels == name) | others)
-        questions.append(Question(name=name, rows=rows, perturbed=labels[rows] == name))
-    return tuple(questions)
+    could = [name for name in known if name != control]
+    return ask(
+        labels,
+        controls=None if control is None else labels == control,
+        names=_chosen(tasks, could, words) if tasks else None,
+    )
 
 
 def _chosen(tasks: Sequence[str], known: list[str], words: str) -> list[str]:

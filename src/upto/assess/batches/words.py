@@ -15,7 +15,7 @@ from upto.load.request import listed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.assess.batches.folds import Split
+    from upto.measure.batch_folds import Split
     from upto.assess.batches.judging import Judged
     from upto.assess.batches.screen import Screen
     from upto.core import Batches, ConditionDifference, ConditionScore, Estimate
