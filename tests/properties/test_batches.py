@@ -43,7 +43,7 @@ def noise(seed=0, n_columns=5):
 def read(run):
     asked = {"batch": "plate", "label": "label", "control": "DMSO"}
     screen = read_screen(run, hold_out=None, well=None, tasks=(), **asked)
-    return np.asarray(run.rows), screen.with_references(np.arange(len(run), dtype=np.uint64))
+    return np.asarray(run.rows), screen.with_references(np.arange(len(run)))
 
 
 def transformed(name, rows, screen, split):

@@ -94,18 +94,51 @@ def test_shuffled_labels_are_at_chance_within_three_standard_errors(classifier):
     assert abs(values.mean() - 0.5) < 3 * values.std(ddof=1) / np.sqrt(len(values))
 
 
-def test_nothing_depends_on_the_order_of_rows_or_the_names_of_batches():
+def test_nothing_depends_on_the_order_of_rows():
     run = screen()
     order = np.random.default_rng(1).permutation(len(run))
-    letters = np.array([f"plate {name}" for name in "hcfadgbe"])[run.columns["plate"][order]]
     other = Embeddings(
         rows=np.asarray(run.rows)[order],
-        columns={name: values[order] for name, values in run.columns.items()} | {"plate": letters},
+        columns={name: values[order] for name, values in run.columns.items()},
     )
     asked = {"conditions": ["ica", "control-scaled"], "concentration": (50.0,)}
     first, second = judge(run, **asked), judge(other, **asked)
     assert first.fold_scores == second.fold_scores
     assert first.top_scores == second.top_scores
+
+
+@given(
+    st.integers(0, 100),
+    st.sampled_from([1e-3, 1e3, 7.0]),
+    st.sampled_from([0.0, -5.0, 12.0]),
+    st.sampled_from(["float32", "float64"]),
+)
+@settings(max_examples=4, deadline=None)
+def test_folds_and_controls_follow_names_and_no_unit_order_or_type_of_columns(
+    seed, scale, offset, dtype
+):
+    random = np.random.default_rng(seed)
+    run = screen(n_batches=6, n_rows=12, seed=seed)
+    rows = (np.asarray(run.rows) + offset) * scale
+    order = random.permutation(len(run))
+    rows = rows[:, random.permutation(rows.shape[1])].astype(dtype)[order]
+    columns = {name: values[order] for name, values in run.columns.items()}
+    asked = {"conditions": "control-scaled", "shuffled": False}
+    first = judge(run, **asked)
+    second = judge(Embeddings(rows=rows, columns=columns), **asked)
+    assert first.batches == second.batches
+    for one, other in zip(first.fold_scores, second.fold_scores, strict=True):
+        # A pair of rows that float32 takes for equal may count as half.
+        assert one.auroc == pytest.approx(other.auroc, abs=0.02)
+
+
+def test_rows_in_thousands_have_the_same_folds_and_intervals_by_trees():
+    run = screen(n_batches=12, n_rows=24, effect=0.5)
+    wide = Embeddings(rows=np.asarray(run.rows) * 1e3, columns=run.columns)
+    asked = {"classifier": "boosted-fast", "shuffled": False, "tasks": ["drug"]}
+    one, other = (judge(each, **asked).score("base").auroc for each in (run, wide))
+    assert other.value == pytest.approx(one.value, abs=1e-3)
+    assert other.low == pytest.approx(one.low, abs=2e-3)
 
 
 @pytest.mark.parametrize("fit", ["training", "all"])
@@ -129,7 +162,7 @@ def test_equal_controls_of_a_batch_correct_it_or_are_judged_but_not_both():
     for number in range(4):
         own = np.flatnonzero(controls & (run.columns["plate"] == number))
         rows[own[1::2]] = rows[own[0::2]]
-    keys = np.unique(rows, axis=0, return_inverse=True)[1].astype(np.uint64)
+    keys = np.unique(rows, axis=0, return_inverse=True)[1]
     options = {"hold_out": None, "well": None, "tasks": ()}
     found = read_screen(
         Embeddings(rows=rows, columns=run.columns),

@@ -130,8 +130,8 @@ def count_repeated_wells(screen: Screen) -> int:
     return len(pairs) - len(np.unique(pairs))
 
 
-def count_repeated_rows(keys: NDArray[np.uint64], held: Codes) -> int:
+def count_repeated_rows(alike: Codes, held: Codes) -> int:
     """Return the number of rows whose values occur in several of what is held out together."""
-    pairs = np.unique(np.stack([keys, held.astype(np.uint64)]), axis=1)[0]
+    pairs = np.unique(np.stack([alike, held]), axis=1)[0]
     values, counts = np.unique(pairs, return_counts=True)
-    return int(np.isin(keys, values[counts > 1]).sum())
+    return int(np.isin(alike, values[counts > 1]).sum())

@@ -54,18 +54,18 @@ class Screen:
         """The name of every row's batch."""
         return np.asarray(self.batches)[self.batch]
 
-    def with_references(self, keys: NDArray[np.uint64]) -> Screen:
+    def with_references(self, alike: Codes) -> Screen:
         """Keep every other control of each batch for corrections, and judge the others only.
 
         A control that its own batch was corrected by is given away by it: with fewer controls than
-        columns, a covariance of controls is the identity on just those. Controls of equal `keys`
-        are equal rows, and stay on one side.
+        columns, a covariance of controls is the identity on just those. Rows are `alike` if these
+        numbers are equal, and stay on one side.
         """
         if self.controls is None:
             return self
         own = np.flatnonzero(self.controls)
-        own = own[np.lexsort((keys[own], self.batch[own]))]
-        batch, key = self.batch[own], keys[own]
+        own = own[np.lexsort((alike[own], self.batch[own]))]
+        batch, key = self.batch[own], alike[own]
         is_first = np.diff(batch, prepend=-1) != 0
         is_new = is_first | (np.diff(key, prepend=key[:1]) != 0)
         place = np.cumsum(is_new)
