@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from upto.core import InputError, random_stream
@@ -88,9 +87,7 @@ def _counts(held: Codes, labels: Names) -> NDArray[np.float64]:
     return shares
 
 
-def _spread(
-    shares: NDArray[np.float64], drawn: Codes, n_folds: int
-) -> NDArray[np.intp]:
+def _spread(shares: NDArray[np.float64], drawn: Codes, n_folds: int) -> NDArray[np.intp]:
     """Assign each batch to the fold that has least of what it holds, large ones first.
 
     The sum over folds of squared shares grows by 2 c·g + g·g when g joins a fold that holds c: the

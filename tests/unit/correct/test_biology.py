@@ -202,9 +202,7 @@ def test_pipelines_pass_batches_and_controls_on(screen):
     copy = clone(pipeline[-1])
     assert copy.get_params() == pipeline[-1].get_params()
     alone = BiologyComponents()
-    np.testing.assert_array_equal(
-        alone.fit_transform(rows, labels, **asked), alone.transform(rows)
-    )
+    np.testing.assert_array_equal(alone.fit_transform(rows, labels, **asked), alone.transform(rows))
 
 
 def test_a_fit_that_would_drop_everything_is_refused():

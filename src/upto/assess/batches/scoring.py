@@ -16,7 +16,6 @@ from upto.assess.batches.describing import (
     describe_fold,
     describe_tasks,
 )
-from upto.measure.batch_folds import split_batches
 from upto.assess.batches.judging import (
     PROBED,
     Judging,
@@ -52,6 +51,7 @@ from upto.core import (
 from upto.core.batches import BASE
 from upto.correct.biology import NothingKeptError
 from upto.engines import choose_engine
+from upto.measure.batch_folds import split_batches
 from upto.measure.classifiers import CLASSIFIERS
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ if TYPE_CHECKING:
     from upto.assess.batches.conditions import Rows
     from upto.assess.batches.judging import Judged
     from upto.assess.batches.screen import Screen
-    from upto.measure.batch_folds import Codes, Scheme, Split
     from upto.assess.comparing import Run
     from upto.core import Embeddings, Progress
     from upto.engines.base import Engine
+    from upto.measure.batch_folds import Codes, Scheme, Split
 
 MIN_ROWS = 8
 
@@ -264,14 +264,21 @@ def score_batches(
             versions=library_versions(),
         ),
     )
+    # A condition of several steps changes rows even where this one does not.
+    unchanged = [
+        each.kind.name
+        for each in judged
+        if each.kind.name == "biology" and words.drops_nothing(each)
+    ]
     found = [
         *find_look_alikes(screen),
         *find_shared_copies(rows, screen, engine, seed),
-        *words.findings(result, screen, splits),
+        *words.findings(result, screen, splits, unchanged),
         *left_out,
         *words.kept_whole(judged),
     ]
-    return replace(result, verdict=words.verdict(result), findings=unique_findings(found))
+    verdict = words.verdict(result, unchanged)
+    return replace(result, verdict=verdict, findings=unique_findings(found))
 
 
 def _check(classifier: str, fit: str, percents: Sequence[float], most: int | None) -> None:

@@ -155,6 +155,11 @@ def read_screen(
 
 def join_columns(run: Embeddings, columns: Any, *, argument: str) -> tuple[str, Names]:
     """Return the names of what several columns make together."""
+    if not np.iterable(columns):
+        message = (
+            f"{argument} is {columns!r}: name a column, or several, or give a value for each row."
+        )
+        raise InputError(message)
     is_one = isinstance(columns, str) or is_values(run, columns)
     asked = [columns] if is_one else list(columns)
     if not asked:

@@ -8,12 +8,6 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.measure.fold_means import (
-    LEVEL,
-    compare_conditions,
-    mean_over_folds,
-    standard_error,
-)
 from upto.assess.batches.confounding import are_mostly, is_partly_told, is_untold
 from upto.core import Concentration, ConditionDifference, ConditionScore, Estimate
 from upto.measure.batch_folds import shared_by_folds
@@ -22,15 +16,21 @@ from upto.measure.classifiers import (
     concentration_ratio,
     normalised_concentration,
 )
+from upto.measure.fold_means import (
+    LEVEL,
+    compare_conditions,
+    mean_over_folds,
+    standard_error,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from upto.measure.batch_folds import Scheme, Split
     from upto.assess.batches.judging import Judged, Judging
-    from upto.measure.questions import Question
     from upto.core import Task
     from upto.core.batch_scores import Measure, Reading
+    from upto.measure.batch_folds import Scheme, Split
+    from upto.measure.questions import Question
 
 Float = NDArray[np.float64]
 
