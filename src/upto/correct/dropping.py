@@ -8,24 +8,22 @@ rows as given and by rows without the components.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import MissingExtraError, random_stream
+from upto.core import Estimate, MissingExtraError, random_stream
 from upto.measure.batch_folds import shared_by_folds, split_batches
 from upto.measure.classifiers import auroc, prepare, side_by_side
 from upto.measure.fold_means import mean_over_folds
 from upto.measure.questions import ask, can_judge, places_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
-    from upto.core import Estimate
     from upto.measure.batch_folds import Mask, Names, Split
     from upto.measure.questions import Question
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from upto.assess.batches.conditions import ConditionKind, Making, Rows, fit_condition
 from upto.core import FoldScore, TopScore, random_stream
+from upto.correct.dropping import DroppingCost
 from upto.measure.batch_folds import Codes, Mask, Split
 from upto.measure.classifiers import (
     Prepared,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from upto.assess.batches.screen import Screen
-    from upto.correct.dropping import DroppingCost
     from upto.measure.questions import Question
 
 PROBED = 60

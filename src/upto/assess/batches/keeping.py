@@ -15,6 +15,7 @@ from upto.assess.batches.screen import find_control, find_label, join_columns
 from upto.assess.prepare import place_runs, survey_runs
 from upto.core import InputError, SilentProgress
 from upto.correct.biology import SPACES, Space, choose_components, keeping_map
+from upto.correct.dropping import DroppingCost
 from upto.engines import choose_engine, select_rows
 from upto.load import check_output, open_writer, read_runs
 from upto.load.naming import Naming, names_in
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from upto.assess.comparing import Run
     from upto.core import Embeddings, Progress, Rows
-    from upto.correct.dropping import DroppingCost
     from upto.engines.base import Arrays, Engine
 
 _TABLES = (".csv", ".tsv", ".parquet", ".pq")
@@ -71,8 +71,9 @@ class KeptBiology:
         n_all = len(self.effects)
         if self.dropped:
             assert self.cost is not None
+            carry = "carries {} and is" if len(self.dropped) == 1 else "carry {} and are"
             return (
-                f"{len(self.dropped)} of {n_all} components carry {self.batch} and are left out: "
+                f"{len(self.dropped)} of {n_all} components {carry.format(self.batch)} left out: "
                 f"{self.cost.says}"
             )
         if not carried:

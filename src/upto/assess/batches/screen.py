@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.assess.batches.columns import find_column, is_values
 from upto.core import InputError
@@ -19,6 +18,8 @@ from upto.measure.questions import Question, ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from upto.core import Embeddings
 

@@ -178,8 +178,8 @@ def _of_labels(result: Batches) -> list[Finding]:
         found.append(
             Finding(
                 code="UP075",
-                message=f"{len(never)} of {len(result.tasks)} labels {_are(never)} judged on no fold, as "
-                f"{never[0].name}: {never[0].says}.",
+                message=f"{len(never)} of {len(result.tasks)} labels {_are(never)} judged on no "
+                f"fold, as {never[0].name}: {never[0].says}.",
             )
         )
     n_batches = len(result.batches)
@@ -202,8 +202,8 @@ def _of_labels(result: Batches) -> list[Finding]:
         found.append(
             Finding(
                 code="UP075",
-                message=f"{len(partly)} of {len(result.tasks)} labels {_are(partly)} judged on some "
-                f"folds only, as {partly[0].name}: {partly[0].says}.",
+                message=f"{len(partly)} of {len(result.tasks)} labels {_are(partly)} judged on "
+                f"some folds only, as {partly[0].name}: {partly[0].says}.",
             )
         )
     return found
