@@ -10,7 +10,7 @@ choosing
     Six kinds of simulated screens, and spoken digits (``fsdd_silero6_embeddings.npz``).
 judging
     Six other kinds of simulated screens, four where a label is in a plate component and leaves its
-    mean alone or nearly so (a variance, a sign that turns from plate to plate, an exclusive or, many
+    mean alone or nearly so (a variance, a sign that turns by plate, an exclusive or, many
     small shifts), Cell Painting profiles of bortezomib-resistant clones by
     plate and by day (``bortezomib_7batches.npz``), those of other resistant clones by plate
     (``all_28batches.npz``; both from broadinstitute/profiling-resistance-mechanisms), and blood

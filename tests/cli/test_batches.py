@@ -99,7 +99,7 @@ def test_what_is_wrong_is_said_with_its_exit_code(upto, wells, args, code, messa
 
 
 def test_the_embedding_without_batch_components_is_written(upto, tmp_path, rng):
-    wells = write_wells(tmp_path / "many.csv", rng, n_plates=12, n_wells=160, effect=6)
+    wells = write_wells(tmp_path / "many.csv", rng, n_plates=12, n_wells=160, effect=20)
     result = upto("batches", wells, *ASKED, *KEEP, "--no-progress")
     assert result.exit_code == 0, result.stderr
     head, first, *_ = (tmp_path / "clean.csv").read_text().splitlines()

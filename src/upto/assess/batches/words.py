@@ -187,14 +187,23 @@ def _of_labels(result: Batches) -> list[Finding]:
     if confounded:
         worst = min(confounded, key=lambda task: task.n_batches)
         n_untold = len(untold(result.tasks, n_batches))
-        without = f" No interval is given for {n_untold} of them." if n_untold else ""
+        if len(confounded) == 1:
+            shares = (
+                f"{worst.name} shares {worst.n_batches or 'none'} of {n_batches} batches with what "
+                "it is told from."
+            )
+        else:
+            shares = (
+                f"{len(confounded)} of {len(result.judged)} labels share no more than half of the "
+                f"{n_batches} batches with what they are told from; {worst.name} shares "
+                f"{worst.n_batches or 'none'}."
+            )
+        of_them = "it" if len(confounded) == 1 else f"{n_untold} of them"
+        without = f" No interval is given for {of_them}." if n_untold else ""
         found.append(
             Finding(
                 code="UP071",
-                message=f"{len(confounded)} of {len(result.judged)} labels "
-                f"{'shares' if len(confounded) == 1 else 'share'} no more than half of the "
-                f"{n_batches} batches with what they are told from; {worst.name} shares "
-                f"{worst.n_batches}.{without}",
+                message=f"{shares}{without}",
             )
         )
     partly = [task for task in result.tasks if 0 < task.n_folds < len(result.folds)]
