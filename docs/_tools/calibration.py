@@ -110,8 +110,8 @@ DROPPING = """\
 The held-out AUROC of the condition `biology` less that of the embedding as given, with a 95 %
 interval: over screens drawn anew, or over folds of a real set. *Found* drops every component in
 which plates are found and labels are not, as `biology` once did; a number is the limit of how far
-a label may move a dropped component. The limit of 0.2 was chosen by the first table, as the one
-that loses on no set; the second is of sets that had no part in it.
+a label may move the mean of a component that comes into question. The limit of 0.2 was chosen by
+the first table, as the one that loses on no set; the second is of sets that had no part in it.
 """
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from upto import Embeddings
 from upto.assess import score_batches
-from upto.assess.batches.averaging import compare_conditions, mean_over_folds, p_of_mean
 from upto.assess.batches.conditions import CONDITIONS, Making, find_conditions
-from upto.assess.batches.folds import split_batches
 from upto.assess.batches.judging import Judged, Judging, _Fold, _Part, _top, _transformed
 from upto.assess.batches.screen import read_screen
 from upto.assess.batches.summing import SHARED
+from upto.measure.batch_folds import split_batches
 from upto.measure.classifiers import auroc
+from upto.measure.fold_means import compare_conditions, mean_over_folds, p_of_mean
 
 JOINED = ("control-scaled+ica", "tvn+biology", "combat+pca")
 INDUCTIVE = [
@@ -43,7 +43,7 @@ def noise(seed=0, n_columns=5):
 def read(run):
     asked = {"batch": "plate", "label": "label", "control": "DMSO"}
     screen = read_screen(run, hold_out=None, well=None, tasks=(), **asked)
-    return np.asarray(run.rows), screen.with_references(np.arange(len(run), dtype=np.uint64))
+    return np.asarray(run.rows), screen.with_references(np.arange(len(run)))
 
 
 def transformed(name, rows, screen, split):

@@ -36,9 +36,10 @@ FACTOR_RULES = (
         code="UP063",
         title="labels missing",
         severity="note",
-        meaning="Some rows have no label of a factor.",
-        matters="Each score sees the rows that have the labels it needs, and errors to the truth "
-        "are of rows that have all numbers.",
+        meaning="Some rows have no label, or none of a factor.",
+        matters="Each score sees the rows that have the labels it needs. Errors to the truth are "
+        "of rows that have all numbers; classifiers train on labelled rows and are judged on them, "
+        "while transforms are fitted to all.",
         remedy="Nothing is needed if labels are missing at random.",
     ),
     Rule(

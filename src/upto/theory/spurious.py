@@ -74,9 +74,10 @@ class ComponentsTest:
     @property
     def says(self) -> str:
         """The p-values in words."""
+        n_fewer = self.n_components - 1
+        enough = "1 component does" if n_fewer == 1 else f"{n_fewer} components do"
         fewer = (
-            f"that {self.n_components - 1} components do for {self.n_rows} rows has p = "
-            f"{self.fewer:.2g} by {self.n_draws} draws"
+            f"that {enough} for {self.n_rows} rows has p = {self.fewer:.2g} by {self.n_draws} draws"
         )
         if not self.are_needed:
             return f"{fewer}, so a component may be there by chance"

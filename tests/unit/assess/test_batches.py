@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,12 +11,16 @@ from hypothesis import strategies as st
 
 from upto import Embeddings, InputError
 from upto.assess import score_batches
-from upto.assess.batches.averaging import compare_conditions, holm, mean_over_folds, p_of_mean
-from upto.assess.batches.conditions import find_conditions
-from upto.assess.batches.folds import split_batches
+from upto.assess.batches.conditions import CONDITIONS, find_conditions
+from upto.assess.batches.judging import Judged
 from upto.assess.batches.leaks import count_repeated_rows
 from upto.assess.batches.screen import read_screen
-from upto.core import Batches, MissingExtraError
+from upto.assess.batches.words import kept_whole
+from upto.core import Batches, Estimate, MissingExtraError
+from upto.core.batch_rules import BATCH_RULES
+from upto.correct.dropping import DroppingCost
+from upto.measure.batch_folds import split_batches
+from upto.measure.fold_means import compare_conditions, holm, mean_over_folds, p_of_mean
 from upto.measure.naming import as_names
 
 FAST = {
@@ -94,18 +100,51 @@ def test_shuffled_labels_are_at_chance_within_three_standard_errors(classifier):
     assert abs(values.mean() - 0.5) < 3 * values.std(ddof=1) / np.sqrt(len(values))
 
 
-def test_nothing_depends_on_the_order_of_rows_or_the_names_of_batches():
+def test_nothing_depends_on_the_order_of_rows():
     run = screen()
     order = np.random.default_rng(1).permutation(len(run))
-    letters = np.array([f"plate {name}" for name in "hcfadgbe"])[run.columns["plate"][order]]
     other = Embeddings(
         rows=np.asarray(run.rows)[order],
-        columns={name: values[order] for name, values in run.columns.items()} | {"plate": letters},
+        columns={name: values[order] for name, values in run.columns.items()},
     )
     asked = {"conditions": ["ica", "control-scaled"], "concentration": (50.0,)}
     first, second = judge(run, **asked), judge(other, **asked)
     assert first.fold_scores == second.fold_scores
     assert first.top_scores == second.top_scores
+
+
+@given(
+    st.integers(0, 100),
+    st.sampled_from([1e-3, 1e3, 7.0]),
+    st.sampled_from([0.0, -5.0, 12.0]),
+    st.sampled_from(["float32", "float64"]),
+)
+@settings(max_examples=4, deadline=None)
+def test_folds_and_controls_follow_names_and_no_unit_order_or_type_of_columns(
+    seed, scale, offset, dtype
+):
+    random = np.random.default_rng(seed)
+    run = screen(n_batches=6, n_rows=12, seed=seed)
+    rows = (np.asarray(run.rows) + offset) * scale
+    order = random.permutation(len(run))
+    rows = rows[:, random.permutation(rows.shape[1])].astype(dtype)[order]
+    columns = {name: values[order] for name, values in run.columns.items()}
+    asked = {"conditions": "control-scaled", "shuffled": False}
+    first = judge(run, **asked)
+    second = judge(Embeddings(rows=rows, columns=columns), **asked)
+    assert first.batches == second.batches
+    for one, other in zip(first.fold_scores, second.fold_scores, strict=True):
+        # A pair of rows that float32 takes for equal may count as half.
+        assert one.auroc == pytest.approx(other.auroc, abs=0.02)
+
+
+def test_rows_in_thousands_have_the_same_folds_and_intervals_by_trees():
+    run = screen(n_batches=12, n_rows=24, effect=0.5)
+    wide = Embeddings(rows=np.asarray(run.rows) * 1e3, columns=run.columns)
+    asked = {"classifier": "boosted-fast", "shuffled": False, "tasks": ["drug"]}
+    one, other = (judge(each, **asked).score("base").auroc for each in (run, wide))
+    assert other.value == pytest.approx(one.value, abs=1e-3)
+    assert other.low == pytest.approx(one.low, abs=2e-3)
 
 
 @pytest.mark.parametrize("fit", ["training", "all"])
@@ -129,7 +168,7 @@ def test_equal_controls_of_a_batch_correct_it_or_are_judged_but_not_both():
     for number in range(4):
         own = np.flatnonzero(controls & (run.columns["plate"] == number))
         rows[own[1::2]] = rows[own[0::2]]
-    keys = np.unique(rows, axis=0, return_inverse=True)[1].astype(np.uint64)
+    keys = np.unique(rows, axis=0, return_inverse=True)[1]
     options = {"hold_out": None, "well": None, "tasks": ()}
     found = read_screen(
         Embeddings(rows=rows, columns=run.columns),
@@ -175,14 +214,18 @@ def test_a_label_that_goes_with_batches_is_said_first_and_has_no_interval(n_batc
     rows = random.standard_normal((len(plate), 3))
     rows += 3 * random.standard_normal((n_batches, 3))[plate]
     found = judge(Embeddings(rows=rows, columns={"plate": plate, "label": label}))
-    assert found.verdict.startswith("label cannot be told from plate: 1 of 1 labels share few")
+    together = f"drug occurs together with what it is told from in none of {n_batches} batches"
+    assert found.verdict.startswith(f"label cannot be told from plate: {together}, so the AUROC of")
     assert "no batch has both sides to compare" in found.verdict
     for task in (None, "drug"):
         auroc = found.score("base", task).auroc
         assert (auroc.low, auroc.high) == (None, None)
         assert f"{auroc.value:.3f}" in found.verdict
     (said,) = [each.message for each in found.findings if each.code == "UP071"]
-    assert "drug shares 0. No interval is given for 1 of them." in said
+    assert said == (
+        f"drug shares none of {n_batches} batches with what it is told from. No interval is given "
+        "for it."
+    )
 
 
 def test_a_label_of_some_batches_has_a_wider_interval_and_one_of_all_leads_no_verdict():
@@ -212,6 +255,11 @@ def test_folds_that_are_all_at_one_are_no_surer_than_half_a_row():
 def test_a_condition_that_drops_nothing_is_the_embedding_as_given_and_said():
     found = judge(screen(n_batches=6), conditions="biology")
     assert "UP089" in {each.code for each in found.findings}
+    assert "UP076" not in {each.code for each in found.findings}
+    assert found.verdict.startswith("label is predicted on values of plate never seen")
+    assert found.verdict.endswith(
+        " ICA, biology kept dropped nothing and is the embedding as given."
+    )
     by_condition = [
         [each.auroc for each in found.fold_scores if each.condition == name]
         for name in ("base", "biology")
@@ -419,6 +467,73 @@ def test_a_correction_that_removes_a_strong_batch_effect_gains_and_is_said_to():
     none = judge(run, conditions=["random"], tasks=["drug"])
     assert none.verdict.startswith("No gain")
     assert "UP076" in {finding.code for finding in none.findings}
+
+
+def test_a_condition_that_loses_is_said_to():
+    run = screen(n_batches=12, effect=3.0)
+    found = judge(run, conditions=["pca"], components=1, tasks=["drug"])
+    assert found.difference("pca").is_loss
+    base, pca = (found.score(name).auroc for name in ("base", "pca"))
+    assert found.verdict == (
+        "PCA loses: label is predicted on values of plate never seen with an AUROC of "
+        f"{base:.3f} by the embedding as given and {pca.value:.3f} by it, "
+        f"{found.difference('pca').value:+.3f}."
+    )
+    both = judge(run, conditions=["pca", "ica"], components=1, tasks=["drug"])
+    assert both.verdict.startswith("All 2 conditions lose: label is predicted")
+
+
+def test_what_chance_could_give_is_said_in_a_sentence():
+    found = judge(screen(effect=0.0, seed=1), tasks=["drug"])
+    assert found.verdict == (
+        "label is predicted on values of plate never seen with an AUROC of "
+        f"{found.score('base').auroc:.3f} by the embedding as given, which chance alone could give."
+    )
+
+
+def test_rows_without_a_label_are_said():
+    run = screen()
+    labels = run.columns["label"].astype(object)
+    labels[:60] = np.nan
+    found = judge(Embeddings(rows=run.rows, columns={**run.columns, "label": labels}))
+    (said,) = [each.message for each in found.findings if each.code == "UP063"]
+    assert said == ("60 of 240 rows have no label; no classifier is trained or judged on them.")
+    assert "UP063" not in {each.code for each in judge(run).findings}
+
+
+@pytest.mark.parametrize("argument", ["batch", "label"])
+def test_a_column_that_is_none_is_refused_in_one_sentence(argument):
+    with pytest.raises(InputError, match=f"^{argument} is None: name a column, or .* each row.$"):
+        judge(screen(), **{argument: None})
+
+
+def test_no_finding_about_batches_names_an_option_of_the_command():
+    run = screen(n_batches=4, n_rows=12, n_columns=20)
+    found = judge(run, conditions="pca")
+    (said,) = [each.message for each in found.findings if each.code == "UP001"]
+    assert "Keep fewer components: a number of them, or a share" in said
+    for rule in BATCH_RULES:
+        assert "--" not in rule.remedy
+
+
+def test_what_keeps_components_from_being_dropped_is_said_with_its_number():
+    cost = DroppingCost(
+        n_components=1,
+        gains={
+            "boosted-fast": Estimate(value=-0.207, low=-0.241, high=-0.173, level=0.95),
+            "linear": Estimate(value=0.0, low=-0.001, high=0.001, level=0.95),
+        },
+    )
+    kept = Judged(
+        kind=CONDITIONS["biology"], whole=np.zeros((1, 1)), n_dropped=[0, 0], costs=[cost]
+    )
+    (finding,) = kept_whole([kept])
+    assert finding.message == (
+        "ICA, biology kept drops no component in 2 fits; in the worst of them dropping 1 component "
+        "changes the AUROC on batches held out by -0.207 [-0.241, -0.173] (boosted trees), so it "
+        "may cost 0.241, and at most 0.005 is allowed."
+    )
+    assert kept_whole([replace(kept, n_dropped=[1, 0])]) == []
 
 
 def test_intervals_are_widened_for_folds_that_share_their_training_rows():

@@ -72,6 +72,9 @@ def is_values(run: Embeddings, given: Any) -> bool:
 
 
 def _values(run: Embeddings, given: Any, argument: str) -> tuple[str, NDArray[Any]]:
+    if given is None:
+        message = f"{argument} is None: name a column, or give a value for each row."
+        raise InputError(message)
     values = np.asarray(given)
     if values.shape != (run.n_samples,):
         message = (

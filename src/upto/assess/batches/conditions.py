@@ -18,7 +18,9 @@ from upto.engines.base import Engine
 from upto.load.request import listed
 
 if TYPE_CHECKING:
-    from upto.assess.batches.screen import Mask, Names, Screen
+    from upto.assess.batches.screen import Screen
+    from upto.correct.dropping import DroppingCost
+    from upto.measure.batch_folds import Mask, Names
 
 Counts = NDArray[np.intp]
 Rows = NDArray[np.floating[Any]]
@@ -162,8 +164,8 @@ CONDITIONS = {
         ConditionKind(
             name="biology",
             title="ICA, biology kept",
-            says="Without the independent components that batches move and no label does; as given "
-            "where none is shown to be such.",
+            says="Without the independent components that batches move and labels on batches held "
+            "out do not miss; as given where that is not shown.",
             needs="nothing",
             steps=lambda making: [_correction("BiologyComponents", unmixer=_ica(making))],
             uses_labels=True,
@@ -313,6 +315,12 @@ class Fitted:
         """How many components were dropped; None where none could be."""
         known = [len(step.dropped_) for step in self.steps if hasattr(step, "dropped_")]
         return sum(known) if known else None
+
+    @property
+    def costs(self) -> list[DroppingCost]:
+        """What dropping would cost or costs, where it came into question."""
+        known = [getattr(step, "cost_", None) for step in self.steps]
+        return [cost for cost in known if cost is not None]
 
     def transform(self, rows: Rows, *, groups: Names, controls: Mask | None) -> Rows:
         """Transform rows of any batch."""

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.assess.batches.judging import can_judge
 from upto.core import BatchFold, BatchSummary, Condition, InputError, Task
+from upto.measure.questions import can_judge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.assess.batches.folds import Split
     from upto.assess.batches.judging import Judged
-    from upto.assess.batches.screen import Codes, Screen
+    from upto.assess.batches.screen import Screen
+    from upto.measure.batch_folds import Codes, Split
 
 
 def describe_tasks(screen: Screen, splits: Sequence[Split]) -> tuple[Task, ...]:

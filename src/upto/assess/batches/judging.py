@@ -4,39 +4,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from upto.assess.batches.conditions import ConditionKind, Making, Rows, fit_condition
-from upto.assess.batches.folds import Split
-from upto.assess.batches.screen import Codes, Mask
 from upto.core import FoldScore, TopScore, random_stream
+from upto.correct.dropping import DroppingCost
+from upto.measure.batch_folds import Codes, Mask, Split
 from upto.measure.classifiers import (
     Prepared,
     auroc,
     auroc_within,
     hoyer_sparsity,
-    n_cores,
     prepare,
+    side_by_side,
     top_features,
 )
+from upto.measure.questions import can_judge, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from upto.assess.batches.screen import Question, Screen
-
-T = TypeVar("T")
+    from upto.assess.batches.screen import Screen
+    from upto.measure.questions import Question
 
 PROBED = 60
 """Labels that are trained on more than once, unless told otherwise."""
-MIN_ROWS = 2
-"""Rows that each side of a question needs to train on; one is enough to judge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +63,9 @@ class Judged:
     tops: list[TopScore] = field(default_factory=list)
     converged: bool | None = None
     n_dropped: list[int | None] = field(default_factory=list)
+    costs: list[DroppingCost] = field(default_factory=list)
     seconds: float = 0.0
     whole: Rows
-
-
-def can_judge(question: Question, split: Split) -> bool:
-    """Tell whether a fold has both sides of a question, to train on and to judge on."""
-    training, judging = split.training[question.rows], split.judging[question.rows]
-    for side in (question.perturbed, ~question.perturbed):
-        if np.sum(side & training) < MIN_ROWS or not np.any(side & judging):
-            return False
-    return True
 
 
 def probed_labels(
@@ -120,6 +109,7 @@ def judge_condition(
     )
     found = Judged(kind=kind, whole=whole, converged=whole_fit.converged)
     found.n_dropped.append(whole_fit.n_dropped)
+    found.costs.extend(whole_fit.costs)
     for number, split in enumerate(splits):
         asked = [question for question in screen.questions if can_judge(question, split)]
         if asked:
@@ -170,6 +160,7 @@ def _transformed(
         controls=None if controls is None else controls[split.training],
     )
     found.n_dropped.append(fitted.n_dropped)
+    found.costs.extend(fitted.costs)
     if fitted.converged is False:
         found.converged = False
     held = fitted.transform(
@@ -276,8 +267,8 @@ class _Part:
 
     @classmethod
     def of(cls, question: Question, split: Split) -> _Part:
-        train, labels = _places(question, split.training)
-        held, truth = _places(question, split.judging)
+        train, labels = places_of(question, split.training)
+        held, truth = places_of(question, split.judging)
         return cls(name=question.name, train=train, labels=labels, held=held, truth=truth)
 
 
@@ -309,31 +300,3 @@ def _top(
     drawn = random.permutation(len(splits))
     top: Codes = np.sort(drawn[top_features(splits[drawn], percent)])
     return top
-
-
-def side_by_side(
-    calls: Sequence[Callable[[], T]], threads: int | None, advance: Callable[[int], None]
-) -> list[T]:
-    """Make calls in threads and return what they give in their order, one step for each.
-
-    A classifier of few rows has little to share out between threads, so each has one of its own.
-    """
-    found: list[T] = []
-    with ThreadPoolExecutor(threads or n_cores()) as pool:
-        futures = [pool.submit(call) for call in calls]
-        try:
-            for future in futures:
-                found.append(future.result())
-                advance(1)
-        except BaseException:
-            # Whoever interrupts does not wait for what has not begun.
-            pool.shutdown(cancel_futures=True)
-            raise
-    return found
-
-
-def _places(question: Question, chosen: Mask) -> tuple[Codes, Mask]:
-    """Return where the chosen rows of a question are among all chosen rows, and their side."""
-    place = np.cumsum(chosen) - 1
-    own = chosen[question.rows]
-    return place[question.rows[own]], question.perturbed[own]

@@ -1,4 +1,4 @@
-"""A run written without the components that batches move and no label does."""
+"""A run written without the components that batches move and labels do not miss."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from upto.assess.applying import single_run
 from upto.assess.batches.screen import find_control, find_label, join_columns
 from upto.assess.prepare import place_runs, survey_runs
 from upto.core import InputError, SilentProgress
-from upto.correct.biology import SPACES, Space, keeping_map, kept_and_dropped
-from upto.engines import choose_engine
+from upto.correct.biology import SPACES, Space, choose_components, keeping_map
+from upto.correct.dropping import DroppingCost
+from upto.engines import choose_engine, select_rows
 from upto.load import check_output, open_writer, read_runs
 from upto.load.naming import Naming, names_in
 from upto.load.rows import BlockRows
@@ -48,6 +49,8 @@ class KeptBiology:
         What batches and labels explain of each component.
     kept, dropped
         Numbers of the components.
+    cost
+        What dropping costs on batches held out; None where nothing came into question.
     converged
         Whether the search for the components met its tolerance.
     """
@@ -58,6 +61,7 @@ class KeptBiology:
     effects: tuple[ComponentEffect, ...]
     kept: tuple[int, ...]
     dropped: tuple[int, ...]
+    cost: DroppingCost | None
     converged: bool
 
     @property
@@ -66,12 +70,16 @@ class KeptBiology:
         carried = [each for each in self.effects if each.carries in ("batch", "both")]
         n_all = len(self.effects)
         if self.dropped:
+            assert self.cost is not None
+            carry = "carries {} and is" if len(self.dropped) == 1 else "carry {} and are"
             return (
-                f"{len(self.dropped)} of {n_all} components carry {self.batch} and are shown to be "
-                f"free of {self.label}; they are left out"
+                f"{len(self.dropped)} of {n_all} components {carry.format(self.batch)} left out: "
+                f"{self.cost.says}"
             )
         if not carried:
             return f"none of {n_all} components carries {self.batch}; the rows are as given"
+        if self.cost is not None:
+            return f"nothing can be dropped safely ({self.cost.says}), so the rows are as given"
         closest = min((each.label_shift for each in carried if each.label_shift), default=None)
         why = next((each.says for each in carried if each.says), "").rstrip(".")
         if closest is not None:
@@ -79,9 +87,10 @@ class KeptBiology:
                 f"{self.label} may move even the best of them by {closest:.2f} standard deviations"
             )
         return (
-            f"nothing can be dropped safely; {len(carried)} of {n_all} components carry "
-            f"{self.batch} and none is shown to be free of {self.label} ({why}), so the rows are "
-            "as given"
+            f"nothing can be dropped safely; {len(carried)} of {n_all} components "
+            f"{'carry' if len(carried) > 1 else 'carries'} {self.batch}, and it cannot be shown "
+            f"that {self.label} does not move {'any' if len(carried) > 1 else 'it'} ({why}), so "
+            "the rows are as given"
         )
 
 
@@ -101,9 +110,10 @@ def keep_biology(
 ) -> KeptBiology:
     """Write a run without the independent components that batches move and no label does.
 
-    A component is left out only if it is shown to be free of labels, by the rule of
-    `upto.correct.BiologyComponents`; where none is, the run is written as it is. Ids and columns
-    are kept, and in tables the names of features too; rows are read and written block by block.
+    Components are left out only if it is shown that labels do not miss them, by the rule of
+    `upto.correct.BiologyComponents`; else the run is written as it is. Ids and columns are kept,
+    and in tables the names of features too; rows are read and written block by block, but for the
+    batches that are held out, which are drawn up to 20,000 rows.
 
     Parameters
     ----------
@@ -158,7 +168,14 @@ def keep_biology(
         effects = batch_and_label_shares(
             _Sources(embeddings.rows, ica), batches, labels, controls=controls, limit=limit
         )
-        kept, dropped = kept_and_dropped(effects, len(ica.components_))
+        kept, dropped, cost = choose_components(
+            ica,
+            effects,
+            lambda drawn: select_rows(engine, placed.rows, drawn),
+            labels=labels,
+            batches=batches,
+            controls=controls,
+        )
         advance(1)
         found = KeptBiology(
             batch=batch,
@@ -167,6 +184,7 @@ def keep_biology(
             effects=effects,
             kept=tuple(kept.tolist()),
             dropped=tuple(dropped.tolist()),
+            cost=cost,
             converged=ica.converged_,
         )
         params = keeping_map(ica, kept, dropped, space)

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.batches.judging import can_judge, side_by_side
 from upto.core import random_stream
-from upto.measure.classifiers import auroc, prepare
+from upto.measure.classifiers import auroc, prepare, side_by_side
+from upto.measure.questions import can_judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from upto.assess.batches.conditions import Rows
-    from upto.assess.batches.folds import Split
     from upto.assess.batches.judging import Judging
-    from upto.assess.batches.screen import Codes, Mask, Question, Screen
+    from upto.assess.batches.screen import Screen
+    from upto.measure.batch_folds import Codes, Mask, Split
     from upto.measure.classifiers import Prepared
+    from upto.measure.questions import Question
 
 Float = NDArray[np.float64]
 
@@ -129,8 +130,8 @@ def count_repeated_wells(screen: Screen) -> int:
     return len(pairs) - len(np.unique(pairs))
 
 
-def count_repeated_rows(keys: NDArray[np.uint64], held: Codes) -> int:
+def count_repeated_rows(alike: Codes, held: Codes) -> int:
     """Return the number of rows whose values occur in several of what is held out together."""
-    pairs = np.unique(np.stack([keys, held.astype(np.uint64)]), axis=1)[0]
+    pairs = np.unique(np.stack([alike, held]), axis=1)[0]
     values, counts = np.unique(pairs, return_counts=True)
-    return int(np.isin(keys, values[counts > 1]).sum())
+    return int(np.isin(alike, values[counts > 1]).sum())

@@ -14,8 +14,9 @@ from upto.measure.naming import look_alikes, reads_as_missing
 
 if TYPE_CHECKING:
     from upto.assess.batches.conditions import Rows
-    from upto.assess.batches.screen import Codes, Mask, Screen
+    from upto.assess.batches.screen import Screen
     from upto.engines.base import Engine
+    from upto.measure.batch_folds import Codes, Mask
 
 
 def find_look_alikes(screen: Screen) -> list[Finding]:

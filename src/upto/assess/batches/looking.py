@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from upto.assess.batches.conditions import Making, Rows
-    from upto.assess.batches.screen import Codes, Screen
+    from upto.assess.batches.screen import Screen
+    from upto.measure.batch_folds import Codes
 
 MAX_MIXED = 3000
 MAX_MAPPED = 800

@@ -16,7 +16,6 @@ from upto.assess.batches.describing import (
     describe_fold,
     describe_tasks,
 )
-from upto.assess.batches.folds import split_batches
 from upto.assess.batches.judging import (
     PROBED,
     Judging,
@@ -33,6 +32,7 @@ from upto.assess.batches.looking import (
     map_rows,
     score_mixing,
 )
+from upto.assess.batches.ranks import rank_keys
 from upto.assess.batches.screen import read_screen
 from upto.assess.batches.summing import HeldOut, add_up, estimate
 from upto.assess.comparing import as_embeddings
@@ -51,20 +51,21 @@ from upto.core import (
 from upto.core.batches import BASE
 from upto.correct.biology import NothingKeptError
 from upto.engines import choose_engine
+from upto.measure.batch_folds import split_batches
 from upto.measure.classifiers import CLASSIFIERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from upto.assess.batches.conditions import Rows
-    from upto.assess.batches.folds import Scheme, Split
     from upto.assess.batches.judging import Judged
-    from upto.assess.batches.screen import Codes, Screen
+    from upto.assess.batches.screen import Screen
     from upto.assess.comparing import Run
     from upto.core import Embeddings, Progress
     from upto.engines.base import Engine
+    from upto.measure.batch_folds import Codes, Scheme, Split
 
 MIN_ROWS = 8
 
@@ -162,7 +163,7 @@ def score_batches(
     engine = choose_engine(engine)
     given = _one_run(run)
     kinds = find_conditions(conditions, has_controls=control is not None)
-    rows, screen, keys = _in_order(
+    rows, screen, alike = _in_order(
         given,
         engine,
         seed,
@@ -174,7 +175,7 @@ def score_batches(
         tasks=tasks,
     )
     if any(kind.needs == "controls" for kind in kinds):
-        screen = screen.with_references(keys)
+        screen = screen.with_references(alike)
     fold_of, splits = split_batches(
         screen.held, screen.labels, scheme=scheme, n_folds=folds, seed=seed
     )
@@ -204,7 +205,7 @@ def score_batches(
                 left_out.append(Finding(code="UP084", message=f"{kind.title}: {error}"))
     held = HeldOut.of(splits, screen.questions, judged_tasks, len(screen.batches), scheme)
     summed = add_up(judged, splits, [task.name for task in judged_tasks], judging, held)
-    leak = _find_leaks(rows, screen, splits, judging, keys, held, progress)
+    leak = _find_leaks(rows, screen, splits, judging, alike, held, progress)
     labels = tuple(np.unique(screen.labels).tolist())
     wholes = {each.kind.name: each.whole for each in judged}
     with progress.task("look at rows", 3) as advance:
@@ -263,14 +264,21 @@ def score_batches(
             versions=library_versions(),
         ),
     )
+    # A condition of several steps changes rows even where this one does not.
+    unchanged = [
+        each.kind.name
+        for each in judged
+        if each.kind.name == "biology" and words.drops_nothing(each)
+    ]
     found = [
         *find_look_alikes(screen),
         *find_shared_copies(rows, screen, engine, seed),
-        *words.findings(result, screen, splits),
+        *words.findings(result, screen, splits, unchanged),
         *left_out,
         *words.kept_whole(judged),
     ]
-    return replace(result, verdict=words.verdict(result), findings=unique_findings(found))
+    verdict = words.verdict(result, unchanged)
+    return replace(result, verdict=verdict, findings=unique_findings(found))
 
 
 def _check(classifier: str, fit: str, percents: Sequence[float], most: int | None) -> None:
@@ -299,11 +307,11 @@ def _one_run(run: Run) -> Embeddings:
 
 def _in_order(
     run: Embeddings, engine: Engine, seed: int, **asked: object
-) -> tuple[Rows, Screen, NDArray[np.uint64]]:
+) -> tuple[Rows, Screen, Codes]:
     """Bring rows into memory in an order of their content, with what is known of them.
 
     Trees add up rows in their order: files that list the same rows in another one get the same
-    result.
+    result, and so do those that have them in other units. Equal rows have equal numbers.
     """
     survey_runs(engine, [replace(run, rows=engine.place(run.rows))])
     if run.n_samples < MIN_ROWS:
@@ -313,8 +321,10 @@ def _in_order(
     rows = np.asarray(run.rows[:])
     rows = rows.astype(np.float32 if rows.dtype == np.float32 else np.float64, copy=False)
     keys = row_keys(engine, rows, seed)
-    order = np.lexsort((screen.labels, screen.batch_names, keys))
-    return rows[order], screen.ordered(order), keys[order]
+    ranked = rank_keys(rows, seed)
+    order = np.lexsort((screen.labels, screen.batch_names, keys, ranked))
+    is_new = np.diff(keys[order], prepend=keys[order[:1]]) != 0
+    return rows[order], screen.ordered(order), np.cumsum(is_new)
 
 
 def _find_leaks(
@@ -322,7 +332,7 @@ def _find_leaks(
     screen: Screen,
     splits: Sequence[Split],
     judging: Judging,
-    keys: NDArray[np.uint64],
+    alike: Codes,
     held: HeldOut,
     progress: Progress,
 ) -> Leak:
@@ -334,7 +344,7 @@ def _find_leaks(
         well=None if by_well is None else estimate(by_well, held),
         batch=estimate(by_batch, held),
         n_repeated_wells=leaks.count_repeated_wells(screen),
-        n_repeated_rows=leaks.count_repeated_rows(keys, screen.held),
+        n_repeated_rows=leaks.count_repeated_rows(alike, screen.held),
     )
 
 

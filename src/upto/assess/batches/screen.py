@@ -8,39 +8,24 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.assess.batches.columns import find_column, is_values
 from upto.core import InputError
 from upto.load.request import listed
+from upto.measure.batch_folds import Codes, Mask, Names
 from upto.measure.naming import as_names
+from upto.measure.questions import Question, ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.core import Embeddings
+    from numpy.typing import NDArray
 
-Names = NDArray[np.str_]
-Codes = NDArray[np.intp]
-Mask = NDArray[np.bool_]
+    from upto.core import Embeddings
 
 JOINED = " / "
 TIMES = " × "
 WELLS = ("well", "address", "well_position", "wellposition")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Question:
-    """Rows of one label against others: the rows of both sides, and which are perturbed."""
-
-    name: str
-    rows: Codes
-    perturbed: Mask
-
-    def without(self, left_out: Mask) -> Question:
-        """Return the question about fewer rows."""
-        kept = ~left_out[self.rows]
-        return replace(self, rows=self.rows[kept], perturbed=self.perturbed[kept])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,18 +55,18 @@ class Screen:
         """The name of every row's batch."""
         return np.asarray(self.batches)[self.batch]
 
-    def with_references(self, keys: NDArray[np.uint64]) -> Screen:
+    def with_references(self, alike: Codes) -> Screen:
         """Keep every other control of each batch for corrections, and judge the others only.
 
         A control that its own batch was corrected by is given away by it: with fewer controls than
-        columns, a covariance of controls is the identity on just those. Controls of equal `keys`
-        are equal rows, and stay on one side.
+        columns, a covariance of controls is the identity on just those. Rows are `alike` if these
+        numbers are equal, and stay on one side.
         """
         if self.controls is None:
             return self
         own = np.flatnonzero(self.controls)
-        own = own[np.lexsort((keys[own], self.batch[own]))]
-        batch, key = self.batch[own], keys[own]
+        own = own[np.lexsort((alike[own], self.batch[own]))]
+        batch, key = self.batch[own], alike[own]
         is_first = np.diff(batch, prepend=-1) != 0
         is_new = is_first | (np.diff(key, prepend=key[:1]) != 0)
         place = np.cumsum(is_new)
@@ -171,6 +156,11 @@ def read_screen(
 
 def join_columns(run: Embeddings, columns: Any, *, argument: str) -> tuple[str, Names]:
     """Return the names of what several columns make together."""
+    if not np.iterable(columns):
+        message = (
+            f"{argument} is {columns!r}: name a column, or several, or give a value for each row."
+        )
+        raise InputError(message)
     is_one = isinstance(columns, str) or is_values(run, columns)
     asked = [columns] if is_one else list(columns)
     if not asked:
@@ -271,18 +261,12 @@ def _questions(
             "least two are needed to tell them apart."
         )
         raise InputError(message)
-    asked = [name for name in known if name != control]
-    if control is None and len(known) == 2:
-        # Either value against the other is the same question.
-        asked = known[1:]
-    if tasks:
-        asked = _chosen(tasks, known if control is None else asked, words)
-    questions = []
-    for name in asked:
-        others = labels == control if control is not None else (labels != "") & (labels != name)
-        rows = np.flatnonzero((labels == name) | others)
-        questions.append(Question(name=name, rows=rows, perturbed=labels[rows] == name))
-    return tuple(questions)
+    could = [name for name in known if name != control]
+    return ask(
+        labels,
+        controls=None if control is None else labels == control,
+        names=_chosen(tasks, could, words) if tasks else None,
+    )
 
 
 def _chosen(tasks: Sequence[str], known: list[str], words: str) -> list[str]:

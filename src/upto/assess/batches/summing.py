@@ -8,28 +8,29 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.batches.averaging import (
-    LEVEL,
-    compare_conditions,
-    mean_over_folds,
-    standard_error,
-)
 from upto.assess.batches.confounding import are_mostly, is_partly_told, is_untold
 from upto.core import Concentration, ConditionDifference, ConditionScore, Estimate
+from upto.measure.batch_folds import shared_by_folds
 from upto.measure.classifiers import (
     concentration_difference,
     concentration_ratio,
     normalised_concentration,
 )
+from upto.measure.fold_means import (
+    LEVEL,
+    compare_conditions,
+    mean_over_folds,
+    standard_error,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from upto.assess.batches.folds import Scheme, Split
     from upto.assess.batches.judging import Judged, Judging
-    from upto.assess.batches.screen import Question
     from upto.core import Task
     from upto.core.batch_scores import Measure, Reading
+    from upto.measure.batch_folds import Scheme, Split
+    from upto.measure.questions import Question
 
 Float = NDArray[np.float64]
 
@@ -38,10 +39,6 @@ READINGS: dict[Reading, Callable[[float | None, float | None], float | None]] = 
     "ratio": concentration_ratio,
     "normalised": normalised_concentration,
 }
-
-
-def _shared_by_folds(splits: Sequence[Split]) -> float:
-    return float(np.mean([split.judging.sum() / split.training.sum() for split in splits]))
 
 
 def _shared_by_pairs(splits: Sequence[Split]) -> float:
@@ -54,7 +51,7 @@ def _shared_by_pairs(splits: Sequence[Split]) -> float:
 
 
 SHARED: dict[Scheme, Callable[[Sequence[Split]], float]] = {
-    "folds": _shared_by_folds,
+    "folds": shared_by_folds,
     "one-trains": _shared_by_pairs,
 }
 

@@ -13,12 +13,12 @@ from upto.core.batches import BASE
 from upto.load.request import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-    from upto.assess.batches.folds import Split
     from upto.assess.batches.judging import Judged
     from upto.assess.batches.screen import Screen
-    from upto.core import Batches, ConditionDifference, ConditionScore, Estimate
+    from upto.core import Batches, ConditionDifference, ConditionScore, Estimate, Task
+    from upto.measure.batch_folds import Split
 
 FEW_BATCHES = 5
 FEW_ROWS = 5
@@ -35,44 +35,72 @@ def best_condition(scores: Sequence[ConditionScore]) -> str:
     return max(known, key=lambda name: known[name])
 
 
-def verdict(result: Batches) -> str:
-    """Say which condition is best on batches never seen, and whether it is a gain."""
+def verdict(result: Batches, unchanged: Collection[str] = ()) -> str:
+    """Say which condition is best on batches never seen, and whether it is a gain.
+
+    Parameters
+    ----------
+    result
+        Everything that was measured.
+    unchanged
+        Names of conditions that are the embedding as given.
+    """
     base = result.score(BASE).auroc
     assert base is not None
     if are_mostly_untold(result.tasks, len(result.batches)):
         return _nothing_told(result, base)
     said = (
         f"{result.label} is predicted on values of {result.hold_out} never seen with an AUROC of "
-        f"{base:.3f}"
+        f"{base:.3f} by the embedding as given"
     )
     if result.leak.batch is not None and base.low is not None and base.low <= 0.5:
-        said += ", which chance could give,"
-    others = [found for found in result.differences if _is_against_base(found)]
+        is_below = base.high is not None and base.high < 0.5
+        said += ", which is below chance" if is_below else ", which chance alone could give"
+    same = [each.title for each in result.conditions if each.name in unchanged]
+    alike = f" {listed(same)} dropped nothing and is the embedding as given." if same else ""
+    others = _against_base(result, unchanged)
     if not others:
-        return f"{said} by the embedding as given."
+        return f"{said}.{alike}"
+    return _compared(result, others, said) + alike
+
+
+def _compared(result: Batches, others: Sequence[ConditionDifference], said: str) -> str:
+    """Say which condition gains over the embedding as given, or that none does."""
     gains = [found for found in others if found.is_gain]
-    if not gains:
-        best = max(others, key=lambda found: found.value.value)
-        title = result.condition(best.condition).title
-        return (
-            f"No gain: {said} by the embedding as given, and no condition is better by more than "
-            f"folds differ. The best of them is {title}, {best.value:+.3f}."
-        )
-    best = max(gains, key=lambda found: found.value.value)
-    reached = result.score(best.condition).auroc
+    best = max(gains or others, key=lambda found: found.value.value)
+    title, reached = result.condition(best.condition).title, result.score(best.condition).auroc
     assert reached is not None
-    more = f" {len(gains)} of {len(others)} conditions gain." if len(others) > 1 else ""
+    lead = f"{said}{',' * (', which' in said)} and {reached.value:.3f} by it, {best.value:+.3f}."
+    if gains:
+        more = f" {len(gains)} of {len(others)} conditions gain." if len(others) > 1 else ""
+        return f"{title} gains: {lead}{more}"
+    if all(found.is_loss for found in others):
+        if len(others) == 1:
+            return f"{title} loses: {lead}"
+        return (
+            f"All {len(others)} conditions lose: {said}. The one that loses least is {title}, "
+            f"{best.value:+.3f}."
+        )
+    if len(others) == 1:
+        return f"No gain: {said}, and {title} differs by {best.value:+.3f}, no more than folds do."
     return (
-        f"{result.condition(best.condition).title} gains: {said} by the embedding as given and "
-        f"{reached.value:.3f} by it, {best.value:+.3f}.{more}"
+        f"No gain: {said}, and no condition is better by more than folds differ. The best of them "
+        f"is {title}, {best.value:+.3f}."
     )
 
 
 def _nothing_told(result: Batches, base: Estimate) -> str:
     """Say first that label and batch go together, whatever the AUROC is."""
     confounded = untold(result.tasks, len(result.batches))
-    fewest = min(task.n_batches for task in confounded)
-    met = "no batch" if fewest == 0 else f"{fewest} of {len(result.batches)} batches"
+    fewest = min(confounded, key=lambda task: task.n_batches)
+    met = f"{fewest.n_batches or 'none'} of {len(result.batches)} batches"
+    if len(result.judged) == 1:
+        together = f"{fewest.name} occurs together with what it is told from in {met}"
+    else:
+        together = (
+            f"{len(confounded)} of {len(result.judged)} labels occur together with what they are "
+            f"told from in few batches ({fewest.name} in {met})"
+        )
     within = result.score(BASE).within
     apart = (
         "no batch has both sides to compare"
@@ -80,36 +108,66 @@ def _nothing_told(result: Batches, base: Estimate) -> str:
         else f"among rows of the same batch it is {within.value:.3f}"
     )
     return (
-        f"{result.label} cannot be told from {result.batch}: {len(confounded)} of "
-        f"{len(result.judged)} labels share few batches with what they are told from ({met} at the "
-        f"least), so the AUROC of {base.value:.3f} on values of {result.hold_out} never seen may "
-        f"be that of {result.batch} alone; {apart}."
+        f"{result.label} cannot be told from {result.batch}: {together}, so the AUROC of "
+        f"{base.value:.3f} on values of {result.hold_out} never seen may be that of {result.batch} "
+        f"alone; {apart}."
     )
 
 
-def _is_against_base(found: ConditionDifference) -> bool:
-    return (found.against, found.measure) == (BASE, "auroc")
+def _against_base(result: Batches, unchanged: Collection[str]) -> list[ConditionDifference]:
+    """Return how AUROCs differ from the embedding's as given, of conditions that change it."""
+    return [
+        found
+        for found in result.differences
+        if (found.against, found.measure) == (BASE, "auroc") and found.condition not in unchanged
+    ]
 
 
-def findings(result: Batches, screen: Screen, splits: Sequence[Split]) -> list[Finding]:
+def findings(
+    result: Batches, screen: Screen, splits: Sequence[Split], unchanged: Collection[str] = ()
+) -> list[Finding]:
     """Say everything that a reader of the table has to know."""
     return [
+        *_of_missing(result, screen),
         *_of_labels(result),
         *_of_leaks(result),
-        *_of_conditions(result, screen, splits),
+        *_of_conditions(result, screen, splits, unchanged),
         *_of_components(result),
     ]
 
 
 def kept_whole(judged: Sequence[Judged]) -> list[Finding]:
-    """Say which conditions found nothing that they may drop, in any fit."""
+    """Say which conditions found nothing that they may drop, in any fit, and why."""
+    found = []
+    for each in judged:
+        if not drops_nothing(each):
+            continue
+        n_fits = len(each.n_dropped)
+        message = f"{each.kind.title} drops no component in {n_fits} fit{'s' * (n_fits != 1)}"
+        worst = max(each.costs, key=lambda cost: cost.most or 0.0, default=None)
+        why = "" if worst is None else f"; in the worst of them {worst.says}"
+        if worst is not None and worst.most is None:
+            why = f"; {worst.says}"
+        found.append(Finding(code="UP089", message=f"{message}{why}."))
+    return found
+
+
+def drops_nothing(judged: Judged) -> bool:
+    """Tell whether a condition could drop components and dropped none in any fit."""
+    return bool(judged.n_dropped) and all(number == 0 for number in judged.n_dropped)
+
+
+def _of_missing(result: Batches, screen: Screen) -> list[Finding]:
+    n_missing = int(np.sum(screen.labels == ""))
+    if not n_missing:
+        return []
+    has = "has" if n_missing == 1 else "have"
     return [
         Finding(
-            code="UP089",
-            message=f"{each.kind.title} drops no component in {len(each.n_dropped)} fits.",
+            code="UP063",
+            message=f"{n_missing} of {result.n_samples} rows {has} no {result.label}; no "
+            "classifier is trained or judged on them.",
         )
-        for each in judged
-        if each.n_dropped and all(number == 0 for number in each.n_dropped)
     ]
 
 
@@ -120,8 +178,8 @@ def _of_labels(result: Batches) -> list[Finding]:
         found.append(
             Finding(
                 code="UP075",
-                message=f"{len(never)} of {len(result.tasks)} labels are judged on no fold, as "
-                f"{never[0].name}: {never[0].says}.",
+                message=f"{len(never)} of {len(result.tasks)} labels {_are(never)} judged on no "
+                f"fold, as {never[0].name}: {never[0].says}.",
             )
         )
     n_batches = len(result.batches)
@@ -129,13 +187,23 @@ def _of_labels(result: Batches) -> list[Finding]:
     if confounded:
         worst = min(confounded, key=lambda task: task.n_batches)
         n_untold = len(untold(result.tasks, n_batches))
-        without = f" No interval is given for {n_untold} of them." if n_untold else ""
+        if len(confounded) == 1:
+            shares = (
+                f"{worst.name} shares {worst.n_batches or 'none'} of {n_batches} batches with what "
+                "it is told from."
+            )
+        else:
+            shares = (
+                f"{len(confounded)} of {len(result.judged)} labels share no more than half of the "
+                f"{n_batches} batches with what they are told from; {worst.name} shares "
+                f"{worst.n_batches or 'none'}."
+            )
+        of_them = "it" if len(confounded) == 1 else f"{n_untold} of them"
+        without = f" No interval is given for {of_them}." if n_untold else ""
         found.append(
             Finding(
                 code="UP071",
-                message=f"{len(confounded)} of {len(result.judged)} labels share no more than half "
-                f"of the {n_batches} batches with what they are told from; {worst.name} shares "
-                f"{worst.n_batches}.{without}",
+                message=f"{shares}{without}",
             )
         )
     partly = [task for task in result.tasks if 0 < task.n_folds < len(result.folds)]
@@ -143,8 +211,8 @@ def _of_labels(result: Batches) -> list[Finding]:
         found.append(
             Finding(
                 code="UP075",
-                message=f"{len(partly)} of {len(result.tasks)} labels are judged on some folds "
-                f"only, as {partly[0].name}: {partly[0].says}.",
+                message=f"{len(partly)} of {len(result.tasks)} labels {_are(partly)} judged on "
+                f"some folds only, as {partly[0].name}: {partly[0].says}.",
             )
         )
     return found
@@ -199,9 +267,11 @@ def _of_leaks(result: Batches) -> list[Finding]:
     return found
 
 
-def _of_conditions(result: Batches, screen: Screen, splits: Sequence[Split]) -> list[Finding]:
+def _of_conditions(
+    result: Batches, screen: Screen, splits: Sequence[Split], unchanged: Collection[str]
+) -> list[Finding]:
     found = []
-    against = [each for each in result.differences if _is_against_base(each)]
+    against = _against_base(result, unchanged)
     if against and not any(each.is_gain for each in against):
         best = max(against, key=lambda each: each.value.value)
         found.append(
@@ -244,7 +314,8 @@ def _of_conditions(result: Batches, screen: Screen, splits: Sequence[Split]) -> 
             Finding(
                 code="UP001",
                 message=f"{fewest} training rows for {widest} directions: whitening enlarges "
-                "directions that are noise. Keep fewer, as --components 0.95.",
+                "directions that are noise. Keep fewer components: a number of them, or a share of "
+                "the variance such as 0.95.",
             )
         )
     return found + _disagreement(result)
@@ -293,7 +364,15 @@ def _of_components(result: Batches) -> list[Finding]:
     return [
         Finding(
             code="UP082",
-            message=f"{both} of {len(carries)} components carry {result.batch} and {result.label}; "
-            f"{batch} carry {result.batch} only.",
+            message=f"{both} of {len(carries)} components {_carry(both)} {result.batch} and "
+            f"{result.label}; {batch} {_carry(batch)} {result.batch} only.",
         )
     ]
+
+
+def _are(tasks: Sequence[Task]) -> str:
+    return "is" if len(tasks) == 1 else "are"
+
+
+def _carry(count: int) -> str:
+    return "carries" if count == 1 else "carry"

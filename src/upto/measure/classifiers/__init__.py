@@ -10,6 +10,7 @@ from upto.measure.classifiers.concentrating import (
 )
 from upto.measure.classifiers.preparing import CLASSIFIERS, Fitted, Prepared, n_cores, prepare
 from upto.measure.classifiers.ranking import auroc, auroc_within
+from upto.measure.classifiers.threads import side_by_side
 
 __all__ = [
     "CLASSIFIERS",
@@ -25,5 +26,6 @@ __all__ = [
     "n_cores",
     "normalised_concentration",
     "prepare",
+    "side_by_side",
     "top_features",
 ]

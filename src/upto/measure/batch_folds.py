@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from upto.assess.batches.screen import Mask
 from upto.core import InputError, random_stream
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
-    from upto.assess.batches.screen import Codes, Names
-
+Names = NDArray[np.str_]
+Codes = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 Scheme = Literal["folds", "one-trains"]
 SCHEMES: tuple[Scheme, ...] = ("folds", "one-trains")
 
@@ -35,7 +36,7 @@ def split_batches(
     Parameters
     ----------
     held
-        Numbers of what is held out together, one for each row.
+        Numbers of what is held out together, one for each row, in the order of their names.
     labels
         The label of every row.
     scheme
@@ -62,13 +63,17 @@ def split_batches(
         fold = np.arange(n_groups)
         own = [held == group for group in range(n_groups)]
         return fold, [Split(training=each, judging=~each) for each in own]
-    # In the order in which rows name them, so that their own names do not matter.
-    first = np.argsort(np.unique(held, return_index=True)[1])
-    drawn = np.empty(n_groups)
-    drawn[first] = random_stream(seed, "folds").permutation(n_groups)
+    # By their numbers, which are those of sorted names: neither the order of rows nor their values,
+    # and so no unit or type of numbers, decides which batches are held out together.
+    drawn = random_stream(seed, "folds").permutation(n_groups)
     fold = _spread(_counts(held, labels), drawn, min(n_folds, n_groups))
     judging = [fold[held] == each for each in range(int(fold.max()) + 1)]
     return fold, [Split(training=~each, judging=each) for each in judging]
+
+
+def shared_by_folds(splits: Sequence[Split]) -> float:
+    """Return rows that judge over rows that train, in the mean of folds."""
+    return float(np.mean([split.judging.sum() / split.training.sum() for split in splits]))
 
 
 def _counts(held: Codes, labels: Names) -> NDArray[np.float64]:
@@ -82,9 +87,7 @@ def _counts(held: Codes, labels: Names) -> NDArray[np.float64]:
     return shares
 
 
-def _spread(
-    shares: NDArray[np.float64], drawn: NDArray[np.float64], n_folds: int
-) -> NDArray[np.intp]:
+def _spread(shares: NDArray[np.float64], drawn: Codes, n_folds: int) -> NDArray[np.intp]:
     """Assign each batch to the fold that has least of what it holds, large ones first.
 
     The sum over folds of squared shares grows by 2 c·g + g·g when g joins a fold that holds c: the
