@@ -179,8 +179,12 @@ def bootstrap_components(
     points, centre, spread = _standard(rows, count, rng)
     n_rows, width = points.shape
     at_once = max(1, _NUMBERS // (n_rows * width * (count + 1)))
-    full = fit_mixtures(points[None], count, rng, diagonal=False)
-    plain = fit_mixtures(points[None], count, rng, diagonal=True) if diagonal else full
+    full = plain = fit_mixtures(points[None], count, rng, diagonal=False)
+    turned = full
+    if diagonal:
+        plain = fit_mixtures(points[None], count, rng, diagonal=True)
+        turned = fit_mixtures(points[None], count, rng, diagonal=False, start=plain)
+        full = max(full, turned, key=lambda fits: float(fits.log_likelihood[0]))
     given = fit = fewer = independent = ratios = 1.0
     drawn, pair = 0, None
     if parameters is not None:
@@ -194,7 +198,7 @@ def bootstrap_components(
         if count > 1:
             fewer, drawn = _fewer(points, full, rng, draws, at_once)
         if diagonal:
-            independent = _independent(full, plain, rng, n_rows, draws, at_once)
+            independent = _independent(turned, plain, rng, n_rows, draws, at_once)
         if count > 1 and diagonal and fewer <= LEVEL < independent:
             pair, ratios = _equal_ratios(plain, rng, n_rows, draws, at_once)
     return ComponentsTest(
@@ -262,7 +266,7 @@ def _independent(
     def drawn_ratios(size: int) -> Float:
         again = plain.draw(rng, size, n_rows)
         less = fit_mixtures(again, count, rng, diagonal=True, start=plain)
-        any_shape = fit_mixtures(again, count, rng, diagonal=False, start=less)
+        any_shape = fit_mixtures(again, count, rng, diagonal=False, start=plain)
         return any_shape.log_likelihood - less.log_likelihood
 
     return _level(

@@ -95,3 +95,19 @@ def test_the_check_counts_what_it_says():
     assert sum(claims(law, n_rows, (5, n_rows, trial)) for trial in range(10)) <= 2
     law, n_rows, _ = TRUE[1]
     assert sum(claims(law, n_rows, (5, n_rows, trial)) for trial in range(5)) >= 1
+
+
+def test_the_level_of_one_component_less_is_not_that_of_independent_coordinates():
+    """J - 1 of any shape against J of independent coordinates was refuted twice too often."""
+    rng = np.random.default_rng(11)
+    found = [
+        bootstrap_components(rng.normal(size=(60, 2)), 2, n_draws=19, seed=trial).are_needed
+        for trial in range(20)
+    ]
+    assert sum(found) <= 2
+
+
+def test_one_component_can_be_refuted_too(rng):
+    found = bootstrap_components(rng.uniform(size=(300, 1)), 1)
+    assert not found.fits
+    assert "follow 1 Gaussian component has p" in found.says
