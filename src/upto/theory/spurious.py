@@ -180,11 +180,11 @@ def bootstrap_components(
     n_rows, width = points.shape
     at_once = max(1, _NUMBERS // (n_rows * width * (count + 1)))
     full = plain = fit_mixtures(points[None], count, rng, diagonal=False)
-    turned = full
+    turned = best = full
     if diagonal:
         plain = fit_mixtures(points[None], count, rng, diagonal=True)
         turned = fit_mixtures(points[None], count, rng, diagonal=False, start=plain)
-        full = max(full, turned, key=lambda fits: float(fits.log_likelihood[0]))
+        best = max(full, turned, key=lambda fits: float(fits.log_likelihood[0]))
     given = fit = fewer = independent = ratios = 1.0
     drawn, pair = 0, None
     if parameters is not None:
@@ -192,10 +192,11 @@ def bootstrap_components(
         given = parameters_level(points[None], same, plain, diagonal=diagonal)
     if given > LEVEL:
         fit = misfit_level(
-            points[None], full, rng, level=LEVEL, n_draws=draws, at_once=at_once
+            points[None], best, rng, level=LEVEL, n_draws=draws, at_once=at_once
         )
     if min(given, fit) > LEVEL:
         if count > 1:
+            # Data sets that are drawn have one set of starts, so the rows have no more.
             fewer, drawn = _fewer(points, full, rng, draws, at_once)
         if diagonal:
             independent = _independent(turned, plain, rng, n_rows, draws, at_once)
@@ -209,7 +210,7 @@ def bootstrap_components(
         fit=fit,
         fewer=fewer,
         independent=independent,
-        correlation=_largest_correlation(full),
+        correlation=_largest_correlation(best),
         pair=pair,
         ratios=ratios,
     )

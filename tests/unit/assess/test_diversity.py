@@ -2,14 +2,13 @@
 
 import json
 import struct
-
 import warnings
 
 import numpy as np
 import pytest
 
 import upto
-from upto.core import Diversity
+from upto.core import Diversity, InputError
 from upto.theory.trials.heads import as_bfloat16
 
 

@@ -255,14 +255,6 @@ def test_parameters_of_another_law_tell_nothing_of_rows():
     assert holds(right, rows=rows) == [True, True, None, True, True]
 
 
-def test_the_order_of_many_rows_does_not_matter():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(4100, 1))
-    rows[:2000] += 2.0
-    fitted = GaussianMixture(2, random_state=0).fit(rows)
-    assert check_prior(fitted, rows=rows) == check_prior(fitted, rows=rng.permutation(rows))
-
-
 def test_variance_ratios_that_rounding_can_make_are_not_known_to_differ():
     means = [[0, 0], [3, 1]]
     exact = np.array([[0.1, 0.7], [0.3, 2.1]])

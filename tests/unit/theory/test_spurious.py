@@ -71,8 +71,11 @@ def test_the_same_seed_gives_the_same_answer(rng):
 
 
 def test_many_rows_are_sampled(rng):
-    found = bootstrap_components(rng.normal(size=(5000, 1)), 2, n_draws=19)
+    rows = rng.normal(size=(5000, 1))
+    found = bootstrap_components(rows, 2, n_draws=19)
     assert found.n_rows == 4000
+    # Which ones does not depend on their order.
+    assert bootstrap_components(rng.permutation(rows), 2, n_draws=19) == found
 
 
 @pytest.mark.parametrize(
@@ -97,14 +100,15 @@ def test_the_check_counts_what_it_says():
     assert sum(claims(law, n_rows, (5, n_rows, trial)) for trial in range(5)) >= 1
 
 
+@pytest.mark.slow
 def test_the_level_of_one_component_less_is_not_that_of_independent_coordinates():
     """J - 1 of any shape against J of independent coordinates was refuted twice too often."""
     rng = np.random.default_rng(11)
     found = [
-        bootstrap_components(rng.normal(size=(60, 2)), 2, n_draws=19, seed=trial).are_needed
-        for trial in range(20)
+        bootstrap_components(rng.normal(size=(300, 2)), 2, seed=trial).are_needed
+        for trial in range(40)
     ]
-    assert sum(found) <= 2
+    assert sum(found) <= 5
 
 
 def test_one_component_can_be_refuted_too(rng):
