@@ -90,7 +90,9 @@ def as_components(mixture: Any) -> Components:
         covariances = covariances[:, :, None] * np.eye(means.shape[1])
     _refuse_misfits(weights, means, covariances)
     # Whole numbers are no rounded ones, and what is zero by design tells nothing.
-    stored = stored_precision(covariances.reshape(-1, 1).astype(kind if kind.kind == "f" else float))
+    stored = stored_precision(
+        covariances.reshape(-1, 1).astype(kind if kind.kind == "f" else float)
+    )
     centre = weights @ means
     total = weights @ ((means - centre) ** 2 + np.diagonal(covariances, axis1=1, axis2=2))
     unit = np.sqrt(np.where(total > 0, total, 1.0))

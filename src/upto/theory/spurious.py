@@ -191,9 +191,7 @@ def bootstrap_components(
         same = _in_units(parameters, centre, spread)
         given = parameters_level(points[None], same, plain, diagonal=diagonal)
     if given > LEVEL:
-        fit = misfit_level(
-            points[None], best, rng, level=LEVEL, n_draws=draws, at_once=at_once
-        )
+        fit = misfit_level(points[None], best, rng, level=LEVEL, n_draws=draws, at_once=at_once)
     if min(given, fit) > LEVEL:
         if count > 1:
             # Data sets that are drawn have one set of starts, so the rows have no more.

@@ -195,7 +195,9 @@ def test_one_full_component_is_enough_where_the_decoder_is_injective():
     assert found.prior is Group.AFFINE
     assert found.decoder is Group.AFFINE
     assert found.hidden
-    assert str(found.guarantees[0]).endswith("from P1 partly, F1, F4, continuous and noise of known law")
+    assert str(found.guarantees[0]).endswith(
+        "from P1 partly, F1, F4, continuous and noise of known law"
+    )
     # P1 itself fails, and what fails counts more than what is stated.
     assert what_is_identified([*checks, *stated("P1")]).assumptions[0].holds is False
 
