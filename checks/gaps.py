@@ -1,13 +1,13 @@
-"""Are heads that rounding made diverse seen in their spectrum, and those of full rank left alone?
+"""Measure which heads that rounding made diverse are seen in their spectrum, and which are not.
 
 ``python -m checks.gaps`` draws heads, asks `upto.theory.head_diversity` whether their smallest
 singular values lie apart, and writes ``checks/gaps.json``:
 
 left alone
-    Heads of full rank whose singular values fall by a power law, are log-normal, or have three large
-    ones. The rate of heads of which nothing is said is at least 95 %.
+    Heads of full rank whose singular values fall by a power law, are log-normal, or have three
+    large ones. The rate of heads of which nothing is said is at least 95 %.
 seen
-    Heads of a rank too low that were stored with few bits, and then changed so that no bits show it.
+    Heads of a rank too low that were stored with few bits, in ways that no bits show.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def half_turned(rng: np.random.Generator, n: int, d: int) -> Float:
 
 
 def four_bits(eighths: int) -> Draw:
-    """Some eighths of full rank, stored with four bits and a scale for each row."""
+    """Store a head of some eighths of full rank with four bits and a scale for each row."""
 
     def draw(rng: np.random.Generator, n: int, d: int) -> Float:
         head = low_rank(rng, n, d, eighths * d // 8)

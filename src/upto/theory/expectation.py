@@ -116,7 +116,7 @@ def _climb(rows: Float, fits: Fits, *, diagonal: bool, steps: int) -> Fits:
 
 
 def distances(rows: Float, fits: Fits) -> tuple[Float, Float]:
-    """Return squared distances of rows to components, in their shapes, and the joint log-density."""
+    """Return squared distances of rows to components, in their shapes, and joint log-densities."""
     width = rows.shape[2]
     roots = np.linalg.cholesky(fits.covariances)
     away = rows[:, None] - fits.means[:, :, None]

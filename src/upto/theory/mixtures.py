@@ -43,7 +43,7 @@ class Components:
         return np.diagonal(self.covariances, axis1=1, axis2=2)
 
     def positive_definite(self) -> list[bool | None]:
-        """Say of each component whether it fills the space; None where rounding may have done so."""
+        """Say of each component whether it fills the space; None where rounding may do so."""
         return [self._fills(each) for each in self.covariances]
 
     def _fills(self, covariance: Float) -> bool | None:

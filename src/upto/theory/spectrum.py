@@ -2,7 +2,7 @@
 
 Noise of one deviation in q directions of K rows has singular values between √K - √q and √K + √q
 deviations, and nothing in between them and what is no noise. Numbers that were rounded, and then
-centred, turned or added up, show no bits of the type they had; but such a group of values they show.
+centred, turned or added up, show no bits of the type they had; such a group of values they show.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _MANY_ROWS = 4
 def noise_directions(values: NDArray[np.float64], n_rows: int) -> int:
     """Count the smallest singular values that lie apart from the others; zero where none do.
 
-    One alone does not count, for a rare class makes one too. At most half do: of a few large values above many of one size, as those of most
-    heads, the few are the exception.
+    One alone does not count, for a rare class makes one too. At most half do: of a few large values
+    above many of one size, as most heads have them, the few are the exception.
 
     Parameters
     ----------

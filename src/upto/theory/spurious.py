@@ -139,8 +139,8 @@ def bootstrap_components(
     First, whether rows follow J Gaussians: what a further component adds to the likelihood, and the
     kurtosis of rows about components, against data sets drawn from the J that fit best. Then the
     likelihood ratio of J and of J - 1 components, both with any covariances, is compared with that
-    of data sets drawn from the J - 1, each fitted anew (McLachlan 1987); and, if `diagonal`, that of
-    J with any covariances and of J with independent coordinates, with data sets drawn from the
+    of data sets drawn from the J - 1, each fitted anew (McLachlan 1987); and, if `diagonal`, that
+    of J with any covariances and of J with independent coordinates, with data sets drawn from the
     latter. These give the standard error of every difference of log-ratios of variances too: all
     differences of a pair of components must be larger than chance, and the p-value is multiplied
     by the number of pairs since the best is taken. ``checks/components.py`` measures the levels.

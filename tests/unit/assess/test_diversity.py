@@ -187,6 +187,7 @@ def test_heads_of_full_rank_are_not_called_rounded(decay):
 def test_a_head_with_a_missing_value_is_refused_without_a_warning(rng):
     head = rng.normal(size=(100, 4))
     head[3, 2] = np.nan
-    with warnings.catch_warnings(), pytest.raises(InputError, match="not finite"):
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
-        upto.check_diversity(head)
+        with pytest.raises(InputError, match="not finite"):
+            upto.check_diversity(head)

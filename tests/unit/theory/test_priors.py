@@ -228,7 +228,10 @@ def test_coordinates_that_are_correlated_in_the_rows_refute_p2():
     rng = np.random.default_rng(3)
     shapes = [[1.0, 0.9], [0.9, 1.0]], [[1.0, -0.5], [-0.5, 3.0]]
     rows = np.vstack(
-        [rng.multivariate_normal([at, at], shape, 150) for at, shape in zip((0, 8), shapes)]
+        [
+            rng.multivariate_normal([at, at], shape, 150)
+            for at, shape in zip((0, 8), shapes, strict=True)
+        ]
     )
     fitted = GaussianMixture(2, covariance_type="diag", random_state=0).fit(rows)
     check = check_prior(fitted, rows=rows)[1]

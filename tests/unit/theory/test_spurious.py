@@ -101,8 +101,7 @@ def test_the_check_counts_what_it_says():
 
 
 @pytest.mark.slow
-def test_the_level_of_one_component_less_is_not_that_of_independent_coordinates():
-    """J - 1 of any shape against J of independent coordinates was refuted twice too often."""
+def test_one_gaussian_is_seldom_taken_for_two():
     rng = np.random.default_rng(11)
     found = [
         bootstrap_components(rng.normal(size=(300, 2)), 2, seed=trial).are_needed
