@@ -154,7 +154,7 @@ def turned(head, rng):
         lambda head, _: head - head.mean(axis=0),
         turned,
         lambda head, _: np.round(head, 3) + np.pi,
-        lambda head, _: head + (0.3 * head).astype(np.float16).astype(float),
+        lambda head, _: head + as_bfloat16(0.3 * head).astype(float),
     ],
     ids=["centred", "turned", "shifted", "added"],
 )
