@@ -17,17 +17,18 @@ def table() -> str:
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     lines = [
         START,
-        "| rows of | n | d | P2 | data sets | P2 claimed | 99 % interval |",
-        "|---|---|---|---|---|---|---|",
+        "| rows of | n | d | asked | is | data sets | claimed | 99 % interval |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for rate in record["rates"]:
-        is_level = rate["check"].startswith("level")
+        is_level = rate["nominal"] is not None
+        asked = "distinct" if rate["check"].startswith("distinct") else "P2"
         low, high = rate["interval"]
         claimed = rate["rate"]
         if is_level:
             low, high, claimed = 1 - high, 1 - low, 1 - claimed
         lines.append(
-            f"| {rate['case']} | {rate['n_samples']} | {rate['n_features']} | "
+            f"| {rate['case']} | {rate['n_samples']} | {rate['n_features']} | {asked} | "
             f"{'false' if is_level else 'true'} | {rate['trials']} | {claimed:.3f} | "
             f"{low:.3f} to {high:.3f} |"
         )

@@ -13,7 +13,7 @@ from upto.assess.comparing import as_embeddings
 from upto.assess.spanning import stored_rounding
 from upto.core import Diversity, InputError, Provenance, library_versions
 from upto.load import read_labels
-from upto.theory import head_diversity
+from upto.theory import as_head, head_diversity
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -57,7 +57,8 @@ def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = N
         message = f"one head is checked at a time, not {len(found)}: name one of the manifest."
         raise InputError(message)
     (embeddings,) = found
-    vectors = np.asarray(embeddings.rows[0 : len(embeddings)])
+    # What is no number is refused before anything is computed from it.
+    vectors = as_head(np.asarray(embeddings.rows[0 : len(embeddings)]))
     counts = _read_counts(frequencies) if isinstance(frequencies, str | Path) else frequencies
     checked = head_diversity(vectors, frequencies=counts, deviations=stored_rounding(vectors))
     variance = checked.smallest_variance
@@ -96,13 +97,18 @@ def _verdict(checked: HeadDiversity, n_rows: int) -> str:
         f"{checked.width} needed"
     )
     if not checked.holds:
-        turned = " If the file is inputs × classes, transpose it." if n_rows < checked.width else ""
+        turned = " If the rows are inputs, transpose the head." if n_rows < checked.width else ""
         return (
             f"the probabilities do not identify the representation: {counted}, so only "
             f"{checked.rank} of its {checked.width} directions are.{turned}"
         )
     barely = "barely " if checked.is_ill_conditioned else ""
     caution = f", which rounding to {checked.stored_as} or noise may have made" if barely else ""
+    if checked.n_apart and float(checked.singular_values[-1]) > checked.rounding:
+        caution = (
+            f"; but the smallest {checked.n_apart} of {checked.width} singular values lie apart "
+            "from the others, as those of rounding or noise do"
+        )
     return (
         f"the probabilities {barely}identify the representation up to an invertible linear map, an "
         f"affine one if the head has a bias: {counted}, with condition number "

@@ -3,6 +3,7 @@
 from upto.theory.decoders import Preimages, check_decoder, find_preimages
 from upto.theory.diversity import (
     HeadDiversity,
+    as_head,
     centred_rank,
     head_diversity,
     independent_differences,
@@ -47,6 +48,7 @@ __all__ = [
     "Identified",
     "PiecewiseNetwork",
     "Preimages",
+    "as_head",
     "bootstrap_components",
     "centred_rank",
     "certify_injective",

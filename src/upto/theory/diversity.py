@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from upto.core import InputError, finite_or_none
 from upto.theory.precision import rounding_norm, stored_precision
+from upto.theory.spectrum import noise_directions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,9 @@ class HeadDiversity:
         that was widened to float32; or ``"few decimals"``.
     rounding
         What rounding to that precision can do to the smallest singular value.
+    n_apart
+        How many of the smallest singular values lie so far below the others, and so close to each
+        other, that they may be rounding or noise whatever the bits show.
     base, chosen
         A class y0 and M others such that the differences ``g(y) - g(y0)`` are independent and
         about as well conditioned as those of any choice; `chosen` is empty where there are none.
@@ -73,6 +77,7 @@ class HeadDiversity:
     smallest_variance: float
     stored_as: str
     rounding: float
+    n_apart: int
     base: int
     chosen: NDArray[np.intp]
     differences_condition: float | None
@@ -89,7 +94,7 @@ class HeadDiversity:
             return False
         worst = max(map(_or_infinite, (self.condition, self.differences_condition)))
         smallest = float(self.singular_values[-1])
-        return worst > ILL_CONDITIONED or smallest <= self.rounding
+        return worst > ILL_CONDITIONED or smallest <= self.rounding or self.n_apart > 0
 
 
 def head_diversity(
@@ -151,6 +156,7 @@ def head_diversity(
         smallest_variance=float(spread[-1] ** 2) if rank == width else 0.0,
         stored_as=stored_as,
         rounding=rounding,
+        n_apart=noise_directions(values, n_classes) if rank == width else 0,
         base=int(occurring[base]),
         chosen=occurring[chosen],
         differences_condition=between,

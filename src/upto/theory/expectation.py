@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 
-_FLOOR = 1e-6
+FLOOR = 1e-6
 """What is added to every variance, so that no component shrinks to a point."""
 _STARTS = 4
 _FIRST_STEPS = 12
@@ -90,7 +90,7 @@ def _start(rows: Float, n_components: int, rng: np.random.Generator) -> Fits:
     """Start from random rows as means, with the variances of all rows."""
     count, n_rows, width = rows.shape
     chosen = np.argsort(rng.random(size=(count, n_rows)), axis=1)[:, :n_components]
-    spread = rows.var(axis=1)[:, None, :, None] * np.eye(width) + _FLOOR * np.eye(width)
+    spread = rows.var(axis=1)[:, None, :, None] * np.eye(width) + FLOOR * np.eye(width)
     return Fits(
         weights=np.full((count, n_components), 1.0 / n_components),
         means=np.take_along_axis(rows, chosen[:, :, None], axis=1),
@@ -115,14 +115,28 @@ def _climb(rows: Float, fits: Fits, *, diagonal: bool, steps: int) -> Fits:
     return current
 
 
-def _step(rows: Float, fits: Fits, *, diagonal: bool) -> Fits:
+def distances(rows: Float, fits: Fits) -> tuple[Float, Float]:
+    """Return squared distances of rows to components, in their shapes, and joint log-densities."""
     width = rows.shape[2]
     roots = np.linalg.cholesky(fits.covariances)
     away = rows[:, None] - fits.means[:, :, None]
     white = away @ np.linalg.inv(roots).swapaxes(2, 3)
     volume = np.log(np.diagonal(roots, axis1=2, axis2=3)).sum(axis=2)
     logs = np.log(fits.weights) - volume - 0.5 * width * math.log(2.0 * math.pi)
-    joint = logs[:, :, None] - 0.5 * np.einsum("bjnd,bjnd->bjn", white, white)
+    squares = np.einsum("bjnd,bjnd->bjn", white, white)
+    return squares, logs[:, :, None] - 0.5 * squares
+
+
+def log_likelihood(rows: Float, fits: Fits) -> Float:
+    """Return the log-likelihood of each data set under its mixture."""
+    joint = distances(rows, fits)[1]
+    found: Float = np.logaddexp.reduce(joint, axis=1).sum(axis=1)
+    return found
+
+
+def _step(rows: Float, fits: Fits, *, diagonal: bool) -> Fits:
+    width = rows.shape[2]
+    joint = distances(rows, fits)[1]
     highest = joint.max(axis=1, keepdims=True)
     shares = np.exp(joint - highest)
     total = shares.sum(axis=1, keepdims=True)
@@ -137,7 +151,7 @@ def _step(rows: Float, fits: Fits, *, diagonal: bool) -> Fits:
     return Fits(
         weights=sizes / sizes.sum(axis=1, keepdims=True),
         means=means,
-        covariances=spread + _FLOOR * np.eye(width),
+        covariances=spread + FLOOR * np.eye(width),
         log_likelihood=likelihood,
     )
 

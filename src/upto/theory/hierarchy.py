@@ -38,6 +38,8 @@ MEANINGS = {
 }
 """The assumptions by name; a model with one hidden variable also has ``"one hidden variable"``."""
 
+NOISE = "noise of known law"
+"""What every level rests on besides, and nothing here checks."""
 _ONE = "one hidden variable"
 _IMPLIED = (("P1", "P1 partly"), ("P3", "distinct"), ("F4", "F3"), ("F3", "F2"))
 """Pairs of which the first implies the second, in an order in which one pass finds all."""
@@ -55,11 +57,14 @@ class Assumption:
         None where the check could not decide; what was seen is then evidence, not proof.
     evidence
         What was found, in words with the numbers.
+    hidden_variables
+        For how many hidden variables P3 was checked.
     """
 
     name: str
     holds: bool | None
     evidence: str
+    hidden_variables: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +137,8 @@ class Guarantee:
 
     def __str__(self) -> str:
         if self.reached:
-            return f"{self.level.what}: by {self.level.theorem} from {', '.join(self.needs)}"
+            needs = ", ".join(self.needs)
+            return f"{self.level.what}: by {self.level.theorem} from {needs} and {NOISE}"
         lacks = "; ".join(f"{each.name} ({each.evidence})" for each in self.lacks)
         return f"{self.level.what}: lacks {lacks}"
 
@@ -193,8 +199,9 @@ class Identified:
             Table(
                 title="What it rests on",
                 columns=tuple(Column(name=name) for name in ("assumption", "holds", "evidence")),
-                rows=tuple(
-                    (each.name, words[each.holds], each.evidence) for each in self.assumptions
+                rows=(
+                    *((each.name, words[each.holds], each.evidence) for each in self.assumptions),
+                    (NOISE, "assumed", "the model; no check of prior or decoder tells"),
                 ),
             ),
         )
@@ -222,13 +229,13 @@ def what_is_identified(
         What was stated or checked; where two say different things of one assumption, a failure
         counts most and an undecided check least.
     hidden_variables
-        The number k of hidden variables, if it is known to be one: then P(U) is the weights of the
-        mixture, and components that are distinct take the place of P2 and P3.
+        The number k of hidden variables, if it is known. Where it is one, P(U) is the weights of
+        the mixture, and components that are distinct take the place of P2 and P3.
 
     Raises
     ------
     InputError
-        If an assumption has no meaning here.
+        If an assumption has no meaning here, or P3 was checked for another number of variables.
     """
     known: dict[str, Assumption] = {}
     for check in assumptions:
@@ -242,6 +249,7 @@ def what_is_identified(
     one = Assumption(name=_ONE, holds=None, evidence="not stated")
     if hidden_variables is not None:
         count = check_count(hidden_variables, "hidden_variables")
+        _refuse_another_number(known.get("P3"), count)
         one = Assumption(name=_ONE, holds=count == 1, evidence=f"k = {count}")
     guarantees = tuple(_guarantee(level, known | {_ONE: one}) for level in LEVELS)
     reached = {each.level.what for each in guarantees if each.reached}
@@ -252,6 +260,16 @@ def what_is_identified(
         guarantees=guarantees,
         assumptions=tuple(known[name] for name in MEANINGS if name in known),
     )
+
+
+def _refuse_another_number(check: Assumption | None, count: int) -> None:
+    checked = None if check is None else check.hidden_variables
+    if checked is not None and checked != count:
+        message = (
+            f"hidden_variables is {count}, but P3 was checked for {checked}: give check_prior the "
+            f"states of {count} hidden variable{'s' * (count != 1)}."
+        )
+        raise InputError(message)
 
 
 def _weight(check: Assumption) -> int:

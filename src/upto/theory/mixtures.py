@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError
+from upto.theory.precision import stored_precision
 
 Float = NDArray[np.float64]
 
 _ROUNDING = 1e-6
+_EPS = float(np.finfo(np.float64).eps)
+_PRODUCTS = 4.0
+"""How much more than the rounding of each number a covariance that was computed may have."""
 _POINT = 1e-6
 """Standard deviations up to this, in those of the coordinate, make a component a point there."""
 
@@ -21,31 +25,36 @@ _POINT = 1e-6
 class Components:
     """A mixture in units in which every coordinate that varies has variance one.
 
-    No assumption depends on units, and tolerances mean the same in each coordinate. `precision`
-    is the rounding of the numbers as they were given.
+    No assumption depends on units, and tolerances mean the same in each coordinate. `rounding` is
+    how far, relatively, a covariance may be from what it was before it was stored, and `given` are
+    the parameters in the units they came in.
     """
 
     weights: Float
     means: Float
     covariances: Float
-    precision: float
+    rounding: float
+    stored_as: str
+    given: tuple[Float, Float, Float]
 
     @property
     def variances(self) -> Float:
         """Variances of every coordinate in every component."""
         return np.diagonal(self.covariances, axis1=1, axis2=2)
 
-    def positive_definite(self) -> list[bool]:
-        """Say of each component whether it fills the space, by more than rounding."""
+    def positive_definite(self) -> list[bool | None]:
+        """Say of each component whether it fills the space; None where rounding may do so."""
         return [self._fills(each) for each in self.covariances]
 
-    def _fills(self, covariance: Float) -> bool:
+    def _fills(self, covariance: Float) -> bool | None:
         deviations = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
         if deviations.min() <= _POINT:
             return False
         scaled = covariance / np.outer(deviations, deviations)
-        limit = 16.0 * len(scaled) * self.precision
-        return bool(np.linalg.eigvalsh(scaled)[0] > limit)
+        smallest = float(np.linalg.eigvalsh(scaled)[0])
+        if smallest <= 16.0 * len(scaled) * _EPS:
+            return False
+        return True if smallest > _PRODUCTS * len(scaled) * self.rounding else None
 
     def differ(self, tolerance: float) -> NDArray[np.bool_]:
         """Say for every pair of components which coordinates have different laws."""
@@ -74,13 +83,16 @@ def as_components(mixture: Any) -> Components:
         )
         raise InputError(message)
     kind = np.asarray(covariances).dtype
-    precision = float(np.finfo(kind if kind.kind == "f" else np.float64).eps)
     weights, means, covariances = (
         np.asarray(each, dtype=np.float64) for each in (weights, means, covariances)
     )
     if covariances.ndim == 2 and covariances.shape == means.shape:
         covariances = covariances[:, :, None] * np.eye(means.shape[1])
     _refuse_misfits(weights, means, covariances)
+    # Whole numbers are no rounded ones, and what is zero by design tells nothing.
+    stored = stored_precision(
+        covariances.reshape(-1, 1).astype(kind if kind.kind == "f" else float)
+    )
     centre = weights @ means
     total = weights @ ((means - centre) ** 2 + np.diagonal(covariances, axis1=1, axis2=2))
     unit = np.sqrt(np.where(total > 0, total, 1.0))
@@ -88,7 +100,9 @@ def as_components(mixture: Any) -> Components:
         weights=weights,
         means=(means - centre) / unit,
         covariances=covariances / unit[:, None] / unit,
-        precision=precision,
+        rounding=2.0**-stored.bits,
+        stored_as=stored.name,
+        given=(weights, means, covariances),
     )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError
+from upto.theory.precision import rounding_norm, stored_precision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,7 @@ Float = NDArray[np.float64]
 
 _NEARLY = 1e-9
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+_ILL_CONDITIONED = 1e8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -156,24 +158,54 @@ def column_rank(matrix: Float) -> int:
     return int(np.linalg.matrix_rank(matrix))
 
 
+def slight_margin(matrix: Float) -> str:
+    """Say why a matrix of full column rank may have it by accident; nothing where it may not.
+
+    Weights that were rounded when they were stored have full rank even if they had none before.
+    """
+    values = np.linalg.svd(matrix, compute_uv=False)
+    smallest, largest = float(values[-1]), float(values[0])
+    precision = stored_precision(matrix)
+    rounding = rounding_norm(matrix, precision)
+    if smallest <= rounding:
+        return (
+            f"has full rank by a singular value of {smallest:.2g}, and rounding to "
+            f"{precision.name} can make {rounding:.2g}"
+        )
+    if largest > _ILL_CONDITIONED * smallest:
+        return (
+            f"has full rank with a condition number of {largest / smallest:.2g}, above "
+            f"{_ILL_CONDITIONED:.0e}, which noise can make"
+        )
+    return ""
+
+
 def always_active_span(matrix: Float, offset: Float) -> int:
     """Count the directions a ReLU layer sees at every point, whatever the point.
 
+    It is the rank of `always_active_rows`.
+    """
+    kept = always_active_rows(matrix, offset)
+    lengths = np.linalg.norm(kept, axis=1)
+    return column_rank(kept / lengths[:, None]) if len(kept) else 0
+
+
+def always_active_rows(matrix: Float, offset: Float) -> Float:
+    """Return rows of a ReLU layer whose rank is not above that of the active rows at any point.
+
     A row w with bias b and a row -c w with bias b', c > 0, are never both inactive if and only if
-    b + b'/c ≥ 0. The rank of all such rows is a lower bound of the rank of the active rows at any
-    point: if it is the number of inputs, the layer is injective. Entries of -c w may be off by
-    their own rounding and no more: rows that are only nearly opposite are both inactive far out.
+    b + b'/c ≥ 0. If the rank of all such rows is the number of inputs, the layer is injective.
+    Entries of -c w may be off by their own rounding and no more: rows that are only nearly opposite
+    are both inactive far out.
     """
     norms = np.linalg.norm(matrix, axis=1)
     alive = np.flatnonzero(norms > 0)
-    if not len(alive):
-        return 0
     units = matrix[alive] / norms[alive, None]
     levels = offset[alive] / norms[alive]
     nearly = units @ units.T < -1.0 + _NEARLY
     first, second = np.nonzero(nearly & (levels[:, None] + levels[None] >= 0))
     kept = np.unique(first[_are_opposite(matrix[alive[first]], matrix[alive[second]])])
-    return column_rank(units[kept]) if len(kept) else 0
+    return matrix[alive[kept]]
 
 
 def _are_opposite(rows: Float, others: Float) -> NDArray[np.bool_]:
@@ -191,14 +223,18 @@ def _doubts(network: PiecewiseNetwork) -> Iterator[tuple[int, str]]:
     """Name the layers that are not known to be injective on all of their inputs."""
     for number, (matrix, offset) in enumerate(network.layers):
         inputs = matrix.shape[1]
+        seen = matrix
         if network.is_activated(number) and network.leak == 0:
+            seen = always_active_rows(matrix, offset)
             span = always_active_span(matrix, offset)
             if span < inputs:
                 yield number, f"surely sees {span} of {inputs} directions at every point"
-        else:
-            rank = column_rank(matrix)
-            if rank < inputs:
-                yield number, f"has rank {rank} for {inputs} inputs"
+                continue
+        elif (rank := column_rank(matrix)) < inputs:
+            yield number, f"has rank {rank} for {inputs} inputs"
+            continue
+        if reason := slight_margin(seen):
+            yield number, reason
 
 
 def _refuse_misfits(weights: tuple[Float, ...], biases: tuple[Float, ...], leak: float) -> None:

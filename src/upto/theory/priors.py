@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +37,10 @@ def check_prior(
     """Assumption P1, P2 and P3 on a Gaussian mixture, and distinct components.
 
     Parameters of a prior that a model was built or trained with are its prior, and are taken as
-    they are. Parameters that were fitted to rows are not those of the law of these rows: a
-    component may be there by chance, and its variances differ from the others' then. So P2, P3 and
-    distinct components are not known from them; with the rows, `bootstrap_components` can tell.
+    they are, up to the precision they were stored with. Parameters that were fitted to rows are not
+    those of the law of these rows: the law may be no Gaussian mixture, and a component may be there
+    by chance, with variances that differ from the others' then. So nothing is known from them; with
+    the rows, `bootstrap_components` can tell.
 
     Parameters
     ----------
@@ -46,7 +48,9 @@ def check_prior(
         A mixture with `weights`, `means` and `covariances`, a `GaussianMixture` of scikit-learn,
         which is fitted, or a tuple of the three arrays. Covariances are J×d×d, or J×d variances.
     rows
-        What the mixture was fitted to, one row a latent: what can be tested on them is.
+        What the mixture was fitted to, one row a latent: what can be tested on them is. Where they
+        do not follow the mixture, P1, P2 and distinct components are not known; where coordinates
+        are correlated within its components, P2 is false.
     fitted
         Whether parameters that are given as such were fitted to rows too.
     states
@@ -74,15 +78,26 @@ def check_prior(
     gap = check_size(gap, "gap")
     components = as_components(mixture)
     estimated = fitted or rows is not None or hasattr(mixture, "weights_")
-    whole, partly = _mixture(components, estimated=estimated)
+    whole, partly = _mixture(components)
     independent = _conditional_independence(components, correlation, gap)
-    hidden = _hidden_variables(components, _grid(states, len(components.weights)), gap)
+    grid = _grid(states, len(components.weights))
+    hidden = replace(_hidden_variables(components, grid, gap), hidden_variables=grid.shape[1])
     distinct = _distinct(components, gap)
     if estimated:
         test = None
         if rows is not None:
             test = _tested(components, rows, seed)
+        whole, partly = (
+            _estimated(each, test, told=bool(test and test.fits)) for each in (whole, partly)
+        )
         independent = _estimated(independent, test, told=bool(test and test.ratios_differ))
+        if test and test.fits:
+            refuted = test.are_correlated
+            independent = replace(
+                independent,
+                holds=False if refuted else independent.holds,
+                evidence=f"{test.says}; {test.says_of_shapes}",
+            )
         distinct = _estimated(distinct, test, told=bool(test and test.are_needed))
         hidden = _estimated(hidden, None, told=False)
     return whole, independent, hidden, distinct, partly
@@ -99,7 +114,9 @@ def _tested(components: Components, rows: ArrayLike, seed: int) -> ComponentsTes
         raise InputError(message)
     apart = components.covariances[:, ~np.eye(width, dtype=bool)]
     diagonal = bool(np.abs(apart).max(initial=0.0) <= _ROUNDING)
-    return bootstrap_components(given, count, diagonal=diagonal, seed=seed)
+    return bootstrap_components(
+        given, count, diagonal=diagonal, parameters=components.given, seed=seed
+    )
 
 
 def _estimated(check: Assumption, test: ComponentsTest | None, *, told: bool) -> Assumption:
@@ -109,9 +126,9 @@ def _estimated(check: Assumption, test: ComponentsTest | None, *, told: bool) ->
         if check.name != "P3":
             reason += "; give the rows, and a test may"
         evidence = f"{reason}: as fitted, {check.evidence}"
-        return Assumption(name=check.name, holds=None, evidence=evidence)
+        return replace(check, holds=None, evidence=evidence)
     holds = True if told and check.holds else None
-    return Assumption(name=check.name, holds=holds, evidence=f"{test.says}; {check.evidence}")
+    return replace(check, holds=holds, evidence=f"{test.says}; as fitted, {check.evidence}")
 
 
 def distinct_ratios(variances: ArrayLike) -> tuple[tuple[int, int] | None, float]:
@@ -142,20 +159,27 @@ def distinct_ratios(variances: ArrayLike) -> tuple[tuple[int, int] | None, float
     return best, widest
 
 
-def _mixture(components: Components, *, estimated: bool) -> tuple[Assumption, Assumption]:
+def _mixture(components: Components) -> tuple[Assumption, Assumption]:
     count, width = components.means.shape
-    full = sum(components.positive_definite())
-    words = [f"{count} Gaussian components in {width} dimensions, by construction"]
-    if full == count:
+    full = components.positive_definite()
+    flat, unknown = full.count(False), full.count(None)
+    plural = "s" * (count != 1)
+    words = [f"{count} Gaussian component{plural} in {width} dimensions, by construction"]
+    if flat:
+        words.append(f"{flat} of {count} are degenerate: points, or flat in a direction")
+    if unknown:
+        words.append(
+            f"{unknown} of {count} fill the space by no more than rounding to "
+            f"{components.stored_as} can make"
+        )
+    if not flat and not unknown:
         words.append("all covariances are positive definite")
-    else:
-        words.append(f"{count - full} of {count} are degenerate: points, or flat in a direction")
-    if estimated:
-        words.append("that the latents follow a mixture of so many is not checked")
     evidence = "; ".join(words)
+    whole = False if flat else None if unknown else True
+    partly = True if True in full else None if unknown else False
     return (
-        Assumption(name="P1", holds=full == count, evidence=evidence),
-        Assumption(name="P1 partly", holds=full > 0, evidence=evidence),
+        Assumption(name="P1", holds=whole, evidence=evidence),
+        Assumption(name="P1 partly", holds=partly, evidence=evidence),
     )
 
 
@@ -193,13 +217,14 @@ def _conditional_independence(components: Components, tolerance: float, gap: flo
         state = int(correlations.max(axis=(1, 2)).argmax()) + 1
         evidence = f"coordinates are correlated by {largest:.3g} within component {state}"
         return Assumption(name="P2", holds=False, evidence=evidence)
-    pair, widest = distinct_ratios(components.variances)
+    full = np.array([each is not False for each in components.positive_definite()])
+    pair, widest = distinct_ratios(np.where(full[:, None], components.variances, 0.0))
     independent = f"correlations within components are at most {largest:.2g}"
     unknown = largest > _ROUNDING
     if unknown:
         independent += ", which is not zero"
     if pair is None:
-        evidence = f"{independent}; two components with positive variances are needed"
+        evidence = f"{independent}; two positive definite components are needed"
         return Assumption(name="P2", holds=False, evidence=evidence)
     names = f"components {pair[0] + 1} and {pair[1] + 1}"
     if math.isinf(widest):
@@ -210,6 +235,14 @@ def _conditional_independence(components: Components, tolerance: float, gap: flo
         f"{widest:.3g} apart"
     )
     apart = widest > gap
+    # A difference of two log-ratios has four numbers in it, each rounded.
+    rounded = 4.0 * components.rounding
+    if gap < widest <= rounded:
+        unknown = True
+        evidence += f", and rounding to {components.stored_as} can make {rounded:.2g}"
+    if None in (components.positive_definite()[each] for each in pair):
+        unknown = True
+        evidence += "; rounding may have made one of them positive definite"
     return Assumption(name="P2", holds=None if apart and unknown else apart, evidence=evidence)
 
 

@@ -1,9 +1,9 @@
 """Whether the components of a mixture that was fitted to rows are there, and differ as they seem.
 
 A fit with one component too many splits a component along an accident of the rows, and the halves
-have variances that differ by more than those of real components would by chance. So two questions
-are asked of the rows, and both must be answered: would one component less do, and could two of the
-variance ratios be equal?
+have variances that differ by more than those of real components would by chance. So the rows are
+asked: do they follow J Gaussians at all, and are these the parameters given? Would one component
+less do? Are coordinates independent within components, and could two variance ratios be equal?
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from scipy.special import ndtr
 
 from upto.core import InputError, random_stream
 from upto.theory.checks import check_count
-from upto.theory.expectation import Fits, fit_mixtures
+from upto.theory.expectation import FLOOR, Fits, fit_mixtures
+from upto.theory.goodness import misfit_level, parameters_level
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike
 
 Float = NDArray[np.float64]
@@ -44,44 +47,82 @@ class ComponentsTest:
         J, and how many rows the test used: at most 4,000 of them, drawn at random.
     n_draws
         How many data sets were drawn from the mixture with one component less.
+    given
+        p-value of the parameters given being those of the rows; one where none were.
+    fit
+        p-value of J components with any covariances. Where a p-value is large, drawing stops
+        early, and it is that of the data sets drawn so far.
     fewer
-        p-value of J - 1 components with any covariances; one for J = 1. Where it is large, drawing
-        stops early, and the p-value is that of the data sets drawn so far.
+        p-value of J - 1 components with any covariances; one for J = 1, and where the rows do not
+        follow J.
+    independent
+        p-value of coordinates being independent within J components; one where that was not asked.
+    correlation
+        The largest correlation within a component of J with any covariances.
     pair
         The two components, of the test's own fit, whose variance ratios are told apart best.
     ratios
         p-value of two coordinates having equal variance ratios in every pair of components; one
-        where the first question was answered no, or coordinates are not independent.
+        where an earlier question was answered no, or coordinates are not independent.
     """
 
     n_components: int
     n_rows: int
     n_draws: int
+    given: float
+    fit: float
     fewer: float
+    independent: float
+    correlation: float
     pair: tuple[int, int] | None
     ratios: float
 
     @property
+    def fits(self) -> bool:
+        """Whether nothing speaks against J Gaussians, and the parameters given, at 0.05 each."""
+        return min(self.given, self.fit) > LEVEL
+
+    @property
+    def are_correlated(self) -> bool:
+        """Whether coordinates are not independent within components, at a level of 0.05."""
+        return self.fits and self.independent <= LEVEL
+
+    @property
     def are_needed(self) -> bool:
         """Whether no fewer components would do, at a level of 0.05."""
-        return self.fewer <= LEVEL
+        return self.fits and self.fewer <= LEVEL
 
     @property
     def ratios_differ(self) -> bool:
         """Whether, besides, two components have variance ratios that all differ."""
-        return self.are_needed and self.ratios <= LEVEL
+        return self.are_needed and not self.are_correlated and self.ratios <= LEVEL
 
     @property
     def says(self) -> str:
         """The p-values in words."""
-        n_fewer = self.n_components - 1
-        enough = "1 component does" if n_fewer == 1 else f"{n_fewer} components do"
-        fewer = (
-            f"that {enough} for {self.n_rows} rows has p = {self.fewer:.2g} by {self.n_draws} draws"
+        if self.given <= LEVEL:
+            return (
+                f"that {self.n_rows} rows have the law of these parameters has p = "
+                f"{self.given:.2g}, so they tell nothing of each other"
+            )
+        fit = f"that {self.n_rows} rows follow {_components(self.n_components)} has p = "
+        if self.fit <= LEVEL:
+            return f"{fit}{self.fit:.2g}, so their law is another"
+        words = [f"{fit}{self.fit:.2g}"]
+        if self.n_draws:
+            less = _components(self.n_components - 1)
+            words.append(f"that {less} would do {self.fewer:.2g} by {self.n_draws} draws")
+        if self.n_draws and not self.are_needed:
+            words[-1] += ", so a component may be there by chance"
+        return ", ".join(words)
+
+    @property
+    def says_of_shapes(self) -> str:
+        """What the rows say of correlations and variance ratios within components."""
+        return (
+            f"correlations within components are up to {self.correlation:.2g}, that all are zero "
+            f"has p = {self.independent:.2g}, that two variance ratios are equal {self.ratios:.2g}"
         )
-        if not self.are_needed:
-            return f"{fewer}, so a component may be there by chance"
-        return f"{fewer}, and that two variance ratios are equal p = {self.ratios:.2g}"
 
 
 def bootstrap_components(
@@ -89,17 +130,21 @@ def bootstrap_components(
     n_components: int,
     *,
     diagonal: bool = True,
+    parameters: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
     n_draws: int = 99,
     seed: int = 0,
 ) -> ComponentsTest:
     """Test whether all components of a mixture of J Gaussians are there, and differ in shape.
 
-    The likelihood ratio of J components, of independent coordinates if `diagonal`, and of J - 1
-    with any covariances is compared with that of data sets drawn from the fitted J - 1, each
-    fitted anew (McLachlan 1987). If these do not do, data sets drawn from the J components give
-    the standard error of every difference of log-ratios of variances: all differences of a pair
-    of components must be larger than chance, and the p-value is multiplied by the number of pairs
-    since the best is taken. The level of both is measured in ``checks/components.py``.
+    First, whether rows follow J Gaussians: what a further component adds to the likelihood, and the
+    kurtosis of rows about components, against data sets drawn from the J that fit best. Then the
+    likelihood ratio of J and of J - 1 components, both with any covariances, is compared with that
+    of data sets drawn from the J - 1, each fitted anew (McLachlan 1987); and, if `diagonal`, that
+    of J with any covariances and of J with independent coordinates, with data sets drawn from the
+    latter. These give the standard error of every difference of log-ratios of variances too: all
+    differences of a pair of components must be larger than chance, and the p-value is multiplied
+    by the number of pairs since the best is taken. ``checks/components.py`` measures the levels.
+    The answer does not depend on the order of the rows.
 
     Parameters
     ----------
@@ -108,7 +153,9 @@ def bootstrap_components(
     n_components
         J.
     diagonal
-        Whether coordinates are independent within components.
+        Whether coordinates are said to be independent within components.
+    parameters
+        Weights, means and J×d×d covariances that are said to be those of the rows.
     n_draws
         Data sets to draw for each question.
     seed
@@ -129,61 +176,140 @@ def bootstrap_components(
     count = check_count(n_components, "n_components")
     draws = check_count(n_draws, "n_draws", least=19)
     rng = random_stream(seed, "components")
-    points = _standard(rows, count, rng)
+    points, centre, spread = _standard(rows, count, rng)
     n_rows, width = points.shape
-    if count == 1:
-        return ComponentsTest(
-            n_components=1, n_rows=n_rows, n_draws=0, fewer=1.0, pair=None, ratios=1.0
-        )
-    ratio, small, large = _likelihood_ratio(points[None], count, rng, diagonal=diagonal)
-    at_once = max(1, _NUMBERS // (n_rows * width * count))
-    beyond = drawn = 0
-    # Once more data sets are beyond than a small p-value allows, no further ones can help.
-    while drawn < draws and beyond + 1 <= LEVEL * (draws + 1):
-        size = min(at_once, draws - drawn, 10)
-        found, _, _ = _likelihood_ratio(
-            small.draw(rng, size, n_rows), count, rng, diagonal=diagonal
-        )
-        beyond += int(np.sum(found >= ratio[0]))
-        drawn += size
-    fewer = (1 + beyond) / (1 + drawn)
-    pair, ratios = None, 1.0
-    if fewer <= LEVEL and diagonal:
-        pair, ratios = _equal_ratios(large, rng, n_rows, draws, at_once)
+    at_once = max(1, _NUMBERS // (n_rows * width * (count + 1)))
+    full = plain = fit_mixtures(points[None], count, rng, diagonal=False)
+    turned = best = full
+    if diagonal:
+        plain = fit_mixtures(points[None], count, rng, diagonal=True)
+        turned = fit_mixtures(points[None], count, rng, diagonal=False, start=plain)
+        best = max(full, turned, key=lambda fits: float(fits.log_likelihood[0]))
+    given = fit = fewer = independent = ratios = 1.0
+    drawn, pair = 0, None
+    if parameters is not None:
+        same = _in_units(parameters, centre, spread)
+        given = parameters_level(points[None], same, plain, diagonal=diagonal)
+    if given > LEVEL:
+        fit = misfit_level(points[None], best, rng, level=LEVEL, n_draws=draws, at_once=at_once)
+    if min(given, fit) > LEVEL:
+        if count > 1:
+            # Data sets that are drawn have one set of starts, so the rows have no more.
+            fewer, drawn = _fewer(points, full, rng, draws, at_once)
+        if diagonal:
+            independent = _independent(turned, plain, rng, n_rows, draws, at_once)
+        if count > 1 and diagonal and fewer <= LEVEL < independent:
+            pair, ratios = _equal_ratios(plain, rng, n_rows, draws, at_once)
     return ComponentsTest(
-        n_components=count, n_rows=n_rows, n_draws=drawn, fewer=fewer, pair=pair, ratios=ratios
+        n_components=count,
+        n_rows=n_rows,
+        n_draws=drawn,
+        given=given,
+        fit=fit,
+        fewer=fewer,
+        independent=independent,
+        correlation=_largest_correlation(best),
+        pair=pair,
+        ratios=ratios,
     )
 
 
-def _standard(rows: ArrayLike, n_components: int, rng: np.random.Generator) -> Float:
+def _components(count: int) -> str:
+    return f"{count} Gaussian component{'s' * (count != 1)}"
+
+
+def _in_units(
+    parameters: tuple[ArrayLike, ArrayLike, ArrayLike], centre: Float, spread: Float
+) -> Fits:
+    weights, means, covariances = (np.asarray(each, dtype=np.float64) for each in parameters)
+    scaled = covariances / spread[:, None] / spread + FLOOR * np.eye(len(spread))
+    return Fits(
+        weights=weights[None],
+        means=((means - centre) / spread)[None],
+        covariances=scaled[None],
+        log_likelihood=np.full(1, -np.inf),
+    )
+
+
+def _largest_correlation(fits: Fits) -> float:
+    deviations = np.sqrt(fits.variances[0])
+    correlations = fits.covariances[0] / deviations[:, :, None] / deviations[:, None]
+    width = deviations.shape[1]
+    return float(np.abs(correlations[:, ~np.eye(width, dtype=bool)]).max(initial=0.0))
+
+
+def _fewer(
+    points: Float, full: Fits, rng: np.random.Generator, n_draws: int, at_once: int
+) -> tuple[float, int]:
+    """Return the p-value of one component less, and how many data sets it took."""
+    n_rows, count = len(points), full.means.shape[1]
+    small = fit_mixtures(points[None], count - 1, rng, diagonal=False)
+    ratio = full.log_likelihood[0] - small.log_likelihood[0]
+
+    def drawn_ratios(size: int) -> Float:
+        again = small.draw(rng, size, n_rows)
+        less = fit_mixtures(again, count - 1, rng, diagonal=False)
+        return fit_mixtures(again, count, rng, diagonal=False).log_likelihood - less.log_likelihood
+
+    return _level(drawn_ratios, float(ratio), n_draws, at_once)
+
+
+def _independent(
+    full: Fits, plain: Fits, rng: np.random.Generator, n_rows: int, n_draws: int, at_once: int
+) -> float:
+    """Return the p-value of independent coordinates within components, among any covariances."""
+    count, width = plain.means.shape[1:]
+    if width == 1:
+        return 1.0
+
+    def drawn_ratios(size: int) -> Float:
+        again = plain.draw(rng, size, n_rows)
+        less = fit_mixtures(again, count, rng, diagonal=True, start=plain)
+        any_shape = fit_mixtures(again, count, rng, diagonal=False, start=plain)
+        return any_shape.log_likelihood - less.log_likelihood
+
+    return _level(
+        drawn_ratios, float(full.log_likelihood[0] - plain.log_likelihood[0]), n_draws, at_once
+    )[0]
+
+
+def _level(
+    drawn_ratios: Callable[[int], Float], ratio: float, n_draws: int, at_once: int
+) -> tuple[float, int]:
+    beyond = drawn = 0
+    # Once more data sets are beyond than a small p-value allows, no further ones can help.
+    while drawn < n_draws and beyond + 1 <= LEVEL * (n_draws + 1):
+        size = min(at_once, n_draws - drawn, 10)
+        beyond += int(np.sum(drawn_ratios(size) >= ratio))
+        drawn += size
+    return (1 + beyond) / (1 + drawn), drawn
+
+
+def _standard(
+    rows: ArrayLike, n_components: int, rng: np.random.Generator
+) -> tuple[Float, Float, Float]:
     points = np.asarray(rows, dtype=np.float64)
     if points.ndim != 2 or 0 in points.shape or not np.isfinite(points).all():
         message = f"rows of shape {points.shape} are no n×d finite numbers: give one row a latent."
         raise InputError(message)
     width = points.shape[1]
-    needed = max(1, n_components - 1) * (width + 1) * (width + 2)
+    needed = (n_components + 1) * (width + 1) * (width + 2)
     if len(points) < needed:
         message = (
             f"{len(points)} rows are too few to tell {n_components} components in {width} "
             f"dimensions: give at least {needed}."
         )
         raise InputError(message)
+    # Sorted rows are the same rows in any order, and so is what is drawn of them.
+    points = points[np.lexsort(points.T)]
     if len(points) > _MOST_ROWS:
         points = points[np.sort(rng.choice(len(points), size=_MOST_ROWS, replace=False))]
     spread = points.std(axis=0)
     if spread.min() == 0.0:
         message = f"coordinate {int(spread.argmin()) + 1} of the rows is constant: leave it out."
         raise InputError(message)
-    standard: Float = (points - points.mean(axis=0)) / spread
-    return standard
-
-
-def _likelihood_ratio(
-    rows: Float, n_components: int, rng: np.random.Generator, *, diagonal: bool
-) -> tuple[Float, Fits, Fits]:
-    small = fit_mixtures(rows, n_components - 1, rng, diagonal=False)
-    large = fit_mixtures(rows, n_components, rng, diagonal=diagonal)
-    return large.log_likelihood - small.log_likelihood, small, large
+    centre = points.mean(axis=0)
+    return (points - centre) / spread, centre, spread
 
 
 def _equal_ratios(

@@ -2,12 +2,13 @@
 
 import json
 import struct
+import warnings
 
 import numpy as np
 import pytest
 
 import upto
-from upto.core import Diversity
+from upto.core import Diversity, InputError
 from upto.theory.trials.heads import as_bfloat16
 
 
@@ -29,7 +30,7 @@ def test_few_classes_leave_directions_open(rng):
     found = upto.check_diversity(rng.normal(size=(10, 64)))
     assert not found.holds
     assert "only 9 of its 64 directions are" in found.verdict
-    assert found.verdict.endswith("If the file is inputs × classes, transpose it.")
+    assert found.verdict.endswith("If the rows are inputs, transpose the head.")
     assert (found.condition, found.amplification, found.base, found.chosen) == (
         None,
         None,
@@ -135,3 +136,58 @@ def test_a_direction_that_only_a_rare_class_shows_is_barely_one(rng):
 def test_heads_whose_squares_are_no_numbers_are_refused(rng, scale):
     with pytest.raises(upto.InputError, match="divide all by one number"):
         upto.check_diversity(scale * rng.normal(size=(40, 4)))
+
+
+def as_int4(head, group):
+    blocks = head.reshape(len(head), -1, group)
+    scale = np.abs(blocks).max(axis=2, keepdims=True) / 7
+    return (np.rint(blocks / scale) * scale).reshape(head.shape).astype(np.float32)
+
+
+def turned(head, rng):
+    return head @ np.linalg.qr(rng.normal(size=(16, 16)))[0]
+
+
+@pytest.mark.parametrize(
+    "treat",
+    [
+        lambda head, _: head - head.mean(axis=0),
+        turned,
+        lambda head, _: np.round(head, 3) + np.pi,
+        lambda head, _: head + as_bfloat16(0.3 * head).astype(float),
+    ],
+    ids=["centred", "turned", "shifted", "added"],
+)
+def test_rounding_that_no_bits_show_is_seen_in_the_spectrum(rng, treat):
+    flat = (rng.normal(size=(100, 12)) @ rng.normal(size=(12, 16))).astype(np.float16).astype(float)
+    found = upto.check_diversity(treat(flat, rng))
+    assert found.ill_conditioned
+    assert "barely identify" in found.verdict
+
+
+@pytest.mark.parametrize("group", [64, 32])
+def test_a_head_of_four_bits_is_seen_in_the_spectrum(rng, group):
+    flat = rng.normal(size=(500, 48)) @ rng.normal(size=(48, 64))
+    found = upto.check_diversity(as_int4(flat, group))
+    assert found.ill_conditioned
+    assert "the smallest 16 of 64 singular values lie apart" in found.verdict
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5, 1.0, 2.0])
+def test_heads_of_full_rank_are_not_called_rounded(decay):
+    rng = np.random.default_rng(8)
+    for n_classes, width in ((17, 16), (40, 16), (200, 16), (300, 64)):
+        scales = np.arange(1.0, width + 1) ** -decay
+        scales[:3] *= 30.0
+        for _ in range(5):
+            head = rng.normal(size=(n_classes, width)) * scales
+            assert not upto.check_diversity(head).ill_conditioned
+
+
+def test_a_head_with_a_missing_value_is_refused_without_a_warning(rng):
+    head = rng.normal(size=(100, 4))
+    head[3, 2] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InputError, match="not finite"):
+            upto.check_diversity(head)

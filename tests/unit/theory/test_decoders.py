@@ -275,3 +275,22 @@ def test_rounding_does_not_make_a_fold_injective(offset):
     )
     assert holds(decoder) == (None, None, None)
     assert "rounding of weights" in check_decoder(decoder)[1].evidence
+
+
+def test_a_rank_that_rounding_made_proves_nothing(rng):
+    """Weights of rank 2 by design, stored with 11 bits, have rank 3."""
+    flat = (rng.normal(size=(8, 2)) @ rng.normal(size=(2, 3))).astype(np.float16).astype(float)
+    decoder = network(flat, rng.normal(size=(10, 8)), leak=0.1)
+    assert holds(decoder) == (None, None, None)
+    assert "rounding to float16 can make" in certify_injective(decoder)[1]
+    rectified = network(np.vstack([flat, -flat]), rng.normal(size=(20, 16)))
+    assert certify_injective(rectified)[0] is None
+    # Few bits do not matter where the rank has a margin.
+    assert certify_injective(network(rng.normal(size=(8, 3)).astype(np.float16), leak=0.1))[0]
+
+
+def test_a_rank_that_noise_may_have_made_proves_nothing(rng):
+    axes = np.linalg.qr(rng.normal(size=(8, 3)))[0]
+    decoder = network(axes * [1.0, 1.0, 1e-13], leak=0.1)
+    assert certify_injective(decoder)[0] is None
+    assert "condition number of 1e+13" in certify_injective(decoder)[1]

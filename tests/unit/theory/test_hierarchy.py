@@ -82,7 +82,8 @@ def test_what_is_missing_for_the_next_level_is_named():
     assert lacks["f up to the same affine map"] == ["F4"]
     assert lacks["P(Z) up to a permutation, scaling and translation of its coordinates"] == ["P2"]
     lines = [str(each) for each in found.guarantees]
-    assert lines[0] == "P(Z) up to an affine map: by Theorem 3.10(a) from P1, F1, F2"
+    by = "by Theorem 3.10(a) from P1, F1, F2 and noise of known law"
+    assert lines[0] == f"P(Z) up to an affine map: {by}"
     assert lines[1] == "f up to the same affine map: lacks F4 (neither stated nor checked)"
 
 
@@ -123,6 +124,7 @@ def test_tables_show_every_level_and_assumption():
     assert [row[1] for row in levels.texts()] == ["yes", "no", "no", "no", "no", "no"]
     assert levels.texts()[2][3] == "P2"
     assert ["P2", "not known", "?"] in assumptions.texts()
+    assert assumptions.texts()[-1][:2] == ["noise of known law", "assumed"]
 
 
 def test_an_unknown_assumption_is_refused():
@@ -193,7 +195,9 @@ def test_one_full_component_is_enough_where_the_decoder_is_injective():
     assert found.prior is Group.AFFINE
     assert found.decoder is Group.AFFINE
     assert found.hidden
-    assert str(found.guarantees[0]).endswith("from P1 partly, F1, F4, continuous")
+    assert str(found.guarantees[0]).endswith(
+        "from P1 partly, F1, F4, continuous and noise of known law"
+    )
     # P1 itself fails, and what fails counts more than what is stated.
     assert what_is_identified([*checks, *stated("P1")]).assumptions[0].holds is False
 
@@ -235,3 +239,12 @@ def test_without_weak_injectivity_two_unlike_mixtures_have_one_image():
     found = what_is_identified([*prior, *check_decoder(unfolded)], hidden_variables=1)
     assert found.decoder is Group.SCALED_PERMUTATION
     assert found.hidden
+
+
+def test_hidden_variables_that_p3_was_not_checked_for_are_refused():
+    """Two variables cannot number three states, and P3 was checked for one."""
+    prior = check_prior(([0.2, 0.3, 0.5], [[0, 0], [3, 1], [7, 5]], [[1, 1], [1, 4], [2, 3]]))
+    checks = [*prior, *stated("F1", "F4", "continuous")]
+    assert what_is_identified(checks, hidden_variables=1).hidden
+    with pytest.raises(InputError, match="hidden_variables is 2, but P3 was checked for 1"):
+        what_is_identified(checks, hidden_variables=2)

@@ -137,7 +137,7 @@ def test_a_fitted_mixture_of_scikit_learn_is_read_and_does_not_tell(rng, kind):
     fitted = GaussianMixture(2, covariance_type=kind, random_state=0).fit(rows)
     checks = check_prior(fitted, correlation=0.3, gap=0.1)
     assert "2 Gaussian components in 2 dimensions" in checks[0].evidence
-    assert [each.holds for each in checks] == [True, None, None, None, True]
+    assert [each.holds for each in checks] == [None] * 5
     assert "give the rows, and a test may" in checks[1].evidence
 
 
@@ -148,16 +148,18 @@ def test_a_component_that_is_there_by_chance_is_not_taken_for_one():
     assert distinct_ratios(fitted.covariances_)[1] > np.sqrt(2 / 600)
     decoder = stated("F1", "F4", "continuous")
     parameters = fitted.weights_, fitted.means_, fitted.covariances_
-    for checks in (
-        check_prior(fitted),
-        check_prior(parameters, fitted=True),
-        check_prior(fitted, rows=rows),
+    tested = check_prior(fitted, rows=rows)
+    for checks, group in (
+        (check_prior(fitted), None),
+        (check_prior(parameters, fitted=True), None),
+        (tested, Group.AFFINE),
     ):
         found = what_is_identified([*checks, *decoder], hidden_variables=1)
-        assert found.prior is Group.AFFINE
-        assert found.decoder is Group.AFFINE
+        assert found.prior is group
+        assert found.decoder is group
         assert not found.hidden
-    assert "may be there by chance" in check_prior(fitted, rows=rows)[1].evidence
+    assert "1 Gaussian component would do" in tested[1].evidence
+    assert "may be there by chance" in tested[1].evidence
 
 
 def test_components_that_are_there_are_told_from_the_rows(rng):
@@ -165,7 +167,7 @@ def test_components_that_are_there_are_told_from_the_rows(rng):
     fitted = GaussianMixture(2, covariance_type="diag", random_state=0).fit(rows)
     checks = check_prior(fitted, rows=rows)
     assert [each.holds for each in checks] == [True, True, None, True, True]
-    assert "p = 0.01 by 99 draws" in checks[1].evidence
+    assert "1 Gaussian component would do 0.01 by 99 draws" in checks[1].evidence
     # Correlations of a full fit are never zero, so that they are is not known.
     full = GaussianMixture(2, random_state=0).fit(rows)
     assert check_prior(full, correlation=0.5)[1].holds is None
@@ -219,3 +221,66 @@ def test_the_mixture_of_the_measures_is_read():
 def test_what_is_no_mixture_is_refused(mixture, options, message):
     with pytest.raises(InputError, match=message):
         check_prior(mixture, **options)
+
+
+def test_coordinates_that_are_correlated_in_the_rows_refute_p2():
+    """A diagonal fit has no correlations to show: the rows have."""
+    rng = np.random.default_rng(3)
+    shapes = [[1.0, 0.9], [0.9, 1.0]], [[1.0, -0.5], [-0.5, 3.0]]
+    rows = np.vstack(
+        [
+            rng.multivariate_normal([at, at], shape, 150)
+            for at, shape in zip((0, 8), shapes, strict=True)
+        ]
+    )
+    fitted = GaussianMixture(2, covariance_type="diag", random_state=0).fit(rows)
+    check = check_prior(fitted, rows=rows)[1]
+    assert check.holds is False
+    assert "that all are zero has p = 0.01" in check.evidence
+
+
+def test_rows_that_are_no_gaussian_mixture_tell_nothing():
+    rows = np.random.default_rng(0).uniform(size=(300, 2))
+    fitted = GaussianMixture(2, covariance_type="diag", random_state=0).fit(rows)
+    checks = check_prior(fitted, rows=rows)
+    assert [each.holds for each in checks] == [None] * 5
+    assert "so their law is another" in checks[0].evidence
+
+
+def test_parameters_of_another_law_tell_nothing_of_rows():
+    rng = np.random.default_rng(0)
+    rows = np.vstack([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) * [1, 7**0.5] + [9, 0]])
+    away = [0.5, 0.5], [[0, 0], [100, 0]], [[1, 1], [1, 7]]
+    checks = check_prior(away, rows=rows)
+    assert [each.holds for each in checks] == [None] * 5
+    assert "tell nothing of each other" in checks[1].evidence
+    right = [0.5, 0.5], [[0, 0], [9, 0]], [[1, 1], [1, 7]]
+    assert holds(right, rows=rows) == [True, True, None, True, True]
+
+
+def test_variance_ratios_that_rounding_can_make_are_not_known_to_differ():
+    means = [[0, 0], [3, 1]]
+    exact = np.array([[0.1, 0.7], [0.3, 2.1]])
+    assert holds(([0.5, 0.5], means, exact))[1] is False
+    stored = exact.astype(np.float16)
+    for variances in (stored, stored.astype(float)):
+        check = check_prior(([0.5, 0.5], means, variances))[1]
+        assert check.holds is None
+        assert "rounding to float16 can make" in check.evidence
+    # Few bits do not matter where ratios are far apart.
+    assert holds(([0.5, 0.5], means, np.float16([[0.1, 0.7], [0.3, 0.1]])))[1]
+
+
+def test_a_covariance_that_rounding_made_positive_definite_is_not_known_to_be():
+    for seed in range(5):
+        factor = np.random.default_rng(seed).normal(size=(4, 3)).astype(np.float32)
+        flat = (factor @ factor.T).astype(float)
+        checks = check_prior(([1.0], [[0] * 4], [flat]))
+        assert checks[0].holds is not True
+        assert checks[4].holds is not True
+
+
+def test_points_have_no_variance_ratios():
+    checks = check_prior(([0.5, 0.5], [[0, 0], [3, 1]], [[1, 2], [1e-20, 5e-20]]))
+    assert [each.holds for each in checks][:2] == [False, False]
+    assert "two positive definite components are needed" in checks[1].evidence

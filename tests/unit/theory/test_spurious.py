@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from checks.components import FALSE, TRUE, claims
+from checks.components import FALSE, TRUE, ask
 from sklearn.mixture import GaussianMixture
 
 from upto.core import InputError
@@ -71,8 +71,11 @@ def test_the_same_seed_gives_the_same_answer(rng):
 
 
 def test_many_rows_are_sampled(rng):
-    found = bootstrap_components(rng.normal(size=(5000, 1)), 2, n_draws=19)
+    rows = rng.normal(size=(5000, 1))
+    found = bootstrap_components(rows, 2, n_draws=19)
     assert found.n_rows == 4000
+    # Which ones does not depend on their order.
+    assert bootstrap_components(rng.permutation(rows), 2, n_draws=19) == found
 
 
 @pytest.mark.parametrize(
@@ -92,6 +95,22 @@ def test_rows_that_cannot_tell_are_refused(rows, message):
 @pytest.mark.slow
 def test_the_check_counts_what_it_says():
     law, n_rows, _ = FALSE[0]
-    assert sum(claims(law, n_rows, (5, n_rows, trial)) for trial in range(10)) <= 2
+    assert sum(ask(law, n_rows, (5, n_rows, trial)).ratios_differ for trial in range(10)) <= 2
     law, n_rows, _ = TRUE[1]
-    assert sum(claims(law, n_rows, (5, n_rows, trial)) for trial in range(5)) >= 1
+    assert sum(ask(law, n_rows, (5, n_rows, trial)).ratios_differ for trial in range(5)) >= 1
+
+
+@pytest.mark.slow
+def test_one_gaussian_is_seldom_taken_for_two():
+    rng = np.random.default_rng(11)
+    found = [
+        bootstrap_components(rng.normal(size=(300, 2)), 2, seed=trial).are_needed
+        for trial in range(40)
+    ]
+    assert sum(found) <= 5
+
+
+def test_one_component_can_be_refuted_too(rng):
+    found = bootstrap_components(rng.uniform(size=(300, 1)), 1)
+    assert not found.fits
+    assert "follow 1 Gaussian component has p" in found.says

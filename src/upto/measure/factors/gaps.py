@@ -234,7 +234,8 @@ def dcimig(
     name = f"dcimig/{variant}"
     words = [fault for fault in found.faults if fault]
     if len(told) < 2:
-        words.append(f"{len(told)} factors have no gap between them")
+        count = "one factor has" if len(told) else "no factors have"
+        words.append(f"{count} no gap to another")
         nothing = tuple(None for _ in found.faults)
         return FactorScore(name=name, value=None, per_factor=nothing, says=sentences(words))
     ascending = np.sort(table[told], axis=0)
