@@ -91,11 +91,10 @@ def check_prior(
             _estimated(each, test, told=bool(test and test.fits)) for each in (whole, partly)
         )
         independent = _estimated(independent, test, told=bool(test and test.ratios_differ))
-        if test and test.fits:
-            refuted = test.are_correlated
+        if test and (test.are_needed or test.are_correlated):
             independent = replace(
                 independent,
-                holds=False if refuted else independent.holds,
+                holds=False if test.are_correlated else independent.holds,
                 evidence=f"{test.says}; {test.says_of_shapes}",
             )
         distinct = _estimated(distinct, test, told=bool(test and test.are_needed))

@@ -196,7 +196,8 @@ def bootstrap_components(
         if count > 1:
             # Data sets that are drawn have one set of starts, so the rows have no more.
             fewer, drawn = _fewer(points, full, rng, draws, at_once)
-        if diagonal:
+        # Components that are not there are cut along accidents, correlations among them.
+        if diagonal and (count == 1 or fewer <= LEVEL):
             independent = _independent(turned, plain, rng, n_rows, draws, at_once)
         if count > 1 and diagonal and fewer <= LEVEL < independent:
             pair, ratios = _equal_ratios(plain, rng, n_rows, draws, at_once)
