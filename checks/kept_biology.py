@@ -154,7 +154,7 @@ def _by_variance(rows: Rows, _: np.random.Generator, __: Sides, side: Sides) -> 
 
 def _by_turning(rows: Rows, rng: np.random.Generator, plate: Sides, side: Sides) -> None:
     turned = rng.permutation(np.tile([-1, 1], 30))
-    rows[:, 0] += 1.5 * turned[plate] * side
+    rows[:, 0] += 3.0 * turned[plate] * (side > 0)
 
 
 def _by_both(rows: Rows, rng: np.random.Generator, _: Sides, side: Sides) -> None:

@@ -90,7 +90,7 @@ class Hidden:
 
     def sign_flips(self):
         turned = self.rng.permutation(np.tile([-1, 1], self.n_plates // 2))
-        self.rows[:, 0] += 1.5 * turned[self.plate] * self.side
+        self.rows[:, 0] += 3.0 * turned[self.plate] * self.label
         self.move_plates()
 
     def xor(self):
