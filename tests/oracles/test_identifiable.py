@@ -26,7 +26,7 @@ def test_every_promise_of_the_record_is_kept(record):
 
 
 def test_the_page_has_the_numbers_of_the_record(record):
-    page = (ROOT / "docs" / "choosing-an-ica.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8")
     for rate in record["rates"]:
         if rate["trials"]:
             assert f"{rate['hits']}/{rate['trials']}" in page, rate

@@ -129,7 +129,7 @@ def test_claims_are_about_quantities_that_are_measured():
     reading = study.Reading(rows_per_dimension=9.0, shuffled=0.5, matched=1.0, carried=1.0, **few)
     measured = study._measured({name: [reading] * 3 for name in CASES})
     text = (study_folder("plate-holdout-synthetic") / "expected.json").read_text(encoding="utf-8")
-    assert {each["quantity"] for each in json.loads(text)} <= set(measured)
+    assert {each["name"] for each in json.loads(text)} <= set(measured)
 
 
 @pytest.mark.parametrize(

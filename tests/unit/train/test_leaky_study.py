@@ -38,7 +38,7 @@ def test_every_claim_of_every_size_is_measured(tmp_path):
             progress=SilentProgress(),
         ),
     )
-    assert {each["quantity"] for each in expected} <= set(outcome.measured)
+    assert {each["name"] for each in expected} <= set(outcome.measured)
     assert all(np.isfinite(each.value) for each in outcome.measured.values())
 
 

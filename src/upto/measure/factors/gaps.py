@@ -266,7 +266,7 @@ def over_codes(
     kept = [part if count else None for part, count in zip(parts, counted, strict=True)]
     value: float | None
     if n_factors < 2:
-        words.append(f"{n_factors} factors cannot share a code")
+        words.append(f"{'one factor' if n_factors else 'no factor'} cannot share a code")
         value, kept = None, [None] * len(kept)
     else:
         known = [part for part in kept if part is not None]
