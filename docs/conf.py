@@ -35,7 +35,10 @@ nitpick_ignore_regex = [
     (r"py:class", r"Run|Engine|Progress|Arrays|Statistic|Combine|AffineMap|MonotoneMap|Float"),
     (r"py:class", r"Transform|Solver|Whiten|Method|Shrinkage|Check|FactorSource|Columns"),
     (r"py:class", r"Measure|LayersOfRun|ConsensusUpTo|Pool|Stretch|Contrast|Estimator|Sap|Irs"),
-    (r"py:class", r"Scheme|Space|Alignment|Priors|Prepared|Fitted|CodesLike|FactorsLike|DroppingCost"),
+    (
+        r"py:class",
+        r"Scheme|Space|Alignment|Priors|Prepared|Fitted|CodesLike|FactorsLike|DroppingCost",
+    ),
     (r"py:class", r"upto\.measure\.factors\.(views|shared_information)\.\w+"),
     (r"py:class", r"upto\.core\.(similarity|layers|consensus)\.\w+"),
     (r"py:class", r"upto\.theory\.hierarchy\.Guarantee"),
