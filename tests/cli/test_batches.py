@@ -52,7 +52,7 @@ def test_conditions_are_shown_with_what_they_gain(upto, tmp_path, wells):
 def test_a_terminal_shows_the_verdict_and_the_findings(upto, wells):
     result = upto("batches", wells, *ASKED, *QUICK)
     assert result.exit_code == 0
-    assert "never seen with an AUROC of" in " ".join(result.stdout.split())
+    assert "the AUROC for" in " ".join(result.stdout.split())
     assert "UP071" not in result.stderr
     assert upto("batches", wells, *ASKED, *QUICK, "--format", "csv").stdout.startswith("condition,")
 

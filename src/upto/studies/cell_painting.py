@@ -278,19 +278,16 @@ def _says(
 ) -> str:
     drawn = "drawn wells" if settings.data == "drawn" else "wells"
     says = (
-        f"clones of {len(profiles.plate):,} {drawn} are told on plates never seen with an AUROC of "
-        f"{measured[f'{MAIN}/base'].value:.3f} by the features as they are, and of "
-        f"{measured[f'{MAIN}/ica'].value:.3f} by PCA + ICA "
-        f"({measured[f'{MAIN}/ica-base']:+.3f}); positions of wells alone have "
-        f"{measured[f'{MAIN}/positions'].value:.3f}"
+        f"on held-out plates ({len(profiles.plate):,} {drawn}) the features predict resistant "
+        f"clones with AUROC {measured[f'{MAIN}/base'].value:.3f} and PCA + ICA with "
+        f"{measured[f'{MAIN}/ica'].value:.3f} ({measured[f'{MAIN}/ica-base']:+.3f}); well position "
+        f"alone reaches {measured[f'{MAIN}/positions'].value:.3f}"
     )
     if not gains:
-        return (
-            f"{says}; no condition is better than base by more than folds differ, in any question"
-        )
+        return f"{says}; no condition improves on the features by more than folds vary"
     name, condition, value = max(gains, key=lambda each: each[2].value)
-    says += f"; the largest gain over base is that of {condition}, {name}, {value:+.3f}"
+    says += f"; the largest gain is that of {condition} ({name}, {value:+.3f})"
     sham = measured.get(f"{SHAM} by plate/{condition}")
     if sham is None or not name.startswith(DOSES):
         return says
-    return f"{says}, and a dose that was never given is told by it with {sham.value:.3f}"
+    return f"{says}, which also predicts a dose that was never given, with AUROC {sham.value:.3f}"

@@ -239,13 +239,11 @@ def _beats(one: Estimate | None, other: Estimate | None) -> bool:
 def _says(measured: dict[str, Estimate], settings: Settings) -> str:
     speech = "drawn rows" if settings.data == "drawn" else "embeddings of speech"
     says = (
-        f"digits are told by {speech} of speakers never heard with an AUROC of "
-        f"{measured['base'].value:.3f} as they are, {measured['ica'].value:.3f} by PCA + ICA "
-        f"({measured['ica-base']:+.3f}) and {measured['random'].value:.3f} by a random rotation"
+        f"on held-out speakers, {speech} predict the digit with AUROC "
+        f"{measured['base'].value:.3f}, PCA + ICA with {measured['ica'].value:.3f} "
+        f"({measured['ica-base']:+.3f}) and a random rotation with {measured['random'].value:.3f}"
     )
     gains = int(measured["gains"].value)
     if gains:
-        return (
-            f"{says}; {gains} of {len(CONDITIONS) - 1} conditions beat the embeddings as they are"
-        )
-    return f"{says}; no condition is better than base by more than folds differ"
+        return f"{says}; {gains} of {len(CONDITIONS) - 1} conditions improve on the embeddings"
+    return f"{says}; no condition improves on the embeddings by more than folds vary"

@@ -214,8 +214,10 @@ def test_a_label_that_goes_with_batches_is_said_first_and_has_no_interval(n_batc
     rows = random.standard_normal((len(plate), 3))
     rows += 3 * random.standard_normal((n_batches, 3))[plate]
     found = judge(Embeddings(rows=rows, columns={"plate": plate, "label": label}))
-    together = f"drug occurs together with what it is told from in none of {n_batches} batches"
-    assert found.verdict.startswith(f"label cannot be told from plate: {together}, so the AUROC of")
+    together = f"drug and its comparison group share none of {n_batches} batches"
+    assert found.verdict.startswith(
+        f"label cannot be separated from plate: {together}, so the AUROC of"
+    )
     assert "no batch has both sides to compare" in found.verdict
     for task in (None, "drug"):
         auroc = found.score("base", task).auroc
@@ -239,7 +241,7 @@ def test_a_label_of_some_batches_has_a_wider_interval_and_one_of_all_leads_no_ve
         auroc = found.score("base", task).auroc
         reach = 2.7764451 * np.std(folds, ddof=1) * np.sqrt(1 / 5 + times * shared)
         assert auroc.low == pytest.approx(max(auroc.value - reach, 0.0), rel=1e-6)
-    assert found.verdict.startswith("label is predicted")
+    assert found.verdict.startswith("The unmodified embedding predicts label")
     assert "UP071" not in {each.code for each in found.findings}
 
 
@@ -256,10 +258,10 @@ def test_a_condition_that_drops_nothing_is_the_embedding_as_given_and_said():
     found = judge(screen(n_batches=6), conditions="biology")
     assert "UP089" in {each.code for each in found.findings}
     assert "UP076" not in {each.code for each in found.findings}
-    assert found.verdict.startswith("label is predicted on values of plate never seen")
-    assert found.verdict.endswith(
-        " ICA, biology kept dropped nothing and is the embedding as given."
+    assert found.verdict.startswith(
+        "The unmodified embedding predicts label on held-out plate: AUROC 0."
     )
+    assert found.verdict.endswith(" ICA, biology kept dropped nothing, so its rows are unmodified.")
     by_condition = [
         [each.auroc for each in found.fold_scores if each.condition == name]
         for name in ("base", "biology")
@@ -463,9 +465,9 @@ def test_a_correction_that_removes_a_strong_batch_effect_gains_and_is_said_to():
         Embeddings(rows=rows, columns=run.columns), conditions=["batch-scaled"], tasks=["drug"]
     )
     assert found.difference("batch-scaled").is_gain
-    assert found.verdict.startswith("Batch scaled gains")
+    assert found.verdict.startswith("Batch scaled raises the AUROC for label")
     none = judge(run, conditions=["random"], tasks=["drug"])
-    assert none.verdict.startswith("No gain")
+    assert none.verdict.startswith("No condition improves")
     assert "UP076" in {finding.code for finding in none.findings}
 
 
@@ -475,19 +477,18 @@ def test_a_condition_that_loses_is_said_to():
     assert found.difference("pca").is_loss
     base, pca = (found.score(name).auroc for name in ("base", "pca"))
     assert found.verdict == (
-        "PCA loses: label is predicted on values of plate never seen with an AUROC of "
-        f"{base:.3f} by the embedding as given and {pca.value:.3f} by it, "
-        f"{found.difference('pca').value:+.3f}."
+        f"PCA lowers the AUROC for label on held-out plate from {base:.3f} to {pca.value:.3f} "
+        f"({found.difference('pca').value:+.3f})."
     )
     both = judge(run, conditions=["pca", "ica"], components=1, tasks=["drug"])
-    assert both.verdict.startswith("All 2 conditions lose: label is predicted")
+    assert both.verdict.startswith("All 2 conditions lower the AUROC for label on held-out")
 
 
 def test_what_chance_could_give_is_said_in_a_sentence():
     found = judge(screen(effect=0.0, seed=1), tasks=["drug"])
     assert found.verdict == (
-        "label is predicted on values of plate never seen with an AUROC of "
-        f"{found.score('base').auroc:.3f} by the embedding as given, which chance alone could give."
+        "The unmodified embedding predicts label on held-out plate: AUROC "
+        f"{found.score('base').auroc:.3f} (no better than chance)."
     )
 
 

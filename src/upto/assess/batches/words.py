@@ -49,44 +49,47 @@ def verdict(result: Batches, unchanged: Collection[str] = ()) -> str:
     assert base is not None
     if are_mostly_untold(result.tasks, len(result.batches)):
         return _nothing_told(result, base)
-    said = (
-        f"{result.label} is predicted on values of {result.hold_out} never seen with an AUROC of "
-        f"{base:.3f} by the embedding as given"
-    )
+    reached = f"{base:.3f}"
     if result.leak.batch is not None and base.low is not None and base.low <= 0.5:
         is_below = base.high is not None and base.high < 0.5
-        said += ", which is below chance" if is_below else ", which chance alone could give"
+        reached += " (below chance)" if is_below else " (no better than chance)"
     same = [each.title for each in result.conditions if each.name in unchanged]
-    alike = f" {listed(same)} dropped nothing and is the embedding as given." if same else ""
+    alike = f" {listed(same)} dropped nothing, so its rows are unmodified." if same else ""
     others = _against_base(result, unchanged)
     if not others:
-        return f"{said}.{alike}"
-    return _compared(result, others, said) + alike
+        held_out = f"on held-out {result.hold_out}"
+        return (
+            f"The unmodified embedding predicts {result.label} {held_out}: AUROC {reached}.{alike}"
+        )
+    return _compared(result, others, reached) + alike
 
 
-def _compared(result: Batches, others: Sequence[ConditionDifference], said: str) -> str:
-    """Say which condition gains over the embedding as given, or that none does."""
+def _compared(result: Batches, others: Sequence[ConditionDifference], base: str) -> str:
+    """Say which condition changes the AUROC of the unmodified embedding, or that none does."""
     gains = [found for found in others if found.is_gain]
     best = max(gains or others, key=lambda found: found.value.value)
     title, reached = result.condition(best.condition).title, result.score(best.condition).auroc
     assert reached is not None
-    lead = f"{said}{',' * (', which' in said)} and {reached.value:.3f} by it, {best.value:+.3f}."
+    area = f"the AUROC for {result.label} on held-out {result.hold_out}"
+    change = f"from {base} to {reached.value:.3f} ({best.value:+.3f})."
     if gains:
-        more = f" {len(gains)} of {len(others)} conditions gain." if len(others) > 1 else ""
-        return f"{title} gains: {lead}{more}"
+        more = f" {len(gains)} of {len(others)} conditions raise it." if len(others) > 1 else ""
+        return f"{title} raises {area} {change}{more}"
     if all(found.is_loss for found in others):
         if len(others) == 1:
-            return f"{title} loses: {lead}"
+            return f"{title} lowers {area} {change}"
         return (
-            f"All {len(others)} conditions lose: {said}. The one that loses least is {title}, "
-            f"{best.value:+.3f}."
+            f"All {len(others)} conditions lower {area}, which is {base} for the unmodified "
+            f"embedding; {title} lowers it least ({best.value:+.3f})."
         )
     if len(others) == 1:
-        return f"No gain: {said}, and {title} differs by {best.value:+.3f}, no more than folds do."
-    return (
-        f"No gain: {said}, and no condition is better by more than folds differ. The best of them "
-        f"is {title}, {best.value:+.3f}."
-    )
+        tried = f"{title} changes it by {best.value:+.3f}, within the variation between folds"
+    else:
+        tried = (
+            f"the best, {title}, changes it by {best.value:+.3f}, within the variation between "
+            f"folds once {len(others)} conditions are allowed for"
+        )
+    return f"No condition improves {area}, which is {base} for the unmodified embedding; {tried}."
 
 
 def _nothing_told(result: Batches, base: Estimate) -> str:
@@ -95,22 +98,21 @@ def _nothing_told(result: Batches, base: Estimate) -> str:
     fewest = min(confounded, key=lambda task: task.n_batches)
     met = f"{fewest.n_batches or 'none'} of {len(result.batches)} batches"
     if len(result.judged) == 1:
-        together = f"{fewest.name} occurs together with what it is told from in {met}"
+        together = f"{fewest.name} and its comparison group share {met}"
     else:
         together = (
-            f"{len(confounded)} of {len(result.judged)} labels occur together with what they are "
-            f"told from in few batches ({fewest.name} in {met})"
+            f"{len(confounded)} of {len(result.judged)} labels share few batches with their "
+            f"comparison group ({fewest.name} shares {met})"
         )
     within = result.score(BASE).within
     apart = (
         "no batch has both sides to compare"
         if within is None
-        else f"among rows of the same batch it is {within.value:.3f}"
+        else f"within batches it is {within.value:.3f}"
     )
     return (
-        f"{result.label} cannot be told from {result.batch}: {together}, so the AUROC of "
-        f"{base.value:.3f} on values of {result.hold_out} never seen may be that of {result.batch} "
-        f"alone; {apart}."
+        f"{result.label} cannot be separated from {result.batch}: {together}, so the AUROC of "
+        f"{base.value:.3f} on held-out {result.hold_out} may reflect {result.batch} alone; {apart}."
     )
 
 
