@@ -139,7 +139,7 @@ def test_the_main_question_cannot_be_left_out():
 def test_the_tiny_study_bears_out_what_it_claims():
     result = run_study("cell-painting", size="tiny")
     assert result.missed == ()
-    assert sum(each.fixed is not None for each in result.quantities) == 5
+    assert sum(each.fixed is not None for each in result.quantities) == 4
     assert {finding.code for finding in result.findings} >= {"UP071", "UP072"}
 
 

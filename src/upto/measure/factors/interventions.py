@@ -166,7 +166,8 @@ def factor_vae_score(
     )
     _refuse_small(batch)
     name = f"factor-vae/{variant}"
-    overall = read.gathered(read.columns.var(axis=0, ddof=1))
+    # The variance of one row is nought, and nothing votes.
+    overall = read.gathered(read.columns.var(axis=0, ddof=min(1, len(read.columns) - 1)))
     votes = ~read.is_constant
     if variant == "disentanglement_lib":
         votes &= np.sqrt(overall) >= LEAST_DEVIATION
