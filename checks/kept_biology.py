@@ -175,6 +175,13 @@ HIDDEN = {
         hide=_by_many, n_moved=14, plate_offset=1.0, n_features=16
     ),
 }
+LARGE = {
+    "36 plates of 384 wells": Kind(
+        layout={"n_experiments": 6, "n_plates": 6, "n_wells": 384},
+        effects={"n_technical": 3, "plate_offset": 2.5},
+    ),
+}
+"""Enough wells that absence can be shown: here dropping plate components has to gain."""
 
 
 class Counted(BiologyComponents):
@@ -218,7 +225,7 @@ def main() -> None:
     tried = ("found", *(f"limit {limit:g}" for limit in LIMITS))
     for part, kinds, real, rules in (
         ("choosing", CHOOSING, (_digits,), tried),
-        ("judging", JUDGING | HIDDEN, (_clones, _days, _older, _blood), ("found", "biology")),
+        ("judging", JUDGING | HIDDEN | LARGE, (_clones, _days, _older, _blood), ("found", "biology")),
     ):
         found[part] = []
         for number, (name, kind) in enumerate(kinds.items()):
