@@ -9,9 +9,9 @@ that the folder has:
 choosing
     Six kinds of simulated screens, and spoken digits (``fsdd_silero6_embeddings.npz``).
 judging
-    Six other kinds of simulated screens, four where a label is in a plate component and leaves its
-    mean alone or nearly so (a variance, a sign that turns by plate, an exclusive or, many
-    small shifts), Cell Painting profiles of bortezomib-resistant clones by
+    Six other kinds of simulated screens, one of 384 wells a plate, four where a label is in a plate
+    component and leaves its mean alone or nearly so (a variance, a sign that turns by plate, an
+    exclusive or, many small shifts), Cell Painting profiles of bortezomib-resistant clones by
     plate and by day (``bortezomib_7batches.npz``), those of other resistant clones by plate
     (``all_28batches.npz``; both from broadinstitute/profiling-resistance-mechanisms), and blood
     cells of three donors (``pbmc_3500_*.tsv.gz`` from slowkow/harmonypy), whose labels are eight
@@ -225,7 +225,12 @@ def main() -> None:
     tried = ("found", *(f"limit {limit:g}" for limit in LIMITS))
     for part, kinds, real, rules in (
         ("choosing", CHOOSING, (_digits,), tried),
-        ("judging", JUDGING | HIDDEN | LARGE, (_clones, _days, _older, _blood), ("found", "biology")),
+        (
+            "judging",
+            JUDGING | HIDDEN | LARGE,
+            (_clones, _days, _older, _blood),
+            ("found", "biology"),
+        ),
     ):
         found[part] = []
         for number, (name, kind) in enumerate(kinds.items()):

@@ -81,7 +81,7 @@ def test_a_terminal_shows_the_verdict_and_the_findings(upto, wells):
         (("--batch", "plate", "--label", "gene", "--folds", "1"), 2, "--folds"),
         *(
             ((*ASKED, "--components", text), 2, "share of variance")
-            for text in ("a", "1.0", "1e999")
+            for text in ("a", "0", "-3", "1.0", "1e999")
         ),
         (("--batch", "plate", "--label", "gene", "--keep", "biology"), 2, "-o OUT"),
         (("--batch", "plate", "--label", "gene", "--conditions", ","), 2, "names no condition"),

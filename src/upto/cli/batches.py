@@ -51,12 +51,8 @@ def _number(_context: object, _parameter: object, value: str | None) -> int | fl
     """Read a number of directions, or the share of variance that they reach."""
     if value is None:
         return None
-    try:
-        number = int(value)
-    except ValueError:
-        pass
-    else:
-        return number
+    if value.isdecimal() and int(value) >= 1:
+        return int(value)
     try:
         share = float(value)
     except ValueError:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _MAX_TABLE_ROWS = 300
 _MAX_TABLE_CELLS = 2000
-_FEW_BATCHES = "UP081"
+_FEW_BATCHES, _BATCHES_PREDICT = "UP081", "UP078"
 _READINGS: tuple[Reading, ...] = ("ratio", "difference", "normalised")
 _SIDES = {"batch": "batches mix", "biology": "labels stay apart", "total": "both, weighed"}
 
@@ -77,12 +77,14 @@ def batches_badge(result: Batches) -> tuple[str, str] | None:
     tones = {tone_of(found) for found in differences_to_base(result).values()}
     if not tones:
         return None
+    codes = {finding.code for finding in result.findings}
+    if _BATCHES_PREDICT in codes:
+        return "batches predict the label", "fair"
     if "gain" in tones:
         return "gain on held-out batches", "good"
     if tones == {"loss"}:
         return "loss on held-out batches", "poor"
-    few = any(finding.code == _FEW_BATCHES for finding in result.findings)
-    if "open" in tones or few:
+    if "open" in tones or _FEW_BATCHES in codes:
         return "undecided", "fair"
     return "no gain on held-out batches", "fair"
 

@@ -22,6 +22,7 @@ from upto.correct.dropping import DroppingCost
 from upto.measure.batch_folds import split_batches
 from upto.measure.fold_means import compare_conditions, holm, mean_over_folds, p_of_mean
 from upto.measure.naming import as_names
+from upto.report.batches import batches_badge
 
 FAST = {
     "classifier": "linear",
@@ -206,6 +207,26 @@ def test_batches_that_give_the_label_away_are_a_finding():
     assert found.score("base").within.value < 0.65 < found.score("base").auroc.value
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_where_batches_alone_predict_the_label_the_verdict_says_so_first(seed):
+    random = np.random.default_rng(seed)
+    plate = np.repeat(np.arange(16), 30)
+    treated = plate % 2 == 1
+    label = np.where(random.random(480) < np.where(treated, 0.9, 0.1), "drug", "DMSO")
+    rows = random.normal(size=(480, 3)) + 4 * treated[:, None]
+    run = Embeddings(rows=rows, name="wells", columns={"plate": plate, "label": label})
+    found = judge(run, conditions=["pca", "batch-scaled"])
+    alone, within = found.leak.batch, found.score("base").within
+    assert found.verdict.startswith(
+        "plate alone predicts label: shuffled within batches, it still has an AUROC of "
+        f"{alone:.3f}; within batches the unmodified embedding has {within:.3f}. "
+    )
+    assert batches_badge(found) == ("batches predict the label", "fair")
+    for score in found.scores:
+        for share in (score.sparsity, score.shuffled_sparsity):
+            assert share is None or share.low is None or 0 <= share.low <= share.high <= 1
+
+
 @pytest.mark.parametrize("n_batches", [8, 20])
 def test_a_label_that_goes_with_batches_is_said_first_and_has_no_interval(n_batches):
     random = np.random.default_rng(1)
@@ -346,7 +367,13 @@ def test_a_label_of_one_batch_is_left_out_and_said():
         ({"batch": "single", "conditions": "batch-scaled"}, r"1 of 9 .* fewer than 2 rows \(8\)"),
         ({"batch": "single", "conditions": "combat"}, "1 of 9 .* fewer than 2 rows"),
         ({"conditions": "combat", "scheme": "one-trains"}, "1 batch trains, and combat learns"),
-        ({"hold_out": "label"}, "whole batches"),
+        ({"hold_out": "label"}, r"such as '0': .* whole batches.* batch=\['label', 'plate'\]"),
+        (
+            {"hold_out": np.arange(240) % 2},
+            "such as '0': .*Let batch differ between values of hold",
+        ),
+        ({"components": 0}, "components=0 is neither a number of directions"),
+        ({"components": 1.5}, "components=1.5 is neither a number of directions"),
         ({"batch": "holes"}, "3 of 240 rows have no holes"),
         ({"classifier": "forest"}, "no classifier"),
         ({"folds": 1}, "at least 2"),

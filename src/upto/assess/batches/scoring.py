@@ -158,7 +158,7 @@ def score_batches(
         If a column or value does not exist, or no label can be judged on any fold.
     """
     started = time.perf_counter()
-    _check(classifier, fit, concentration, probe_labels)
+    _check(classifier, fit, concentration, probe_labels, components)
     progress = progress or SilentProgress()
     engine = choose_engine(engine)
     given = _one_run(run)
@@ -281,7 +281,21 @@ def score_batches(
     return replace(result, verdict=verdict, findings=unique_findings(found))
 
 
-def _check(classifier: str, fit: str, percents: Sequence[float], most: int | None) -> None:
+def _check(
+    classifier: str,
+    fit: str,
+    percents: Sequence[float],
+    most: int | None,
+    components: int | float | None,
+) -> None:
+    if components is not None and not (
+        0 < components < 1 or (components >= 1 and float(components).is_integer())
+    ):
+        message = (
+            f"components={components} is neither a number of directions, as 20, nor a share of the "
+            "variance between 0 and 1, as 0.95."
+        )
+        raise InputError(message)
     if most is not None and most < 1:
         message = f"{most} labels are probed: choose 1 or more, or None for all."
         raise InputError(message)

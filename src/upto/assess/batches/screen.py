@@ -17,7 +17,7 @@ from upto.measure.naming import as_names
 from upto.measure.questions import Question, ask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from numpy.typing import NDArray
 
@@ -127,7 +127,7 @@ def read_screen(
     label_words, labels = find_label(run, label, batch_words)
     batches, batch_codes = np.unique(batch_names, return_inverse=True)
     held = np.unique(hold_names, return_inverse=True)[1]
-    _check_nested(batch_codes, held, batches, batch_words, hold_words)
+    _check_nested(batch_codes, held, batches, batch_words, hold_words, run.columns)
     if held.max() == 0:
         message = (
             f"{hold_words} has 1 value in {len(labels)} rows: at least two are needed, one to "
@@ -202,17 +202,28 @@ def find_label(run: Embeddings, label: Any, batch_words: str) -> tuple[str, Name
 
 
 def _check_nested(
-    batch: Codes, held: Codes, batches: Names, batch_words: str, hold_words: str
+    batch: Codes,
+    held: Codes,
+    batches: Names,
+    batch_words: str,
+    hold_words: str,
+    columns_of_run: Container[str],
 ) -> None:
     pairs = np.unique(np.stack([batch, held]), axis=1)[0]
     repeated, counts = np.unique(pairs, return_counts=True)
     broken = repeated[counts > 1]
     if len(broken):
+        columns = [*hold_words.split(TIMES), *batch_words.split(TIMES)]
+        named = all(each in columns_of_run for each in columns)
+        remedy = (
+            f"Name every column that makes a batch, as batch={columns}."
+            if named
+            else "Let batch differ between values of hold_out."
+        )
         message = (
             f"{len(broken)} of {len(batches)} values of {batch_words} have rows in several values "
-            f"of {hold_words}, such as {batches[broken[0]]!r}: what is held out must be whole "
-            "batches. Name every column that makes a batch, as "
-            f"batch={[*hold_words.split(TIMES), *batch_words.split(TIMES)]}."
+            f"of {hold_words}, such as {str(batches[broken[0]])!r}: what is held out must be whole "
+            f"batches. {remedy}"
         )
         raise InputError(message)
 

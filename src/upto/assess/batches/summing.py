@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -229,9 +229,17 @@ def _score(
         standard_error=standard_error(own["auroc"]),
         within=estimate(own["within"], held, chosen),
         shuffled=estimate(own["shuffled"], held, chosen),
-        sparsity=mean_over_folds(own["sparsity"], shared=held.shared),
-        shuffled_sparsity=mean_over_folds(own["shuffled_sparsity"], shared=held.shared),
+        sparsity=_share(own["sparsity"], held),
+        shuffled_sparsity=_share(own["shuffled_sparsity"], held),
     )
+
+
+def _share(values: Float, held: HeldOut) -> Estimate | None:
+    """Return the mean over folds of what lies between 0 and 1, and so does its interval."""
+    found = mean_over_folds(values, shared=held.shared)
+    if found is None or found.low is None or found.high is None:
+        return found
+    return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))
 
 
 def _concentration(

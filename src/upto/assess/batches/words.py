@@ -59,9 +59,28 @@ def verdict(result: Batches, unchanged: Collection[str] = ()) -> str:
     if not others:
         held_out = f"on held-out {result.hold_out}"
         return (
-            f"The unmodified embedding predicts {result.label} {held_out}: AUROC {reached}.{alike}"
+            f"{_batches_alone(result)}The unmodified embedding predicts {result.label} {held_out}: "
+            f"AUROC {reached}.{alike}"
         )
-    return _compared(result, others, reached) + alike
+    return _batches_alone(result) + _compared(result, others, reached) + alike
+
+
+def _batches_alone(result: Batches) -> str:
+    """Say first that batches predict the label, where they do; empty where they do not."""
+    if not do_batches_predict(result):
+        return ""
+    within = result.score(BASE).within
+    apart = f"; within batches the unmodified embedding has {within:.3f}" if within else ""
+    return (
+        f"{result.batch} alone predicts {result.label}: shuffled within batches, it still has an "
+        f"AUROC of {result.leak.batch:.3f}{apart}. "
+    )
+
+
+def do_batches_predict(result: Batches) -> bool:
+    """Tell whether labels shuffled within batches are predicted better than by chance."""
+    alone = result.leak.batch
+    return alone is not None and alone.low is not None and alone.low > 0.5
 
 
 def _compared(result: Batches, others: Sequence[ConditionDifference], base: str) -> str:
@@ -243,13 +262,12 @@ def _of_leaks(result: Batches) -> list[Finding]:
                 f"in several {result.hold_out}.",
             )
         )
-    alone = leak.batch
-    if alone is not None and alone.low is not None and alone.low > 0.5:
+    if do_batches_predict(result):
         found.append(
             Finding(
                 code="UP078",
                 message="labels that were shuffled within batches are predicted with an AUROC of "
-                f"{alone:.3f}.",
+                f"{leak.batch:.3f}.",
             )
         )
     for condition in result.conditions:
