@@ -15,27 +15,29 @@ START, END = "<!-- components: written by docs/_tools/components.py -->", "<!-- 
 def table() -> str:
     """Return the rates of the record, and the command that makes them."""
     record = json.loads(RECORD.read_text(encoding="utf-8"))
+    versions = record["versions"]
     lines = [
         START,
         "| rows of | n | d | asked | is | data sets | claimed | 99 % interval |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for rate in record["rates"]:
-        is_level = rate["nominal"] is not None
-        asked = "distinct" if rate["check"].startswith("distinct") else "P2"
+        asked, _, right = rate["check"].partition(": ")
+        is_true = right == "claimed"
         low, high = rate["interval"]
         claimed = rate["rate"]
-        if is_level:
+        if not is_true:
             low, high, claimed = 1 - high, 1 - low, 1 - claimed
         lines.append(
             f"| {rate['case']} | {rate['n_samples']} | {rate['n_features']} | {asked} | "
-            f"{'false' if is_level else 'true'} | {rate['trials']} | {claimed:.3f} | "
+            f"{'true' if is_true else 'false'} | {rate['trials']} | {claimed:.3f} | "
             f"{low:.3f} to {high:.3f} |"
         )
     lines += [
         "",
         f"`python -m checks.components` measures this and writes `checks/components.json` (seed "
-        f"{record['seed']}).",
+        f"{record['seed']}, upto {versions['upto']}, NumPy {versions['numpy']}, "
+        f"{record['machine']}).",
         END,
     ]
     return "\n".join(lines)
