@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from doc_tools import DOCS, differences, load_tool
+
+from upto.studies.running import STUDIES, recorded_result, study_folder
 
 ROOT = Path(__file__).parents[2]
 NOT_PAGES = {"findings", "figures"}
@@ -67,6 +71,16 @@ def test_the_figure_of_components_is_of_today(figures):
     assert same(drawn, today), "run `python docs/_tools/figures.py`"
 
 
+def test_the_caption_of_the_first_page_is_of_today(comparison):
+    page = " ".join((DOCS / "index.md").read_text(encoding="utf-8").split())
+    caption = page.partition("```{figure}")[2].partition("```")[0]
+    errors = [comparison.fit(name).error for name in ("signed-permutation", "rigid", "affine")]
+    today = [*(each.value for each in errors), comparison.affine.chance.mean.value]
+    shown = [float(each) for each in re.findall(r"\b0\.\d{3}\b", caption)]
+    assert shown == pytest.approx(today, abs=1.5e-3)
+    assert f"*up to {comparison.up_to.phrase}*" in caption
+
+
 def test_numbers_of_a_figure_that_differ_are_noticed():
     assert same([{"x": 0.5, "name": "a"}], [{"x": 0.5005, "name": "a"}])
     assert not same([{"x": 0.5}], [{"x": 0.51}])
@@ -96,3 +110,29 @@ def test_a_study_shows_the_same_counts_everywhere():
     for readme in (ROOT / "src" / "upto" / "studies").glob("*/README.md"):
         assert not re.search(r"\d+ (?:of \d+ )?claims hold", readme.read_text(encoding="utf-8"))
     assert "the paper's claims borne out" in page
+
+
+def drawn(svg):
+    """Return the words of a figure by matplotlib, and where its lines and marks are."""
+    words = re.findall(r"<!-- (.*?) -->", svg, re.DOTALL)
+    body = re.sub(r"<(defs|metadata)>.*?</\1>", "", svg, flags=re.DOTALL)
+    places = re.findall(r' (?:d|x|y|transform)="([^"]*)"', body)
+    return words, [float(each) for each in re.findall(r"-?\d+\.?\d*", " ".join(places))]
+
+
+@pytest.mark.parametrize("name", [name for name in STUDIES if recorded_result(name)])
+def test_the_figure_of_a_study_is_that_of_its_recorded_result(name):
+    kept = (study_folder(name) / "figure.svg").read_text(encoding="utf-8")
+    file = io.StringIO()
+    recorded_result(name).plot().savefig(file, format="svg", metadata={"Date": None})
+    (words, places), (words_today, places_today) = drawn(kept), drawn(file.getvalue())
+    assert words == words_today
+    if f"Matplotlib v{version('matplotlib')}," in kept:  # others lay the same figure out anew
+        assert places == pytest.approx(places_today, abs=0.5)
+    else:
+        assert len(places) > 100
+
+
+def test_a_figure_of_other_numbers_is_noticed():
+    svg = '<path d="M 1.0 2.5 L 3 4" /><!-- words --><defs><path d="M 9 9" /></defs>'
+    assert drawn(svg) == (["words"], [1.0, 2.5, 3.0, 4.0])
