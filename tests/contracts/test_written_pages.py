@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
 import pytest
 from doc_tools import DOCS, differences, load_tool
 
@@ -136,3 +138,49 @@ def test_the_figure_of_a_study_is_that_of_its_recorded_result(name):
 def test_a_figure_of_other_numbers_is_noticed():
     svg = '<path d="M 1.0 2.5 L 3 4" /><!-- words --><defs><path d="M 9 9" /></defs>'
     assert drawn(svg) == (["words"], [1.0, 2.5, 3.0, 4.0])
+
+
+NOT_OF_THE_RUN = {"autoencoder-ica": {2.11, 2.72}, "cell-painting": {0.644}, "speakers": {0.207}}
+"""Versions, rates and earlier values that the text of a study names as such."""
+
+
+def numbers_of(record):
+    """Return all numbers of a record, those in its words included."""
+    if isinstance(record, dict):
+        record = list(record.values())
+    if isinstance(record, list):
+        return [number for each in record for number in numbers_of(each)]
+    if isinstance(record, str):
+        return [float(each) for each in re.findall(r"\d*\.\d+", record)]
+    return [abs(float(record))] if isinstance(record, (int, float)) else []
+
+
+def unknown_numbers(text, known):
+    """Return the numbers of a text with two decimals or more that are none of those known."""
+    found = re.findall(r"(?<![\w.])\d*\.(\d{2,})\b", text)
+    written = re.findall(r"(?<![\w.])(\d*\.\d{2,})\b", text)
+    known = np.sort(known)
+    missing = set()
+    for number, decimals in zip(map(float, written), map(len, found), strict=True):
+        unit = 10.0**-decimals
+        first = np.searchsorted(known, number - 0.51 * unit)
+        if first == len(known) or known[first] > number + 0.51 * unit:
+            missing.add(number)
+    return missing
+
+
+@pytest.mark.parametrize("name", [name for name in STUDIES if recorded_result(name)])
+def test_the_numbers_of_a_study_s_text_are_those_of_its_record(name):
+    folder = study_folder(name)
+    known = [
+        number
+        for file in ("result.json", "expected.json")
+        for number in numbers_of(json.loads((folder / file).read_text(encoding="utf-8")))
+    ]
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert unknown_numbers(text, known) == NOT_OF_THE_RUN.get(name, set())
+
+
+def test_a_number_that_was_not_measured_is_noticed():
+    assert unknown_numbers("from .123 to −0.50 in 0.5 s", [0.1234, 0.5]) == set()
+    assert unknown_numbers("from .123 to 0.52", [0.1234, 0.5]) == {0.52}
