@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from upto.load import BUNDLED, bundled_path
+from upto.files import BUNDLED, bundled_path
 
 BLOCK = 16_384
 ROWS_A_DIMENSION = 10

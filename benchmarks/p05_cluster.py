@@ -16,8 +16,8 @@ from benchmarks.data import PlantedRows
 from benchmarks.measure import interleaved, pass_rate, publish
 from benchmarks.peers import differs
 from upto.engines import DaskEngine, ThreadsEngine
-from upto.unmix.components import pose, starting_rotation, whitening_for
-from upto.unmix.contrasts import LogCosh
+from upto.ica.components import pose, starting_rotation, whitening_for
+from upto.ica.contrasts import LogCosh
 
 SIZES = {"quick": (100_000, 32), "full": (222_000, 384)}
 WORKERS = (1, 2)

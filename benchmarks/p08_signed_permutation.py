@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from benchmarks.measure import interleaved, publish
-from upto.align import fit_map
+from upto.alignment import fit_map
 from upto.core import Group
 from upto.engines import ThreadsEngine, cross_moments
 

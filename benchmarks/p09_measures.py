@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from benchmarks.measure import all_cores, interleaved, product_rate, publish
-from upto.measure import find_measure, pair_moments, run_moments
+from upto.measures import find_measure, pair_moments, run_moments
 
 SIZES = {"quick": (4_000, 64), "full": (100_000, 768)}
 SQUARE = {"quick": 500, "full": 8_000}

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.measure import all_cores, interleaved, publish
 from upto.assess.similarities.scoring import score_pairs
-from upto.measure import find_measures
+from upto.measures import find_measures
 
 SIZES = {"quick": (512, 128, 50), "full": (2_048, 1_024, 200)}
 

@@ -12,8 +12,8 @@ from benchmarks.measure import all_cores, interleaved, memory_rate, pass_rate, p
 from benchmarks.peers import TARGET, Judge, installed
 from benchmarks.watching import WatchedEngine
 from upto.engines import ThreadsEngine
-from upto.unmix.fitting import Settings, fit_components
-from upto.unmix.restarts import stability_of
+from upto.ica.fitting import Settings, fit_components
+from upto.ica.restarts import stability_of
 
 SIZES = {"quick": (10, 5_000, 20), "full": (100, 10_000, 40)}
 LADDER = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)

@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss, mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.measure import interleaved, load, publish
-from upto.measure.factors.info_scores import infomec
+from upto.disentanglement.info_scores import infomec
 
 CLASSES = (10, 10, 10, 8, 4, 15)
 """Those of Shapes3D."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.measure import load, publish
 from benchmarks.p12_infomec import CLASSES, drawn
-from upto.measure.factors.dci import dci_scores
+from upto.disentanglement.dci import dci_scores
 
 SIZES = {"quick": (1_000, 500), "full": (10_000, 5_000)}
 PEER_ROWS = {"quick": 500, "full": 2_000}

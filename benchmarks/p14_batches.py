@@ -14,8 +14,8 @@ import numpy as np
 from scipy.stats import t as student
 
 from benchmarks.measure import load, publish
-from upto.measure.classifiers import TABLE_6, auroc, hoyer_sparsity, prepare
-from upto.measure.classifiers.boosting import ROUNDS
+from upto.batch_metrics.classifiers import TABLE_6, auroc, hoyer_sparsity, prepare
+from upto.batch_metrics.classifiers.boosting import ROUNDS
 
 SIZES = {"quick": (10, 40, 10, 2, 32), "full": (50, 376, 24, 16, 384)}
 """Plates, controls and wells of a guide on each, guides, columns: 16,000 rows of a task to fit."""

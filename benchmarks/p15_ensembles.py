@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from benchmarks.measure import all_cores, interleaved, publish
-from upto.train import Network, Training
-from upto.train.training import TrainingRun
+from upto_studies.train import Network, Training
+from upto_studies.train.training import TrainingRun
 
 SMALL, PUBLISHED = (64, 48, 32, 8), (784, 256, 64, 16)
 SIZES = {

@@ -12,9 +12,9 @@ from torch import nn
 
 from benchmarks.measure import all_cores, interleaved, measured, publish
 from upto import lipschitz
-from upto.load.decoders import find_decoder
-from upto.measure.distortion import bi_lipschitz, direction_estimate
-from upto.measure.jacobians import (
+from upto.decoders.decoder import find_decoder
+from upto.geometry.distortion import bi_lipschitz, direction_estimate
+from upto.geometry.jacobians import (
     batch_of_points,
     dense_extremes,
     form_jacobians,

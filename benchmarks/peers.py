@@ -15,9 +15,9 @@ from benchmarks.data import planted
 from benchmarks.measure import measured
 from benchmarks.watching import WatchedEngine
 from upto.engines import ThreadsEngine
-from upto.unmix.components import pose, whitening_for
-from upto.unmix.contrasts import LogCosh
-from upto.unmix.solving import orthogonalised
+from upto.ica.components import pose, whitening_for
+from upto.ica.contrasts import LogCosh
+from upto.ica.solving import orthogonalised
 
 TARGET = 1e-4
 """Largest entry of the whitened relative gradient that counts as the same quality."""

@@ -33,7 +33,7 @@ from checks.unrelated import UNRELATED
 from threadpoolctl import threadpool_limits
 
 import upto
-from upto.align import Aligner
+from upto.alignment import Aligner
 from upto.assess.split import split_rows
 from upto.core import Group
 from upto.engines import ThreadsEngine

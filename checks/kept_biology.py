@@ -42,10 +42,10 @@ from rich.console import Console
 from upto import score_batches
 from upto.assess.batches.conditions import CONDITIONS, Making
 from upto.core import Embeddings
-from upto.correct import BiologyComponents
+from upto.corrections import BiologyComponents
 from upto.simulate import CONTROL, PlateLayout, ScreenEffects, draw_screen
-from upto.studies.held_out_data import find_file
-from upto.unmix import ICA
+from upto_studies.held_out_data import find_file
+from upto.ica import ICA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

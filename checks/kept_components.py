@@ -29,7 +29,7 @@ from rich.console import Console
 
 from upto import ICA, score_batches
 from upto.core import Embeddings, library_versions
-from upto.correct import RandomRotation
+from upto.corrections import RandomRotation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

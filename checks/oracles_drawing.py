@@ -2,7 +2,7 @@
 
 ``python checks/oracles_drawing.py PEERS`` writes ``tests/golden/drawing.json``. `PEERS` holds the
 checked-out files of dl (disentanglement_lib). Their programs are given the draws of
-`upto.measure.factors.interventions` in place of their own; whoever changes those runs this again.
+`upto.disentanglement.interventions` in place of their own; whoever changes those runs this again.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from unittest.mock import MagicMock
 import numpy as np
 
 from upto.core import random_stream
-from upto.measure.factors.interventions import _examples, _grouped
-from upto.measure.factors.labelled import as_codes, as_factors
+from upto.disentanglement.interventions import _examples, _grouped
+from upto.disentanglement.labelled import as_codes, as_factors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What other packages compute where `upto.measure.factors` has a score made of information.
+"""What other packages compute where `upto.disentanglement` has a score made of information.
 
 ``python -m checks.oracles_information PEERS`` writes ``tests/golden/infomec.json``. PEERS is a
 folder with the repositories latent_quantization and tripod (of kylehkhsu), disentanglement_lib and

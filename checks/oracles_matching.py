@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.cross_decomposition import CCA
 
-from upto.measure.dependence import rdc_features, rdc_weights
+from upto.measures.dependence import rdc_features, rdc_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

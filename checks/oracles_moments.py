@@ -1,4 +1,4 @@
-"""What other packages compute where `upto.measure` has a measure of second moments.
+"""What other packages compute where `upto.measures` has a measure of second moments.
 
 ``python -m checks.oracles_moments PEERS`` writes ``tests/golden/measures_moments.json``. PEERS is a
 folder with the repositories netrep, svcca (of google), resi and anatome; torch-cka has to be

@@ -17,7 +17,7 @@ from checks.rates import record_of, write_record
 from rich.console import Console
 
 import upto
-from upto.load import bundled_path
+from upto.files import bundled_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -38,7 +38,7 @@ from threadpoolctl import threadpool_limits
 import upto
 from upto.assess.similarities.calibrating import p_value
 from upto.assess.similarities.scoring import score_pairs
-from upto.measure.catalogue import find_measures
+from upto.measures.catalogue import find_measures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.measure.kinds import Measure
+    from upto.measures.kinds import Measure
 
     Float = NDArray[np.float64]
     Cell = tuple[str, int, int]

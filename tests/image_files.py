@@ -11,7 +11,7 @@ import zipfile
 
 import numpy as np
 
-from upto.load.image_sets.known import KNOWN_SETS, NORB_TESTING, NORB_TRAINING
+from upto.datasets.known import KNOWN_SETS, NORB_TESTING, NORB_TRAINING
 
 NORB_BYTES, NORB_WHOLE = 0x55, 0x54
 

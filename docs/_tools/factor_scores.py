@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.measure.factors.calibrating import evaluate_scores
-from upto.measure.factors.catalogue import DEFAULT_SCORES, SCORES, ScoreKind
+from upto.disentanglement.calibrate import evaluate_scores
+from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES, ScoreKind
 
 PAGE = Path(__file__).parents[1] / "factor-scores.md"
 RECORD = Path(__file__).with_suffix(".json")
@@ -33,7 +33,7 @@ helps to choose.
 
 ```python
 >>> import numpy as np
->>> from upto.measure.factors import evaluate_scores
+>>> from upto.disentanglement import evaluate_scores
 >>> rng = np.random.default_rng(0)
 >>> factors = rng.integers(4, size=(1000, 3))
 >>> codes = factors + 0.3 * rng.normal(size=(1000, 3))

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 
 import upto
 from upto.core import Result
-from upto.load import bundled_path
+from upto.files import bundled_path
 
 FOLDER = Path(__file__).parents[1] / "_static"
 

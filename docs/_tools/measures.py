@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from upto.measure.catalogue import DEFAULT_MEASURES, MEASURES
-from upto.measure.kinds import Measure, MomentMeasure
+from upto.measures.catalogue import DEFAULT_MEASURES, MEASURES
+from upto.measures.kinds import Measure, MomentMeasure
 
 PAGE = Path(__file__).parents[1] / "measures.md"
 N_SAMPLES, WIDTH, SEED = 256, 64, 0
@@ -27,7 +27,7 @@ chance level ([`upto similarity`](similarity.md)):
 
 ```python
 >>> import numpy as np
->>> from upto.measure import find_measure
+>>> from upto.measures import find_measure
 >>> rows = np.random.default_rng(0).laplace(size=(500, 8))
 >>> print(f"{{find_measure('linear-cka')(rows, 3 * rows + 1):.3f}}")
 1.000

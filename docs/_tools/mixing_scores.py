@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from upto.measure.mixing import MIXING, MixingKind, evaluate_mixing
+from upto.batch_metrics.mixing import MIXING, MixingKind, evaluate_mixing
 
 PAGE = Path(__file__).parents[1] / "mixing-scores.md"
 N_SAMPLES, WIDTH, SEED = 600, 8, 0
@@ -26,7 +26,7 @@ at rows that the correction was fitted to.
 
 ```python
 >>> import numpy as np
->>> from upto.measure.mixing import evaluate_mixing
+>>> from upto.batch_metrics.mixing import evaluate_mixing
 >>> random = np.random.default_rng(0)
 >>> rows = random.normal(size=(200, 4))
 >>> batches, labels = ["p", "q"] * 100, ["x"] * 100 + ["y"] * 100

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from upto.core import StudyResult
-from upto.studies import STUDIES
-from upto.studies.running import recorded_result, study_folder, study_plan, unrecorded_reason
+from upto_studies import STUDIES
+from upto_studies.run import recorded_result, study_folder, study_plan, unrecorded_reason
 
 DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "studies.md"

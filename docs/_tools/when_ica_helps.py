@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from upto.core import StudyResult
-from upto.studies.running import recorded_result
+from upto_studies.run import recorded_result
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "when-ica-helps.md"

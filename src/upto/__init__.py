@@ -11,7 +11,7 @@ TYPE_CHECKING = False  # as in `typing`, which takes its time: an interrupt here
 if TYPE_CHECKING:
     from typing import Any
 
-    from upto.align import Aligner
+    from upto.alignment import Aligner
     from upto.assess import (
         apply_transform,
         check_diversity,
@@ -48,18 +48,12 @@ if TYPE_CHECKING:
         UptoError,
     )
     from upto.engines import DaskEngine, ThreadsEngine, TorchEngine
-    from upto.load import (
-        ImageSet,
-        load_model,
-        read_image_set,
-        read_manifest,
-        read_run,
-        read_runs,
-        record_activations,
-    )
+    from upto.datasets import ImageSet, read_image_set
+    from upto.activations import load_model, record_activations
+    from upto.files import read_manifest, read_run, read_runs
     from upto.report import Report
-    from upto.studies.running import run_study
-    from upto.unmix import (
+    from upto_studies.run import run_study
+    from upto.ica import (
         ICA,
         Whitener,
         ica_from_anndata,
@@ -69,7 +63,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "Aligner": "upto.align",
+    "Aligner": "upto.alignment",
     "Batches": "upto.core",
     "Comparison": "upto.core",
     "ComparisonMatrix": "upto.core",
@@ -81,8 +75,8 @@ _HOMES = {
     "Factors": "upto.core",
     "Finding": "upto.core",
     "Group": "upto.core",
-    "ICA": "upto.unmix",
-    "ImageSet": "upto.load",
+    "ICA": "upto.ica",
+    "ImageSet": "upto.files",
     "InputError": "upto.core",
     "Inspection": "upto.core",
     "Layers": "upto.core",
@@ -96,29 +90,29 @@ _HOMES = {
     "TorchEngine": "upto.engines",
     "Unmixed": "upto.core",
     "UptoError": "upto.core",
-    "Whitener": "upto.unmix",
+    "Whitener": "upto.ica",
     "apply_transform": "upto.assess",
     "check_diversity": "upto.assess",
     "compare": "upto.assess",
     "compare_layers": "upto.assess",
     "consensus": "upto.assess",
-    "ica_from_anndata": "upto.unmix",
+    "ica_from_anndata": "upto.ica",
     "inspect_run": "upto.assess",
     "lipschitz": "upto.assess",
-    "load_model": "upto.load",
-    "load_transform": "upto.unmix",
-    "read_image_set": "upto.load",
-    "read_manifest": "upto.load",
-    "read_run": "upto.load",
-    "read_runs": "upto.load",
-    "record_activations": "upto.load",
-    "run_study": "upto.studies.running",
-    "save_transform": "upto.unmix",
+    "load_model": "upto.files",
+    "load_transform": "upto.ica",
+    "read_image_set": "upto.files",
+    "read_manifest": "upto.files",
+    "read_run": "upto.files",
+    "read_runs": "upto.files",
+    "record_activations": "upto.files",
+    "run_study": "upto_studies.run",
+    "save_transform": "upto.ica",
     "score_batches": "upto.assess",
     "score_factors": "upto.assess",
     "similarity": "upto.assess",
     "unmix_run": "upto.assess",
-    "write_to_anndata": "upto.unmix",
+    "write_to_anndata": "upto.ica",
 }
 
 __all__ = [

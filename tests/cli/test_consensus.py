@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from upto import Consensus, read_run
-from upto.load.writing import Writer
+from upto.files.write import Writer
 
 SEEDS = ("seed0.npy", "seed1.npy", "seed2.npy")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from upto.core import Factors
-from upto.measure.factors.catalogue import SCORES
+from upto.disentanglement.catalogue import SCORES
 
 QUICK = ("--scores", "gaussian-tc", "--half-samples", "0", "--no-progress")
 

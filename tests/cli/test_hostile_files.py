@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.load import read_run
+from upto.files import read_run
 
 LONGEST = 400
 

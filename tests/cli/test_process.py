@@ -19,7 +19,7 @@ UPTO = (sys.executable, "-m", "upto")
 ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
 STARTED = "import signal, sys; sys.argv[0] = 'upto'; from upto.__main__ import main; "
 STUCK = STARTED + (
-    "from upto.load.writing import Writer; import time; put = Writer.__setitem__\n"
+    "from upto.files.write import Writer; import time; put = Writer.__setitem__\n"
     "def stuck(self, key, block):\n"
     "    put(self, key, block); print('writing', file=sys.stderr, flush=True)\n"
     "    for _ in range(600): time.sleep(0.1)\n"  # Python may miss a signal just before a sleep

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from upto import Similarities
-from upto.measure.catalogue import DEFAULT_MEASURES, MEASURES
+from upto.measures.catalogue import DEFAULT_MEASURES, MEASURES
 
 FAST = ("--permutations", "19", "--half-samples", "10", "--measure", "linear-cka", "--no-progress")
 

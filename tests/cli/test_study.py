@@ -6,8 +6,8 @@ import pytest
 
 from upto import StudyResult
 from upto.core import SilentProgress, Span
-from upto.studies import STUDIES, Work, misspecified_regression
-from upto.studies.running import study_plan
+from upto_studies import STUDIES, Work, misspecified_regression
+from upto_studies.run import study_plan
 
 TINY = ("--size", "tiny", "--no-progress")
 REAL = misspecified_regression.run
@@ -68,7 +68,7 @@ def test_settings_are_changed_and_wrong_ones_refused(upto, tmp_path):
 
 
 def test_a_claim_that_fails_fails_with_strict_only(upto, tmp_path, monkeypatch):
-    from upto.studies import running
+    from upto_studies import run as running
 
     real = running._quantities
 

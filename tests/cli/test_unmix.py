@@ -17,8 +17,8 @@ from upto import read_run
 from upto.cli.output import ENGINES
 from upto.core import Embeddings, Unmixed
 from upto.engines import ENGINE_NAMES
-from upto.load import open_writer
-from upto.load.writing import Writer
+from upto.files import open_writer
+from upto.files.write import Writer
 
 SUFFIXES = ("npy", "npz", "csv", "tsv", "parquet", "h5ad", "h5", "zarr", "safetensors")
 LABELLED = ("npz", "csv", "tsv", "parquet", "h5ad", "h5", "zarr")
@@ -386,7 +386,7 @@ def test_a_disk_that_is_full_at_the_end_names_what_is_kept(unmix, tmp_path, run,
 INTERRUPTED = """
 import os, signal
 from upto.cli.main import main
-from upto.unmix.checkpoint import Checkpoint
+from upto.ica.checkpoint import Checkpoint
 
 see = Checkpoint.see
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from doc_tools import load_tool
 
-from upto.measure.factors import evaluate_scores, find_scores
+from upto.disentanglement import evaluate_scores, find_scores
 
 CHECKED = ("mig", "mig@ubisoft", "ridgeway/modularity", "drvi@spn", "irs", "independence")
 

@@ -14,9 +14,9 @@ LIGHT = {
     "import upto; upto.Group; upto.InputError": HEAVY,
     "from upto.cli.main import main": HEAVY,
     "import upto.core": (*HEAVY, "scipy"),
-    "import upto.assess, upto.align, upto.unmix, upto.measure": LIBRARY,
-    "import upto.correct": LIBRARY,
-    "import upto.load, upto.report": (*LIBRARY, "scipy.stats"),
+    "import upto.assess, upto.alignment, upto.ica, upto.measures": LIBRARY,
+    "import upto.corrections": LIBRARY,
+    "import upto.files, upto.report": (*LIBRARY, "scipy.stats"),
     "import upto; upto.TorchEngine; upto.DaskEngine": ENGINES,
     "import upto.engines.sending, upto.engines.workers, upto.engines.feeding": ENGINES,
 }

@@ -123,7 +123,7 @@ def test_no_public_name_is_the_name_of_a_module_beside_it(package):
 
 
 def test_a_name_shared_with_a_module_is_noticed():
-    assert shadowed("upto", ["load", "compare"], ["upto.load", "upto.core"]) == {"load"}
+    assert shadowed("upto", ["load", "compare"], ["upto.files", "upto.core"]) == {"load"}
     assert shadowed("upto.a", ["b"], ["upto.a.b", "upto.b"]) == {"b"}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from doc_tools import DOCS, differences, load_tool
 
-from upto.studies.running import STUDIES, recorded_result, study_folder
+from upto_studies.run import STUDIES, recorded_result, study_folder
 
 ROOT = Path(__file__).parents[2]
 NOT_PAGES = {"findings", "figures"}

@@ -141,7 +141,7 @@ def _used(run) -> None:
 
 
 def _run_reader(file: str):
-    from upto.load import read_columns, read_labels, read_run
+    from upto.files import read_columns, read_labels, read_run
 
     def read(folder: Path) -> np.ndarray:
         path = folder / file
@@ -160,7 +160,7 @@ def _run_reader(file: str):
 
 
 def _label_reader(file: str):
-    from upto.load import read_columns, read_labels
+    from upto.files import read_columns, read_labels
 
     def read(folder: Path) -> np.ndarray:
         if not file.endswith("txt"):
@@ -171,7 +171,7 @@ def _label_reader(file: str):
 
 
 def _manifest_reader(folder: Path) -> None:
-    from upto.load import read_manifest
+    from upto.files import read_manifest
 
     for run in read_manifest(folder / "runs.toml"):
         _used(run)
@@ -186,7 +186,7 @@ def _transform_reader(folder: Path) -> None:
 
 
 def _checkpoint_reader(folder: Path) -> None:
-    from upto.train.checkpoints import TrainingCheckpoint
+    from upto_studies.train.checkpoints import TrainingCheckpoint
 
     kept = TrainingCheckpoint(folder / "run.checkpoint", {"words": "a training"}).read()
     kept.take("weights", (120, None), np.float32)
@@ -207,8 +207,8 @@ def _is_changed(path: Path) -> bool:
 
 def _images_reader(name: str, **changes):
     def read(folder: Path) -> None:
-        from upto.load import read_image_set
-        from upto.load.image_sets.known import KNOWN_SETS
+        from upto.datasets import read_image_set
+        from upto.datasets.known import KNOWN_SETS
 
         known = KNOWN_SETS[name]
         if "levels" in changes:
@@ -223,7 +223,7 @@ def _images_reader(name: str, **changes):
 
 
 def _norb_reader(folder: Path) -> None:
-    from upto.load.image_sets.binary import read_norb_matrix
+    from upto.datasets.binary import read_norb_matrix
 
     read_norb_matrix(folder / "norb.mat")
 

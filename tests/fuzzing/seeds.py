@@ -118,7 +118,7 @@ def safetensors(folder):
 
 
 def recorded(folder):
-    from upto.load.recorded import write_listing
+    from upto.activations.recorded import write_listing
 
     for layer in ("first", "second"):
         np.save(folder / f"{layer}.npy", _rows())

@@ -18,12 +18,12 @@ from upto.theory import (
     isometry_constant,
     rigid_mean_promise_from_defect,
     rigid_promise_from_defect,
-    trials,
 )
-from upto.theory.trials.following import contrast_signs, derivatives, skew_basis
-from upto.theory.trials.rigid import squared_errors
-from upto.unmix import ICA, smallest_curvature
-from upto.unmix.contrasts import Cube, Exp, LogCosh
+from upto_studies import trials
+from upto_studies.trials.following import contrast_signs, derivatives, skew_basis
+from upto_studies.trials.rigid import squared_errors
+from upto.ica import ICA, smallest_curvature
+from upto.ica.contrasts import Cube, Exp, LogCosh
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from upto.measure.factors.matching_classes import (
+from upto.disentanglement.class_matching import (
     MATCHES,
     SIMILARITIES,
     class_similarities,

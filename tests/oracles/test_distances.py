@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist
 
 from upto.core import Group
 from upto.engines import ThreadsEngine
-from upto.measure import diameter, distance_quantile, near_isometry_defect
+from upto.measures import diameter, distance_quantile, near_isometry_defect
 from upto.testing import embeddings_strategy, random_element
 
 ROUNDING = 1e-12
@@ -93,7 +93,7 @@ def test_without_the_work_the_diameter_is_bracketed(name):
 def test_a_poor_first_guess_does_not_change_the_diameter(name, share, monkeypatch):
     rows = cloud(name)
     true = pdist(rows).max()
-    monkeypatch.setattr("upto.measure.distances._sweeps", lambda *_: share * true)
+    monkeypatch.setattr("upto.measures.distances._sweeps", lambda *_: share * true)
     found = measured(rows)
     assert found.exact
     np.testing.assert_allclose(found.value, true, rtol=ROUNDING)

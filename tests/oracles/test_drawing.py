@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from upto.measure.factors.interventions import beta_vae_score, factor_vae_score
+from upto.disentanglement.interventions import beta_vae_score, factor_vae_score
 
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "drawing.json").read_text(encoding="utf-8")

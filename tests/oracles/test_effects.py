@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from upto.core import InputError
-from upto.measure.effects import batch_and_label_shares
-from upto.measure.tails import q_values
+from upto.batch_metrics.effects import batch_and_label_shares
+from upto.measures.tails import q_values
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "effects.json").read_text())
 N_BATCHES, N_LABELS = 6, 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from upto.measure import ica_efficiency
+from upto.measures import ica_efficiency
 
 DIGITS = 5e-5
 ROUNDING = 1e-12

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from upto import ICA, ThreadsEngine, TorchEngine
 from upto.core import InputError
-from upto.unmix import find_components
+from upto.ica import find_components
 
 # Both stop near one fixed point; what the issue asks for.
 SAME_SOURCES = 1e-6

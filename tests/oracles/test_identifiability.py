@@ -12,15 +12,9 @@ from mixtures import DRAW, correlations, mixed, planted, some_gaussian
 
 from upto import ThreadsEngine
 from upto.assess import unmix_run
-from upto.unmix import (
-    find_components,
-    hessian,
-    nongaussianity,
-    pair_curvature,
-    smallest_curvature,
-)
-from upto.unmix.contrasts import Cube, Exp, LogCosh
-from upto.unmix.gaussianity import CLEAR
+from upto.ica import find_components, hessian, nongaussianity, pair_curvature, smallest_curvature
+from upto.ica.contrasts import Cube, Exp, LogCosh
+from upto.ica.gaussianity import CLEAR
 
 pytestmark = pytest.mark.slow
 

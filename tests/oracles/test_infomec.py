@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from upto.measure.factors.gaps import dcimig, jemmig, mig, mig_sup
-from upto.measure.factors.info_scores import infomec
-from upto.measure.factors.modularity import ridgeway_modularity
+from upto.disentanglement.gaps import dcimig, jemmig, mig, mig_sup
+from upto.disentanglement.info_scores import infomec
+from upto.disentanglement.modularity import ridgeway_modularity
 
 pytestmark = pytest.mark.slow
 

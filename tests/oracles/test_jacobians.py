@@ -5,8 +5,8 @@ import pytest
 from decoders import orthogonal_decoder, smooth_decoder
 
 import upto
-from upto.load.decoders import Linearisation, find_decoder
-from upto.measure.jacobians import (
+from upto.decoders.decoder import Linearisation, find_decoder
+from upto.geometry.jacobians import (
     dense_extremes,
     form_jacobians,
     jacobian_method,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from upto.measure.matching import (
+from upto.measures.matching import (
     HARD_CORRELATION_MATCH,
     MCC,
     MCC_RDC,
@@ -17,8 +17,8 @@ from upto.measure.matching import (
     SOFT_CORRELATION_MATCH,
     WEAK_MCC,
 )
-from upto.measure.moments import pair_moments
-from upto.measure.udr import UDR, udr_scores
+from upto.measures.moments import pair_moments
+from upto.measures.udr import UDR, udr_scores
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = json.loads((ROOT / "tests" / "golden" / "measures_matching.json").read_text("utf-8"))[

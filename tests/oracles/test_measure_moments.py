@@ -16,12 +16,12 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.preprocessing import StandardScaler
 
-from upto.measure import alignment, correlations, regression, shapes
-from upto.measure.alignment import minibatch_linear_cka
-from upto.measure.correlations import MEAN_CCA, PWCCA, RIDGE_CCA, STANDARDISED_SVCCA
-from upto.measure.kinds import MomentMeasure
-from upto.measure.moments import pair_moments
-from upto.measure.regression import LINEAR_R2, MEAN_COLUMN_R2
+from upto.measures import alignment, correlations, regression, shapes
+from upto.measures.alignment import minibatch_linear_cka
+from upto.measures.correlations import MEAN_CCA, PWCCA, RIDGE_CCA, STANDARDISED_SVCCA
+from upto.measures.kinds import MomentMeasure
+from upto.measures.moments import pair_moments
+from upto.measures.regression import LINEAR_R2, MEAN_COLUMN_R2
 
 pytestmark = pytest.mark.slow
 

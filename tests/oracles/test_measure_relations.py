@@ -10,8 +10,8 @@ import pytest
 from scipy.spatial.distance import pdist
 from scipy.stats import pearsonr, spearmanr
 
-from upto.measure import dissimilarities, kernels, neighbours
-from upto.measure.kinds import RelationMeasure
+from upto.measures import dissimilarities, kernels, neighbours
+from upto.measures.kinds import RelationMeasure
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from upto.measure import mixing
-from upto.measure.retrieval import average_precision, mean_average_precision
+from upto.batch_metrics import mixing
+from upto.batch_metrics.retrieval import average_precision, mean_average_precision
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "mixing.json").read_text("utf-8"))["values"]

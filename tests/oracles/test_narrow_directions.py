@@ -10,7 +10,7 @@ from sklearn.decomposition import FastICA
 import upto
 from upto import ICA, ThreadsEngine, TorchEngine, Whitener
 from upto.engines import row_moments
-from upto.unmix.components import whitening_for
+from upto.ica.components import whitening_for
 
 KINDS = ("laplace", "uniform") * 3
 WIDTH, N_ROWS = len(KINDS), 4000

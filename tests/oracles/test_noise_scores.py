@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from upto.measure.factors.info_scores import infomec
+from upto.disentanglement.info_scores import infomec
 
 pytestmark = pytest.mark.slow
 

@@ -14,13 +14,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from upto.train.images.discriminator import (  # noqa: E402
+from upto_studies.train.images.discriminator import (
     Discriminator,
     discrimination_loss,
     estimated_correlation,
-)
-from upto.train.images.divergences import Normals, decomposed_kl, kl_divergence  # noqa: E402
-from upto.train.images.quantisers import VectorQuantised  # noqa: E402
+)  # noqa: E402
+from upto_studies.train.images.divergences import Normals, decomposed_kl, kl_divergence  # noqa: E402
+from upto_studies.train.images.quantisers import VectorQuantised  # noqa: E402
 
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "objectives.json").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 
 import upto
 from upto.core import Group
-from upto.measure import ica_efficiency
+from upto.measures import ica_efficiency
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 PRINTED = 0.51e-4

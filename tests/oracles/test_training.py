@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes
 
-from upto.load import read_image_set
-from upto.train import Ensemble, Network, Training, train_ensemble
-from upto.train.orders import Orders
-from upto.train.pairs import decoder_stretches, measure_pairs
-from upto.train.references import linear_autoencoder_error
+from upto.datasets import read_image_set
+from upto_studies.train import Ensemble, Network, Training, train_ensemble
+from upto_studies.train.orders import Orders
+from upto_studies.train.pairs import decoder_stretches, measure_pairs
+from upto_studies.train.references import linear_autoencoder_error
 
 torch = pytest.importorskip("torch")
 

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 import pytest
 from checks import type_one
 
-from upto.measure.catalogue import find_measures
+from upto.measures.catalogue import find_measures
 
 pytestmark = pytest.mark.slow
 

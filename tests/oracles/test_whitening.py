@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 
 from upto import ThreadsEngine, TorchEngine
 from upto.core import InputError
-from upto.unmix import Whitener
+from upto.ica import Whitener
 
 ROUNDING = 1e-10
 METHODS = ("pca", "zca", "cholesky")

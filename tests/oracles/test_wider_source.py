@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import upto
-from upto.align import fit_map, row_errors, smallest_worst_error
+from upto.alignment import fit_map, row_errors, smallest_worst_error
 from upto.core import Group
 from upto.engines import ThreadsEngine, cross_moments
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from upto.align import fit_map, fit_maps, row_errors, smallest_worst_error
+from upto.alignment import fit_map, fit_maps, row_errors, smallest_worst_error
 from upto.core import Group, InputError
 from upto.engines import ThreadsEngine, cross_moments, nearest_rotation, pseudo_inverse
 from upto.testing import embeddings_strategy, random_element

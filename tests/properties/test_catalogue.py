@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import upto.measure
+import upto.measures
 from upto.core import InputError
-from upto.measure.catalogue import DEFAULT_MEASURES, MEASURES, find_measure, find_measures
-from upto.measure.kinds import AFFINE, LARGEST, SCALED_SHAPE, SMALLEST, Change, MomentMeasure
-from upto.measure.moments import pair_moments
+from upto.measures.catalogue import DEFAULT_MEASURES, MEASURES, find_measure, find_measures
+from upto.measures.kinds import AFFINE, LARGEST, SCALED_SHAPE, SMALLEST, Change, MomentMeasure
+from upto.measures.moments import pair_moments
 
 pytestmark = pytest.mark.slow
 
@@ -240,9 +240,9 @@ def test_magnitudes_whose_powers_overflow_or_vanish_are_refused_or_make_no_diffe
 @pytest.mark.parametrize(
     "of",
     [
-        lambda rows: upto.measure.minibatch_linear_cka([(rows, rows)]),
-        lambda rows: upto.measure.fit_mixture(rows, 1),
-        lambda rows: upto.measure.udr_scores([rows, rows]),
+        lambda rows: upto.measures.minibatch_linear_cka([(rows, rows)]),
+        lambda rows: upto.measures.fit_mixture(rows, 1),
+        lambda rows: upto.measures.udr_scores([rows, rows]),
     ],
     ids=["minibatches", "a mixture", "a ranking"],
 )
@@ -307,7 +307,7 @@ def test_a_name_gives_its_parameter_back(number, name):
 
 
 def test_names_that_are_found_on_first_use_are_listed():
-    assert set(upto.measure.__all__) <= set(dir(upto.measure))
+    assert set(upto.measures.__all__) <= set(dir(upto.measures))
 
 
 def test_names_say_their_default_parameter(measure):

@@ -9,7 +9,7 @@ import pytest
 import upto
 from upto.core import Comparison, Group, InputError
 from upto.engines import ThreadsEngine
-from upto.load import bundled_path
+from upto.files import bundled_path
 from upto.testing import random_element
 
 REORDERED = 1e-10

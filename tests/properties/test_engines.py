@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import upto
-from upto.align import fit_maps, row_errors
+from upto.alignment import fit_maps, row_errors
 from upto.core import Group
 from upto.engines import (
     DaskEngine,
@@ -27,17 +27,11 @@ from upto.engines import (
     row_moments,
     survey,
 )
-from upto.measure import diameter, pair_moments
+from upto.measures import diameter, pair_moments
 from upto.testing import embeddings_strategy, random_element
-from upto.unmix import (
-    components,
-    find_components,
-    nongaussianity,
-    pair_curvature,
-    smallest_curvature,
-)
-from upto.unmix.components import whitening_for
-from upto.unmix.whitening import shrunk
+from upto.ica import components, find_components, nongaussianity, pair_curvature, smallest_curvature
+from upto.ica.components import whitening_for
+from upto.ica.whitening import shrunk
 
 AGREEMENT = 1e-10
 N_ROWS, WIDTH = 407, 5

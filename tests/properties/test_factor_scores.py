@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from upto.measure.factors.calibrating import evaluate_scores
+from upto.disentanglement.calibrate import evaluate_scores
 
 N_SAMPLES = 60
 INVARIANT = ("infomec@adjusted", "infomec@latent_quantization", "infomec@tripod", "mig@adjusted")

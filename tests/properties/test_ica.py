@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mixtures import planted, some_gaussian, sources_of
 
 from upto import ICA, ThreadsEngine, TorchEngine
-from upto.unmix import find_components
+from upto.ica import find_components
 
 pytestmark = pytest.mark.slow
 

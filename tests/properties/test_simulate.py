@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from upto.measure.distances import squared_distances
+from upto.measures.distances import squared_distances
 from upto.simulate import MIXINGS, compose, draw_ball, draw_mixing, leaky_mixing, linear_mixing
 
 KINDS = list(MIXINGS)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from upto.align import Aligner
+from upto.alignment import Aligner
 
 
 def runs(n_samples, n_features):

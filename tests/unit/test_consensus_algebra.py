@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from upto.align.consensus import (
+from upto.alignment.consensus import (
     Scatters,
     generalised_procrustes,
     kept_matches,

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measure.alignment import (
-    BIASED_LINEAR_CKA,
-    DEBIASED_LINEAR_CKA,
-    minibatch_linear_cka,
-)
+from upto.measures.alignment import BIASED_LINEAR_CKA, DEBIASED_LINEAR_CKA, minibatch_linear_cka
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measure.correlations import (
+from upto.measures.correlations import (
     GOOGLE_MEAN_CCA,
     GOOGLE_PWCCA,
     MEAN_CCA,
@@ -16,8 +16,8 @@ from upto.measure.correlations import (
     STANDARDISED_SVCCA,
     SVCCA,
 )
-from upto.measure.moments import PairMoments, pair_moments, run_moments
-from upto.measure.regression import LINEAR_R2, MEAN_COLUMN_R2
+from upto.measures.moments import PairMoments, pair_moments, run_moments
+from upto.measures.regression import LINEAR_R2, MEAN_COLUMN_R2
 
 pytestmark = pytest.mark.slow
 

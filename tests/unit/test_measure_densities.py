@@ -10,8 +10,8 @@ import scipy.optimize
 import scipy.stats
 
 from upto.core import InputError
-from upto.measure.densities import Mixture, fit_mixture, l2_inner, log_inner, push_forward
-from upto.measure.density_matching import _squared_distance, affine_l2_distance, match_densities
+from upto.measures.densities import Mixture, fit_mixture, l2_inner, log_inner, push_forward
+from upto.measures.density_matching import _squared_distance, affine_l2_distance, match_densities
 
 pytestmark = pytest.mark.slow
 

@@ -11,15 +11,15 @@ import scipy.linalg
 import scipy.stats
 
 from upto.core import InputError
-from upto.measure.dependence import (
+from upto.measures.dependence import (
     coefficients,
     held_coefficients,
     ranks,
     rdc_features,
     rdc_weights,
 )
-from upto.measure.matching import MCC, MCC_RDC
-from upto.measure.moments import pair_moments
+from upto.measures.matching import MCC, MCC_RDC
+from upto.measures.moments import pair_moments
 
 pytestmark = pytest.mark.slow
 

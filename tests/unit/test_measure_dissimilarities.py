@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import pdist
 from scipy.stats import rankdata, spearmanr
 
-from upto.measure.dissimilarities import (
+from upto.measures.dissimilarities import (
     CORRELATION_RSA_PEARSON,
     CORRELATION_RSA_SPEARMAN,
     DISTANCE_CORRELATION,

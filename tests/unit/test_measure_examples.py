@@ -6,7 +6,7 @@ import doctest
 
 import pytest
 
-from upto.measure import densities, density_matching, udr
+from upto.measures import densities, density_matching, udr
 
 FINDER = doctest.DocTestFinder(exclude_empty=True)
 EXAMPLES = [

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measure.alignment import BIASED_LINEAR_CKA, DEBIASED_LINEAR_CKA
-from upto.measure.kernels import BIASED_RBF_CKA, DEBIASED_RBF_CKA, gaussian_kernel
+from upto.measures.alignment import BIASED_LINEAR_CKA, DEBIASED_LINEAR_CKA
+from upto.measures.kernels import BIASED_RBF_CKA, DEBIASED_RBF_CKA, gaussian_kernel
 
 pytestmark = pytest.mark.slow
 

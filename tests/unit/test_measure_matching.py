@@ -9,8 +9,8 @@ import pytest
 import scipy.stats
 
 from upto.core import InputError
-from upto.measure.correlations import MEAN_CCA
-from upto.measure.matching import (
+from upto.measures.correlations import MEAN_CCA
+from upto.measures.matching import (
     HARD_CORRELATION_MATCH,
     MCC,
     MCC_RDC,
@@ -19,8 +19,8 @@ from upto.measure.matching import (
     SOFT_CORRELATION_MATCH,
     WEAK_MCC,
 )
-from upto.measure.moments import pair_moments
-from upto.measure.udr import UDR, udr_scores
+from upto.measures.moments import pair_moments
+from upto.measures.udr import UDR, udr_scores
 
 pytestmark = pytest.mark.slow
 

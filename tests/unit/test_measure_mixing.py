@@ -10,11 +10,11 @@ import pytest
 from sklearn.metrics import silhouette_samples
 
 from upto.core import InputError
-from upto.measure import mixing
-from upto.measure.mixing import points as mixing_points
-from upto.measure.mixing.kbet import accepts
-from upto.measure.mixing.neighbours import find_neighbours
-from upto.measure.mixing.points import find_points
+from upto.batch_metrics import mixing
+from upto.batch_metrics.mixing import points as mixing_points
+from upto.batch_metrics.mixing.kbet import accepts
+from upto.batch_metrics.mixing.neighbours import find_neighbours
+from upto.batch_metrics.mixing.points import find_points
 
 
 def screen(seed=0, n_samples=100, width=4, shift=0.7):

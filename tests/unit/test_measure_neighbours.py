@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measure import neighbours
-from upto.measure.alignment import DEBIASED_LINEAR_CKA
-from upto.measure.kinds import permuted
-from upto.measure.neighbours import (
+from upto.measures import neighbours
+from upto.measures.alignment import DEBIASED_LINEAR_CKA
+from upto.measures.kinds import permuted
+from upto.measures.neighbours import (
     JACCARD_COSINE_NEIGHBOURS,
     JACCARD_NEIGHBOURS,
     LOCAL_ALIGNMENT,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measure.rates import power_rate
+from upto_studies.rates import power_rate
 
 
 @pytest.mark.parametrize("power", [-2.0, -0.5, 0.0, 1.5])

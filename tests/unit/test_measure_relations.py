@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measure import dissimilarities, kernels, neighbours, relations
-from upto.measure.kinds import RelationMeasure, permuted
+from upto.measures import dissimilarities, kernels, neighbours, relations
+from upto.measures.kinds import RelationMeasure, permuted
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from upto.core import InputError
-from upto.measure import retrieval
-from upto.measure import retrieval_nulls as nulls
-from upto.measure.retrieval import average_precision, mean_average_precision
-from upto.measure.retrieval_nulls import (
+from upto.batch_metrics import retrieval
+from upto.batch_metrics import retrieval_nulls as nulls
+from upto.batch_metrics.retrieval import average_precision, mean_average_precision
+from upto.batch_metrics.retrieval_nulls import (
     _drawn_by_keys,
     _drawn_one_by_one,
     average_precision_of,

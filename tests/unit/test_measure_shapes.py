@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measure.moments import PairMoments, pair_moments
-from upto.measure.shapes import (
+from upto.measures.moments import PairMoments, pair_moments
+from upto.measures.shapes import (
     ANGULAR_PROCRUSTES,
     NETREP_SHAPE_DISTANCE,
     PROCRUSTES,

@@ -8,7 +8,7 @@ import scipy.stats
 from sklearn.isotonic import IsotonicRegression
 
 from upto import Aligner
-from upto.align import MonotoneFit, monotone_errors
+from upto.alignment import MonotoneFit, monotone_errors
 from upto.core import InputError
 from upto.engines import ThreadsEngine
 

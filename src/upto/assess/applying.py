@@ -12,10 +12,10 @@ from upto.assess.coordinates import coordinate_names, places_among
 from upto.assess.prepare import place_runs, survey_runs
 from upto.core import Embeddings, InputError, SilentProgress
 from upto.engines import choose_engine
-from upto.load import open_writer
-from upto.load.naming import Naming
-from upto.unmix import ICA
-from upto.unmix.saving import load_transform, mixing_of, pack_transform
+from upto.files import open_writer
+from upto.files.names import Naming
+from upto.ica import ICA
+from upto.ica.saving import load_transform, mixing_of, pack_transform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from upto.assess.comparing import Run
     from upto.core import Progress
     from upto.engines.base import Arrays, Engine
-    from upto.unmix.saving import Transform
+    from upto.ica.saving import Transform
 
 
 def apply_transform(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.align import AffineMap, row_errors
+from upto.alignment import AffineMap, row_errors
 from upto.assess.intervals import average, summarise
 from upto.assess.nulls import shuffles
 from upto.assess.pair import candidate_maps

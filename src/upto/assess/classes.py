@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.align import fit_map
+from upto.alignment import fit_map
 from upto.assess.nulls import pairing_p_values
 from upto.assess.similarities.strata import class_means
 from upto.core import Classes, Group

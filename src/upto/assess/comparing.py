@@ -34,7 +34,7 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import blas_threads_for, choose_engine
-from upto.load import match_rows, read_runs
+from upto.files import match_rows, read_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

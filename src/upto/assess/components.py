@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from upto.assess.serial import MIN_WORTH
 from upto.assess.split import Split, take_rows
 from upto.core import Estimate, Identifiability, random_stream
-from upto.unmix import (
+from upto.ica import (
     Unmixing,
     bootstrapped,
     nongaussianity,
@@ -19,26 +19,20 @@ from upto.unmix import (
     smallest_curvature,
     stability_of,
 )
-from upto.unmix.gaussianity import (
+from upto.ica.gaussianity import (
     NonGaussianity,
     connected,
     laplace_nongaussianity,
     pooled_curvature,
     pooled_nongaussianity,
 )
-from upto.unmix.hessian import Curvature, affordable_rows
-from upto.unmix.recurrence import (
-    FOUND,
-    Recurrence,
-    affordable_part,
-    find_in_part,
-    recurrence,
-)
+from upto.ica.hessian import Curvature, affordable_rows
+from upto.ica.recurrence import FOUND, Recurrence, affordable_part, find_in_part, recurrence
 
 if TYPE_CHECKING:
     from upto.core import Progress
     from upto.engines.base import Engine
-    from upto.unmix.fitting import Fitted, Settings
+    from upto.ica.fitting import Fitted, Settings
 
 Float = NDArray[np.float64]
 

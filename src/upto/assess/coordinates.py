@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.load.columnar import ParquetRows
-from upto.load.naming import names_in, variables_of
-from upto.load.request import listed
+from upto.files.columnar import ParquetRows
+from upto.files.names import names_in, variables_of
+from upto.files.request import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

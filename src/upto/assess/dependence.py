@@ -16,7 +16,7 @@ from upto.assess.memory import Memory, fit_coefficients
 from upto.assess.serial import clear_autocorrelation, clearest, leading
 from upto.assess.similarities.strata import class_means
 from upto.assess.split import RowKeys, take_rows
-from upto.measure import squared_distances
+from upto.measures import squared_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

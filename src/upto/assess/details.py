@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.align import AffineMap, smallest_worst_error
+from upto.alignment import AffineMap, smallest_worst_error
 from upto.assess.chance import Chance, chance_level
 from upto.assess.classes import agree_within, only_classes_agree
 from upto.assess.intervals import histogram, mean_intervals, summarise
@@ -31,7 +31,7 @@ from upto.core import (
     Scatter,
     Supremum,
 )
-from upto.measure import ica_efficiency, near_isometry_defect
+from upto.measures import ica_efficiency, near_isometry_defect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ import numpy as np
 from upto.assess.comparing import as_embeddings
 from upto.assess.spanning import stored_rounding
 from upto.core import Diversity, InputError, Provenance, library_versions
-from upto.load import read_labels
+from upto.files import read_labels
 from upto.theory import as_head, head_diversity
 
 if TYPE_CHECKING:

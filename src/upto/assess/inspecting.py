@@ -20,7 +20,7 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import choose_engine
-from upto.unmix.gaussianity import CLEAR
+from upto.ica.gaussianity import CLEAR
 
 if TYPE_CHECKING:
     from upto.assess.comparing import Run

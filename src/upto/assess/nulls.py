@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import random_stream
-from upto.measure import squared_distances
+from upto.measures import squared_distances
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.align import MonotoneMap
+from upto.alignment import MonotoneMap
 from upto.assess.intervals import r_squared
 from upto.assess.nulls import are_near
 from upto.assess.pair import (

@@ -10,7 +10,14 @@ import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
 
-from upto.align import AffineMap, MonotoneFit, MonotoneMap, fit_maps, monotone_errors, row_errors
+from upto.alignment import (
+    AffineMap,
+    MonotoneFit,
+    MonotoneMap,
+    fit_maps,
+    monotone_errors,
+    row_errors,
+)
 from upto.assess.prepare import PreparedRun
 from upto.assess.split import Split, take_rows
 from upto.core import Group
@@ -19,7 +26,7 @@ from upto.engines import CrossMoments, Engine, cross_scatters
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from upto.unmix import Unmixing
+    from upto.ica import Unmixing
 
 Float = NDArray[np.float64]
 Map = AffineMap | MonotoneMap

@@ -20,8 +20,8 @@ from upto.theory import (
     rigid_promise_from_defect,
     unmixing_promise,
 )
-from upto.unmix import smallest_curvature
-from upto.unmix.hessian import affordable_rows
+from upto.ica import smallest_curvature
+from upto.ica.hessian import affordable_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from upto.assess.pair import Pair
     from upto.assess.prepare import PreparedRun
     from upto.core import Comparison, Fit
-    from upto.unmix import Unmixing
+    from upto.ica import Unmixing
 
 Float = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from upto.assess.intervals import MIN_ROWS
 from upto.assess.pair import ambiguous_matches, source_correlations
 from upto.assess.verdict import LEVEL, is_carried_by_few
 from upto.core import Finding, Group
-from upto.measure import ica_efficiency
+from upto.measures import ica_efficiency
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

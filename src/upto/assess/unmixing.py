@@ -28,15 +28,12 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import choose_engine, moments
-from upto.load import check_output
-from upto.unmix import ICA
-from upto.unmix.checkpoint import Checkpoint
-from upto.unmix.fitting import Fitted, Settings, fit_components
-from upto.unmix.gaussianity import CLEAR
-from upto.unmix.saving import (
-    check_transform_path,
-    save_transform,
-)
+from upto.files import check_output
+from upto.ica import ICA
+from upto.ica.checkpoint import Checkpoint
+from upto.ica.fitting import Fitted, Settings, fit_components
+from upto.ica.gaussianity import CLEAR
+from upto.ica.saving import check_transform_path, save_transform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

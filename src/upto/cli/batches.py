@@ -35,7 +35,7 @@ _NOT_WITH_KEEP = (
     "report",
 )
 CLASSIFIERS = ("boosted", "boosted-fast", "linear")
-"""The names of `upto.measure.classifiers`, here again because importing them takes NumPy."""
+"""The names of `upto.batch_metrics.classifiers`, here again because importing them takes NumPy."""
 
 
 def _split(_context: object, _parameter: object, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -227,7 +227,7 @@ def _judge(output: Output, run: str, options: dict[str, Any]) -> None:
     output.check(page=report)
     from upto.assess import score_batches
     from upto.core import InputError
-    from upto.load import read_runs
+    from upto.files import read_runs
 
     runs = read_runs([run], ids=ids)
     if len(runs) != 1:

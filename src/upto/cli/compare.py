@@ -187,7 +187,7 @@ def command(
         raise click.UsageError(message)
     output.check(page=report)
     from upto.assess import compare
-    from upto.load import read_runs
+    from upto.files import read_runs
 
     result = compare(
         *read_runs(runs, ids=ids),
@@ -223,7 +223,7 @@ def _agree(
             message = f"{option} is for comparing pairs, which --consensus does not{instead}"
             raise click.UsageError(message)
     from upto.assess import consensus
-    from upto.load import check_output, read_runs
+    from upto.files import check_output, read_runs
 
     output.check(page=report, rows=("--consensus", file))
     check_output(file)
@@ -284,7 +284,7 @@ def _is_given(name: str) -> bool:
 def _labels(labels: str | None) -> Any:
     if labels is None or not ("::" in labels or Path(labels).exists()):
         return labels
-    from upto.load import read_labels
+    from upto.files import read_labels
 
     return read_labels(labels)[1]
 

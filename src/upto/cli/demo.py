@@ -43,7 +43,7 @@ def command(output: Path) -> None:
     from upto.cli.output import check_places, console_for
     from upto.cli.watching import RichProgress
     from upto.core import SilentProgress
-    from upto.load import bundled_path
+    from upto.files import bundled_path
     from upto.report import Report
 
     check_places({"-o": output})

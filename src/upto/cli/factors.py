@@ -24,7 +24,7 @@ FORMS = ("as-given", "ica", "ica-literal", "ica-active")
 def _complete_score(_context: object, _parameter: object, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    from upto.measure.factors.catalogue import SCORES
+    from upto.disentanglement.catalogue import SCORES
 
     names = dict.fromkeys(["all", *(kind.family for kind in SCORES.values()), *SCORES])
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
@@ -160,7 +160,7 @@ def command(
     output.check(page=report)
     from upto.assess import score_factors
     from upto.core import InputError
-    from upto.load import read_runs
+    from upto.files import read_runs
 
     runs = read_runs([run], ids=ids)
     if len(runs) != 1:
@@ -186,7 +186,7 @@ def command(
 def _catalogue(*, brief: bool) -> Table:
     """List the scores; a terminal has no room for all that is known of them."""
     from upto.core import Column, Table
-    from upto.measure.factors.catalogue import DEFAULT_SCORES, SCORES
+    from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES
 
     records = []
     for kind in SCORES.values():

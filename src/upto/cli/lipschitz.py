@@ -124,8 +124,8 @@ def command(
 
 def _read(files: list[str], ids: str | None) -> Sequence[Any]:
     """Read embeddings, and arrays of more axes as they are."""
-    from upto.load import read_runs
-    from upto.load.shaped import shaped_array
+    from upto.files import read_runs
+    from upto.files.shaped import shaped_array
 
     shaped = [None if ids else shaped_array(each) for each in files]
     if all(each is None for each in shaped):

@@ -212,8 +212,8 @@ def check_places(
 
 def files_of(given: str) -> list[Path]:
     """Name the files behind an argument, if there are any: itself, and what a manifest lists."""
-    from upto.load.manifest import listed_runs
-    from upto.load.request import split_key
+    from upto.files.manifest import listed_runs
+    from upto.files.request import split_key
 
     try:
         file, _ = split_key(given)

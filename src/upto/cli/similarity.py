@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from upto.cli.output import Output
     from upto.core import Table
-    from upto.measure.kinds import Measure
+    from upto.measures.kinds import Measure
 
 
 def _complete_measure(
@@ -24,7 +24,7 @@ def _complete_measure(
 ) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    from upto.measure.catalogue import MEASURES
+    from upto.measures.catalogue import MEASURES
 
     names = ("all", *MEASURES)
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
@@ -107,8 +107,8 @@ def command(
         raise click.UsageError(message)
     output.check(page=report)
     from upto.assess import similarity
-    from upto.load import read_runs
-    from upto.measure.catalogue import DEFAULT_MEASURES
+    from upto.files import read_runs
+    from upto.measures.catalogue import DEFAULT_MEASURES
 
     result = similarity(
         *read_runs(runs, ids=ids),
@@ -127,8 +127,8 @@ def command(
 def _catalogue(*, brief: bool) -> Table:
     """List the measures; a terminal has no room for all that is known of them."""
     from upto.core import Column, Table
-    from upto.measure.catalogue import DEFAULT_MEASURES, MEASURES
-    from upto.measure.kinds import MomentMeasure
+    from upto.measures.catalogue import DEFAULT_MEASURES, MEASURES
+    from upto.measures.kinds import MomentMeasure
 
     def known(measure: Measure) -> dict[str, str]:
         is_fitted = isinstance(measure, MomentMeasure) and measure.is_fitted

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
     from upto.cli.output import Output
     from upto.core import StudyResult
-    from upto.studies.running import Plan
+    from upto_studies.run import Plan
 
 _WRITTEN = ("result.json", "figure.svg", "report.html")
 SIZES = ("tiny", "small", "full")
-"""The sizes of `upto.studies.running`, here again because importing it takes NumPy."""
+"""The sizes of `upto_studies.run`, here again because importing it takes NumPy."""
 
 
 def _complete_study(_context: object, _parameter: object, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    from upto.studies import STUDIES
+    from upto_studies import STUDIES
 
     return [CompletionItem(name) for name in STUDIES if name.startswith(incomplete)]
 
@@ -54,8 +54,8 @@ def command() -> None:
 def list_studies() -> None:
     """Name every study, its claim and what its recorded full run found."""
     from upto.core import Column, Table
-    from upto.studies import STUDIES
-    from upto.studies.running import recorded_result, study_plan
+    from upto_studies import STUDIES
+    from upto_studies.run import recorded_result, study_plan
 
     rows = []
     for name in STUDIES:
@@ -92,7 +92,7 @@ def list_studies() -> None:
 def show_study(*, output: Output, name: str) -> None:
     """Say what a study claims, how it is tested and what its recorded full run found."""
     output.check()
-    from upto.studies.running import recorded_result, study_readme
+    from upto_studies.run import recorded_result, study_readme
 
     text, result = study_readme(name), recorded_result(name)
     if output.chosen_format == "table" and output.path is None:
@@ -174,7 +174,7 @@ def run_one(
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     output.check()
     settings = dict(_setting(change) for change in changes)
-    from upto.studies.running import has_checkpoints, run_study, study_plan
+    from upto_studies.run import has_checkpoints, run_study, study_plan
 
     plan = study_plan(name, size=size, settings=settings)
     place = Path(f"{name}-{size}") if folder is None else folder

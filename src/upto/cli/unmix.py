@@ -184,7 +184,7 @@ def _apply(output: Output, run: str, file: Path | None, transform: Path, *, inve
     if file is None:
         message = "give -o FILE for what the transform makes of the rows."
         raise click.UsageError(message)
-    from upto.load import check_output
+    from upto.files import check_output
 
     output.check(rows=("-o", file))
     check_output(file)
@@ -252,8 +252,8 @@ def _check_places(
     if file is None and save is None:
         message = "give -o FILE for the components, --save FILE for the transform, or both."
         raise click.UsageError(message)
-    from upto.load import check_output
-    from upto.unmix.saving import check_transform_path
+    from upto.files import check_output
+    from upto.ica.saving import check_transform_path
 
     checkpoint = Path(f"{file or save}.checkpoint")
     output.check(page=report, rows=("-o", file), save=save, checkpoint=checkpoint)

@@ -17,7 +17,7 @@ from upto.printable import spelt_out
 class Rows(Protocol):
     """Anything two-dimensional that gives a block of rows when sliced.
 
-    NumPy arrays, memory maps, HDF5 datasets, zarr arrays and the block readers of `upto.load`
+    NumPy arrays, memory maps, HDF5 datasets, zarr arrays and the block readers of `upto.files`
     are rows as they are.
     """
 

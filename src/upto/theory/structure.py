@@ -11,7 +11,7 @@ from upto.theory.unmixing import unmixing_promise
 
 if TYPE_CHECKING:
     from upto.theory.unmixing import ContrastBounds
-    from upto.unmix.contrasts import Contrast
+    from upto.ica.contrasts import Contrast
 
 
 def structure_promises(

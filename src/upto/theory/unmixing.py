@@ -2,8 +2,8 @@
 
 The curvature μ is that of the mean contrast of the rows over rotations: the smallest absolute
 eigenvalue of its Riemannian Hessian on skew matrices that are orthonormal in the Frobenius norm,
-whose entries are ±1/√2. That is the number `upto.unmix.smallest_curvature` and
-`upto.unmix.pair_curvature` measure and an `Unmixed` reports, so it is used as it is. They flip the
+whose entries are ±1/√2. That is the number `upto.ica.smallest_curvature` and
+`upto.ica.pair_curvature` measure and an `Unmixed` reports, so it is used as it is. They flip the
 contrast of sub-Gaussian components, which changes no bound on derivatives, and at an optimum their
 smallest eigenvalue is the smallest absolute one. A negative one means that there is no optimum.
 """
@@ -23,10 +23,10 @@ from upto.theory.checks import (
     infinite_says_nothing,
 )
 from upto.theory.whitening import given_constants, rotation_promise
-from upto.unmix.contrasts import Exp, LogCosh, choose_contrast
+from upto.ica.contrasts import Exp, LogCosh, choose_contrast
 
 if TYPE_CHECKING:
-    from upto.unmix.contrasts import Contrast
+    from upto.ica.contrasts import Contrast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,7 +340,7 @@ def _perturbed(
     elif mu == math.inf:
         message = (
             f"the curvature of {n_dimensions} components is infinite, but only a single one cannot "
-            "turn: measure it with upto.unmix.smallest_curvature."
+            "turn: measure it with upto.ica.smallest_curvature."
         )
         raise InputError(message)
     if mu <= 0.0:

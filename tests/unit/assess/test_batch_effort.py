@@ -14,7 +14,7 @@ from upto.assess import score_batches
 from upto.assess.batches.looking import map_rows
 from upto.assess.batches.screen import read_screen
 from upto.core import BatchMap
-from upto.measure.retrieval import mean_average_precision
+from upto.batch_metrics.retrieval import mean_average_precision
 
 ASKED = {
     "batch": "plate",

@@ -18,10 +18,10 @@ from upto.assess.batches.screen import read_screen
 from upto.assess.batches.words import kept_whole
 from upto.core import Batches, Estimate, MissingExtraError
 from upto.core.batch_rules import BATCH_RULES
-from upto.correct.dropping import DroppingCost
-from upto.measure.batch_folds import split_batches
-from upto.measure.fold_means import compare_conditions, holm, mean_over_folds, p_of_mean
-from upto.measure.naming import as_names
+from upto.corrections.dropping import DroppingCost
+from upto.batch_metrics.folds import split_batches
+from upto.batch_metrics.fold_means import compare_conditions, holm, mean_over_folds, p_of_mean
+from upto.batch_metrics.names import as_names
 from upto.report.batches import batches_badge
 
 FAST = {

@@ -7,7 +7,7 @@ from checks.unrelated import UNRELATED
 
 import upto
 from upto.assess.nulls import _bounded
-from upto.measure.resampling import draw_halves, draw_shifts
+from upto.measures.resample import draw_halves, draw_shifts
 
 MEASURES = ("linear-cka", "rank-knn:10", "mean-cca")
 

@@ -9,7 +9,7 @@ import pytest
 
 import upto
 from upto.core import Diversity, InputError
-from upto.theory.trials.heads import as_bfloat16
+from upto_studies.trials.heads import as_bfloat16
 
 
 def test_a_diverse_head_says_so_with_its_numbers(rng):

@@ -7,8 +7,8 @@ import pytest
 
 from upto.assess.batches.keeping import keep_biology
 from upto.core import Embeddings, InputError
-from upto.load import open_writer, read_run
-from upto.load.naming import Naming, names_in
+from upto.files import open_writer, read_run
+from upto.files.names import Naming, names_in
 
 FEATURES = ("Cells_Area", "Cells_Count", "Nuclei_Area")
 N_PLATES = 24

@@ -12,8 +12,8 @@ from upto.assess.similarities.calibrating import adjusted_p_values, family_tests
 from upto.assess.similarities.leaner import by_kernels, fewer_coordinates
 from upto.assess.similarities.scoring import Scored, score_pairs
 from upto.core import InputError
-from upto.measure.catalogue import MEASURES, find_measure
-from upto.measure.kinds import Change, RelationMeasure
+from upto.measures.catalogue import MEASURES, find_measure
+from upto.measures.kinds import Change, RelationMeasure
 
 FAST = {"permutations": 39, "half_samples": 10}
 

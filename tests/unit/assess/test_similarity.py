@@ -10,8 +10,8 @@ import upto
 from upto import Embeddings, InputError, Similarities
 from upto.assess.similarities.together import mean_over_pairs, order_of_runs
 from upto.core import Estimate
-from upto.measure.catalogue import find_measure
-from upto.measure.kinds import MomentMeasure
+from upto.measures.catalogue import find_measure
+from upto.measures.kinds import MomentMeasure
 
 CKA, NEAR = "linear-cka", "mutual-knn:5"
 FAST = {"permutations": 39, "half_samples": 10}

@@ -19,10 +19,10 @@ from upto.assess.similarities.calibrating import (
 from upto.assess.similarities.leaner import leaner_measures
 from upto.assess.similarities.scoring import Scored, score_pairs
 from upto.core import InputError
-from upto.measure.catalogue import find_measure, find_measures
-from upto.measure.kinds import MomentMeasure, RelationMeasure
-from upto.measure.moments import pair_moments
-from upto.measure.resampling import draw_halves, draw_pairings
+from upto.measures.catalogue import find_measure, find_measures
+from upto.measures.kinds import MomentMeasure, RelationMeasure
+from upto.measures.moments import pair_moments
+from upto.measures.resample import draw_halves, draw_pairings
 
 LINEAR_CKA, NEIGHBOURS = find_measure("linear-cka"), find_measure("mutual-knn:3")
 

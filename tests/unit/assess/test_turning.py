@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from upto import consensus
-from upto.align.consensus import Scatters, synchronise
+from upto.alignment.consensus import Scatters, synchronise
 from upto.assess.agreement.turning import cannot_turn, match_cosines, turned_limit
 
 

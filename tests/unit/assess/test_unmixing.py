@@ -10,10 +10,10 @@ from upto import InputError, ThreadsEngine, TorchEngine
 from upto.assess import components as judged
 from upto.assess import unmix_run, unmixing
 from upto.core import Unmixed
-from upto.unmix import find_components, nongaussianity
-from upto.unmix.checkpoint import Checkpoint
-from upto.unmix.recurrence import find_in_part
-from upto.unmix.saving import load_transform
+from upto.ica import find_components, nongaussianity
+from upto.ica.checkpoint import Checkpoint
+from upto.ica.recurrence import find_in_part
+from upto.ica.saving import load_transform
 
 ENGINE = ThreadsEngine(n_threads=1)
 CLEAR_KINDS = ("laplace", "uniform", "two values", "laplace")

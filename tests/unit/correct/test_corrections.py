@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from upto.core import InputError, MissingExtraError
-from upto.correct import (
+from upto.corrections import (
     BatchScaler,
     ComBat,
     ControlSphering,
@@ -354,7 +354,7 @@ def test_what_cannot_be_done_is_refused_in_words(call, message, rng):
     ],
 )
 def test_harmony_without_its_package_says_what_can_be_installed(python, advice, rng, monkeypatch):
-    monkeypatch.setattr("upto.correct.harmony.find_spec", lambda name: None)
+    monkeypatch.setattr("upto.corrections.harmony.find_spec", lambda name: None)
     monkeypatch.setattr("upto.core.errors.sys", SimpleNamespace(version_info=python))
     rows, groups, _ = plain(rng)
     with pytest.raises(MissingExtraError, match=advice):
@@ -378,9 +378,9 @@ class FakeScanpy:
 def test_harmony_hands_rows_to_scanpy_and_corrects_no_others(rng, monkeypatch):
     from importlib import import_module
 
-    monkeypatch.setattr("upto.correct.harmony.find_spec", lambda name: name == "scanpy")
+    monkeypatch.setattr("upto.corrections.harmony.find_spec", lambda name: name == "scanpy")
     monkeypatch.setattr(
-        "upto.correct.harmony.import_module",
+        "upto.corrections.harmony.import_module",
         lambda name: FakeScanpy if name == "scanpy" else import_module(name),
     )
     rows, groups, _ = plain(rng)
@@ -395,6 +395,6 @@ def test_harmony_hands_rows_to_scanpy_and_corrects_no_others(rng, monkeypatch):
 
 @pytest.mark.slow
 def test_importing_the_corrections_is_light():
-    code = "import upto.correct, sys; print('sklearn' in sys.modules, 'scipy' in sys.modules)"
+    code = "import upto.corrections, sys; print('sklearn' in sys.modules, 'scipy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]

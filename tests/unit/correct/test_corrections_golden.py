@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from upto.correct import BatchScaler, ComBat, ControlSphering, TypicalVariation
+from upto.corrections import BatchScaler, ComBat, ControlSphering, TypicalVariation
 
 ROOT = Path(__file__).resolve().parents[3]
 CASES = json.loads((ROOT / "tests" / "golden" / "corrections.json").read_text("utf-8"))["cases"]

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn_checks import each_check
 
 from upto import ICA, Whitener
-from upto.correct import (
+from upto.corrections import (
     BatchScaler,
     BatchScorer,
     ComBat,

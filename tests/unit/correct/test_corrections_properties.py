@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from upto.correct import BatchScaler, ComBat, ControlSphering, TypicalVariation
+from upto.corrections import BatchScaler, ComBat, ControlSphering, TypicalVariation
 
 CORRECTIONS = [
     BatchScaler(),

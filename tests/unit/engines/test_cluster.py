@@ -19,7 +19,7 @@ from upto.engines import sending as sending_module
 from upto.engines.cluster import ClusterRows
 from upto.engines.sending import has_room, keeping
 from upto.engines.workers import MappedArray, portable
-from upto.load import read_run
+from upto.files import read_run
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,9 @@ from decoders import orthogonal_decoder, smooth_decoder
 import upto
 from upto import InputError
 from upto.core import MissingExtraError
-from upto.load.chains import layer_chain
-from upto.load.decoders import find_decoder
-from upto.load.exported import is_size
+from upto.decoders.chains import layer_chain
+from upto.decoders.decoder import find_decoder
+from upto.decoders.exported import is_size
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 nn = torch.nn
@@ -616,10 +616,10 @@ def test_a_network_that_is_more_than_its_layers_has_no_certificate(rng, decoder)
 
 def test_a_certificate_that_is_exceeded_is_not_given(rng, monkeypatch):
     narrow = ((np.linalg.qr(rng.normal(size=(12, 5)))[0], 1.0),)
-    monkeypatch.setattr("upto.load.torch_decoders.layer_chain", lambda module: narrow)
+    monkeypatch.setattr("upto.decoders.torch_decoder.layer_chain", lambda module: narrow)
     points = rng.normal(size=(9, 5))
     assert upto.lipschitz(points, decoder=nn.Linear(5, 12).eval()).certified is None
-    monkeypatch.setattr("upto.load.torch_decoders.layer_chain", lambda module: 1 / 0)
+    monkeypatch.setattr("upto.decoders.torch_decoder.layer_chain", lambda module: 1 / 0)
     assert upto.lipschitz(points, decoder=nn.Linear(5, 12).eval()).certified is None
 
 

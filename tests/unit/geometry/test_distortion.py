@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from upto.measure.distortion import (
+from upto.geometry.distortion import (
     best_scale,
     bi_lipschitz,
     direction_estimate,
@@ -57,7 +57,7 @@ def brute_force(latents, outputs):
 
 @pytest.mark.parametrize("block", [7, 2**21])
 def test_the_extreme_ratios_are_those_of_all_pairs(rng, monkeypatch, block):
-    monkeypatch.setattr("upto.measure.distortion._BLOCK", block)
+    monkeypatch.setattr("upto.geometry.distortion._BLOCK", block)
     latents = rng.normal(size=(40, 3)) + 1e3
     outputs = np.tanh(latents - 1e3) @ rng.normal(size=(3, 7))
     ratios = brute_force(latents, outputs)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.load import read_manifest
-from upto.load.activations import record_activations
-from upto.load.manifest import listed_runs
-from upto.load.recorded import GrowingArray, file_names
+from upto.files import read_manifest
+from upto.activations.record import record_activations
+from upto.files.manifest import listed_runs
+from upto.activations.recorded import GrowingArray, file_names
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 nn = torch.nn

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.load import read_run
-from upto.load.rows import StoredRows
+from upto.files import read_run
+from upto.files.rows import StoredRows
 
 
 def test_a_stored_member_is_mapped_and_a_compressed_one_is_read(tmp_path, values):
@@ -26,7 +26,7 @@ def test_only_the_chosen_member_is_decompressed(tmp_path, values, monkeypatch):
         read.append(file.name)
         return real(file, **options)
 
-    monkeypatch.setattr("upto.load.arrays.npy_format.read_array", watched)
+    monkeypatch.setattr("upto.files.arrays.npy_format.read_array", watched)
     read_run(tmp_path / "two.npz", key="emb")
     assert read == ["emb.npy", "ids.npy"]
 

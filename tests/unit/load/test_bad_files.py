@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError, MissingExtraError
-from upto.load import read_labels, read_run
+from upto.files import read_labels, read_run
 
 
 def test_a_missing_file_suggests_close_names(tmp_path):

@@ -12,8 +12,8 @@ from image_files import idx, norb_matrix
 from scipy.io import savemat
 
 from upto.core import InputError
-from upto.load.image_sets.binary import read_idx, read_norb_matrix
-from upto.load.image_sets.matlab import read_matlab_bytes
+from upto.datasets.binary import read_idx, read_norb_matrix
+from upto.datasets.matlab import read_matlab_bytes
 
 
 @pytest.mark.parametrize(

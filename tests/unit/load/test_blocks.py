@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from upto.core import InputError, Rows
-from upto.load import hierarchies, read_run
-from upto.load.rows import BlockRows, ThreadHandles
+from upto.files import hierarchies, read_run
+from upto.files.rows import BlockRows, ThreadHandles
 
 bounds = st.none() | st.integers(-45, 45)
 steps = st.none() | st.sampled_from([-3, -1, 1, 2, 7])

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from upto.core import InputError
-from upto.load import columnar, read_run
+from upto.files import columnar, read_run
 
 
 def save(path, columns, **options):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from upto import InputError
-from upto.load import read_columns
+from upto.files import read_columns
 
 
 def test_a_table_has_all_columns_but_ids(tmp_path):

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.load import checksums, read_columns, read_labels, read_run
-from upto.load.shaped import shaped_array
+from upto.files import checksums, read_columns, read_labels, read_run
+from upto.files.shaped import shaped_array
 
 
 def npy_bytes(shape, content=b"", descr="'<f4'", version=1, header=None):
@@ -157,7 +157,7 @@ def test_a_member_that_says_it_inflates_to_more_than_it_can_is_refused(tmp_path)
 
 def test_a_compressed_member_larger_than_the_memory_is_refused(tmp_path, values, monkeypatch):
     np.savez_compressed(tmp_path / "run.npz", emb=values)
-    monkeypatch.setattr("upto.load.declared.memory_size", lambda: 7000)
+    monkeypatch.setattr("upto.files.declared.memory_size", lambda: 7000)
     with pytest.raises(
         InputError, match=r"::emb .*74128 bytes.*save it uncompressed.*numpy\.savez"
     ):

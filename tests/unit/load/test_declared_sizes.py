@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.load import read_columns, read_labels, read_run, read_runs
-from upto.load.shaped import shaped_array
+from upto.files import read_columns, read_labels, read_run, read_runs
+from upto.files.shaped import shaped_array
 
 h5py = pytest.importorskip("h5py")
 zarr = pytest.importorskip("zarr")

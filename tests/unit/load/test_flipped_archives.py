@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.load import read_run
-from upto.load.image_sets.sources import open_zip
-from upto.load.zips import check_directory
+from upto.files import read_run
+from upto.datasets.sources import open_zip
+from upto.files.zips import check_directory
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.load import read_labels, read_run
-from upto.load.texts import text_array
+from upto.files import read_labels, read_run
+from upto.files.texts import text_array
 
 h5py = pytest.importorskip("h5py")
 zarr = pytest.importorskip("zarr")
@@ -37,8 +37,8 @@ def test_chunks_of_two_compressors_are_read(tmp_path, rng):
 
 
 def test_chunks_behind_a_link_are_read(tmp_path, monkeypatch, values):
-    monkeypatch.setattr("upto.load.stored.FREE_BYTES", 100)
-    monkeypatch.setattr("upto.load.stored._FREE_ROWS", 100)
+    monkeypatch.setattr("upto.files.stored.FREE_BYTES", 100)
+    monkeypatch.setattr("upto.files.stored._FREE_ROWS", 100)
     path = tmp_path / "run.zarr"
     zarr.create_array(path, data=values, chunks=(8, 5), compressors=zarr.codecs.BloscCodec())
     (path / "c").rename(tmp_path / "elsewhere")

@@ -19,8 +19,8 @@ from image_files import (
 )
 
 from upto.core import InputError
-from upto.load import read_image_set
-from upto.load.image_sets.known import KNOWN_SETS
+from upto.datasets import read_image_set
+from upto.datasets.known import KNOWN_SETS
 
 SHAPES_LEVELS = ((0.0, 0.1), (0.0, 0.1, 0.2), (0.0,), (0.75, 1.25), (0.0, 1.0), (-30.0, 0.0, 30.0))
 SPRITES_LEVELS = ((1.0, 2.0), (0.5, 1.0), (0.0, 3.0, 6.0), (0.0, 1.0), (0.0, 0.5, 1.0))

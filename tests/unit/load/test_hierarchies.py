@@ -12,8 +12,8 @@ import scipy.sparse
 import zarr
 
 from upto.core import InputError
-from upto.load import read_run
-from upto.load.hierarchies import ArrayRows
+from upto.files import read_run
+from upto.files.hierarchies import ArrayRows
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.load import read_manifest
+from upto.files import read_manifest
 
 
 @pytest.mark.parametrize(

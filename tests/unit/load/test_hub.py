@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from upto.core import InputError, MissingExtraError
-from upto.load import read_manifest
-from upto.load.activations import record_activations
-from upto.load.hub import load_model
+from upto.files import read_manifest
+from upto.activations.record import record_activations
+from upto.activations.hub import load_model
 
 pytestmark = pytest.mark.slow
 

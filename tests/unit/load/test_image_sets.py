@@ -12,12 +12,12 @@ from image_files import draw_pixels, shrink, write_idx_set, write_numbered
 from PIL import Image
 
 from upto.core import InputError, MissingExtraError
-from upto.load import IMAGE_SETS, ImageSet, read_image_set
-from upto.load.image_sets import finding
-from upto.load.image_sets.described import KnownFile
-from upto.load.image_sets.known import KNOWN_SETS
-from upto.load.image_sets.resampling import resize_images
-from upto.load.image_sets.sources import ArrayPictures
+from upto.datasets import IMAGE_SETS, ImageSet, read_image_set
+from upto.datasets import find as finding
+from upto.datasets.described import KnownFile
+from upto.datasets.known import KNOWN_SETS
+from upto.datasets.resample import resize_images
+from upto.datasets.sources import ArrayPictures
 
 
 def small_set(n_images=5, size=16, **fields):

@@ -18,7 +18,7 @@ from image_files import (
 )
 
 from upto.core import InputError
-from upto.load import read_image_set
+from upto.datasets import read_image_set
 
 PARTS = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
 

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from upto.core import InputError
-from upto.load import read_labels
+from upto.files import read_labels
 
 
 @pytest.fixture

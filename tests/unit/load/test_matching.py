@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from upto.core import Embeddings, InputError, SelectedRows
-from upto.load import match_rows, read_run
+from upto.files import match_rows, read_run
 
 
 def run(name, ids=None, n_samples=None, **columns):
@@ -101,6 +101,6 @@ def test_matching_reads_no_rows(tmp_path, values, monkeypatch):
     np.savez(tmp_path / "b.npz", emb=values[ids], ids=ids)
     runs = [read_run(tmp_path / "a.npz"), read_run(tmp_path / "b.npz")]
     with monkeypatch.context() as patch:
-        patch.setattr("upto.load.rows.StoredRows._read", lambda *_: pytest.fail("rows were read"))
+        patch.setattr("upto.files.rows.StoredRows._read", lambda *_: pytest.fail("rows were read"))
         (_, matched), _ = match_rows(runs)
     np.testing.assert_array_equal(matched.rows[3:30], values[3:30])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.load.pooling import POOLS, BatchFacts, NotPooled, checked_rule, pooled
+from upto.activations.pooling import POOLS, BatchFacts, NotPooled, checked_rule, pooled
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.load import read_manifest, read_runs
+from upto.files import read_manifest, read_runs
 
 
 @pytest.fixture

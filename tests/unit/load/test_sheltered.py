@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from upto.load.sheltered import open_hdf5
+from upto.files.safe_hdf5 import open_hdf5
 
 
 class FailingOnce(io.BytesIO):

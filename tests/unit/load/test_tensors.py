@@ -5,8 +5,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from upto.core import InputError
-from upto.load import read_run
-from upto.load.rows import StoredRows
+from upto.files import read_run
+from upto.files.rows import StoredRows
 
 
 def test_a_tensor_is_mapped_and_vectors_are_columns(tmp_path, values):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from upto.core import InputError
-from upto.load import read_run
+from upto.files import read_run
 
 
 @pytest.fixture

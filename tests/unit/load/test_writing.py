@@ -19,8 +19,8 @@ from safetensors.numpy import load_file
 
 from upto.core import Embeddings, InputError, MissingExtraError
 from upto.engines import ThreadsEngine
-from upto.load import check_output, open_writer, read_run
-from upto.load.plan import Plan
+from upto.files import check_output, open_writer, read_run
+from upto.files.plan import Plan
 
 SUFFIXES = (
     "npy",
@@ -122,7 +122,7 @@ def test_a_run_without_ids_and_columns_is_written_too(tmp_path, sources, suffix)
 def test_groups_and_blocks_of_any_length_give_the_same_rows(
     tmp_path, like, sources, suffix, group_bytes, monkeypatch
 ):
-    monkeypatch.setattr("upto.load.plan._GROUP_BYTES", group_bytes)
+    monkeypatch.setattr("upto.files.plan._GROUP_BYTES", group_bytes)
     for block in (1, 7, 100):
         write(tmp_path / f"out.{suffix}", like, sources, block=block, dtype="float64")
         np.testing.assert_array_equal(read_run(tmp_path / f"out.{suffix}").rows[:], sources)
@@ -158,7 +158,7 @@ def test_numbers_beside_coordinates_stay_labels(tmp_path, like, sources, prefix)
 
 
 def test_a_parquet_table_is_written_group_by_group(tmp_path, like, sources, monkeypatch):
-    monkeypatch.setattr("upto.load.plan._GROUP_BYTES", 10 * N_COLUMNS * 4)
+    monkeypatch.setattr("upto.files.plan._GROUP_BYTES", 10 * N_COLUMNS * 4)
     write(tmp_path / "out.parquet", like, sources)
     metadata = pq.read_metadata(tmp_path / "out.parquet")
     sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
@@ -238,7 +238,7 @@ LIMITED = """
 import resource, sys
 import numpy as np
 from upto.core import Embeddings, InputError
-from upto.load import open_writer
+from upto.files import open_writer
 
 rows = np.random.default_rng(0).normal(size=(5000, 8))
 ids = np.array([f"row {i}" for i in range(5000)])
@@ -377,7 +377,7 @@ def test_a_closed_writer_takes_nothing(tmp_path, like, sources):
 def test_rows_are_not_kept_in_memory(tmp_path, monkeypatch):
     rows = np.broadcast_to(np.float32(1.5), (20_000, 500))
     like = Embeddings(rows=rows)
-    monkeypatch.setattr("upto.load.plan._GROUP_BYTES", 2**20)
+    monkeypatch.setattr("upto.files.plan._GROUP_BYTES", 2**20)
     for suffix in ("npy", "npz", "parquet", "h5", "h5ad", "zarr", "safetensors"):
         write(tmp_path / f"warm.{suffix}", Embeddings(rows=rows[:10]), rows[:10])
         tracemalloc.start()

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ortho_group
 from sklearn.linear_model import LogisticRegression
 
-from upto.measure.classifiers import auroc, prepare
+from upto.batch_metrics.classifiers import auroc, prepare
 
 
 def planted(n_samples=400, width=6, seed=0):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from upto.core import InputError
-from upto.measure.classifiers import (
+from upto.batch_metrics.classifiers import (
     auroc,
     auroc_within,
     concentration_difference,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError, MissingExtraError
-from upto.measure.classifiers import TABLE_6, auroc, prepare
-from upto.measure.classifiers.boosting import ROUNDS
+from upto.batch_metrics.classifiers import TABLE_6, auroc, prepare
+from upto.batch_metrics.classifiers.boosting import ROUNDS
 
 lightgbm = pytest.importorskip("lightgbm")
 

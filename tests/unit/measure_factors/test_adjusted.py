@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from upto.measure.factors import (
+from upto.disentanglement import (
     beta_vae_score,
     dcimig,
     evaluate_scores,

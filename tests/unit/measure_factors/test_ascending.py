@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from upto.measure.factors.ascending import Ascending
+from upto.disentanglement.ascending import Ascending
 
 
 def counted(values, centres, radii):

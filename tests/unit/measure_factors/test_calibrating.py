@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measure.factors import calibrating, views
-from upto.measure.factors.calibrating import evaluate_scores
-from upto.measure.factors.catalogue import DEFAULT_SCORES
-from upto.measure.factors.gaps import mig
-from upto.measure.factors.matching_classes import most_similar_averaging_score
-from upto.measure.factors.score import FactorScore
+from upto.disentanglement import calibrate as calibrating, views
+from upto.disentanglement.calibrate import evaluate_scores
+from upto.disentanglement.catalogue import DEFAULT_SCORES
+from upto.disentanglement.gaps import mig
+from upto.disentanglement.class_matching import most_similar_averaging_score
+from upto.disentanglement.score import FactorScore
 
 N_SAMPLES = 200
 SHARING = ("infomec", "infomec@tripod", "infomec@latent_quantization", "mig@adjusted")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measure.factors import (
+from upto.disentanglement import (
     dci,
     gaps,
     gaussian_tc,
@@ -17,9 +17,9 @@ from upto.measure.factors import (
     probes,
     sap,
 )
-from upto.measure.factors import matching_classes as classes
-from upto.measure.factors.calibrating import evaluate_scores
-from upto.measure.factors.catalogue import DEFAULT_SCORES, SCORES, find_scores
+from upto.disentanglement import class_matching as classes
+from upto.disentanglement.calibrate import evaluate_scores
+from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES, find_scores
 
 RAREST = ("dci/", "downstream", "beta-vae", "factor-vae")
 EVERY = [each.name for each in find_scores("all")]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measure.factors.matching_classes import (
+from upto.disentanglement.class_matching import (
     SIMILARITIES,
     class_similarities,
     latent_matching_score,

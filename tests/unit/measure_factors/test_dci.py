@@ -10,11 +10,7 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
 from upto.core import InputError
-from upto.measure.factors.dci import (
-    dci_scores,
-    importance_completeness,
-    importance_disentanglement,
-)
+from upto.disentanglement.dci import dci_scores, importance_completeness, importance_disentanglement
 
 N_SAMPLES = 60
 

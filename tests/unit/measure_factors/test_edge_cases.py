@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from upto.measure.factors.calibrating import evaluate_scores
-from upto.measure.factors.catalogue import find_scores
-from upto.measure.factors.info_scores import infomec
-from upto.measure.factors.matching_classes import SIMILARITIES
-from upto.measure.factors.shared_information import information
+from upto.disentanglement.calibrate import evaluate_scores
+from upto.disentanglement.catalogue import find_scores
+from upto.disentanglement.info_scores import infomec
+from upto.disentanglement.class_matching import SIMILARITIES
+from upto.disentanglement.shared_information import information
 
 N_SAMPLES = 2000
 CLASSES = (4, 8, 10)

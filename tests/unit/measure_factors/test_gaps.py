@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measure.factors.gaps import ESTIMATORS, dcimig, jemmig, mig, mig_sup, rmig
-from upto.measure.factors.modularity import ridgeway_modularity
-from upto.measure.factors.shared_information import information
+from upto.disentanglement.gaps import ESTIMATORS, dcimig, jemmig, mig, mig_sup, rmig
+from upto.disentanglement.modularity import ridgeway_modularity
+from upto.disentanglement.shared_information import information
 
 ALL = {"mig": mig, "mig-sup": mig_sup, "dcimig": dcimig, "modularity": ridgeway_modularity}
 HAVING_GAPS = {key: score for key, score in ALL.items() if key != "modularity"}

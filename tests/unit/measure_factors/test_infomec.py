@@ -6,9 +6,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from upto.core import InputError
-from upto.measure.factors.info_scores import VARIANTS, active_codes, infomec
-from upto.measure.factors.predictive import explicitness
-from upto.measure.factors.shared_information import information
+from upto.disentanglement.info_scores import VARIANTS, active_codes, infomec
+from upto.disentanglement.predictive import explicitness
+from upto.disentanglement.shared_information import information
 
 N_SAMPLES = 1500
 CLASSES = (4, 8, 10)

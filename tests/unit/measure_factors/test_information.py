@@ -8,8 +8,8 @@ from sklearn.feature_selection import mutual_info_classif, mutual_info_regressio
 from sklearn.metrics import mutual_info_score
 
 from upto.core import InputError
-from upto.measure.factors.ascending import Ascending
-from upto.measure.factors.mutual_information import (
+from upto.disentanglement.ascending import Ascending
+from upto.disentanglement.mutual_information import (
     continuous_information,
     digammas,
     discrete_information,
@@ -17,12 +17,8 @@ from upto.measure.factors.mutual_information import (
     mixed_information,
     most_continuous,
 )
-from upto.measure.factors.shared_information import (
-    Estimator,
-    information,
-    informed,
-)
-from upto.measure.factors.told_shares import beyond_chance
+from upto.disentanglement.shared_information import Estimator, information, informed
+from upto.disentanglement.shares import beyond_chance
 
 HISTOGRAM = Estimator(kind="histogram", size=20)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from upto.measure.factors.dci import dci_scores
+from upto.disentanglement.dci import dci_scores
 
 lightgbm = pytest.importorskip("lightgbm")
 

@@ -7,8 +7,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from upto.measure.factors.mutual_information import entropy
-from upto.measure.factors.predictive import explicitness
+from upto.disentanglement.mutual_information import entropy
+from upto.disentanglement.predictive import explicitness
 
 N_SAMPLES = 600
 

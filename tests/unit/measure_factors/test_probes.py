@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measure.factors.gaussian_tc import gaussian_total_correlation, wasserstein_correlation
-from upto.measure.factors.predictive import explicitness
-from upto.measure.factors.probes import (
-    downstream_probe,
-    linear_probe,
-    ridgeway_explicitness,
-)
+from upto.disentanglement.gaussian_tc import gaussian_total_correlation, wasserstein_correlation
+from upto.disentanglement.predictive import explicitness
+from upto.disentanglement.probes import downstream_probe, linear_probe, ridgeway_explicitness
 
 N_SAMPLES = 240
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measure.factors.sap import sap_score
+from upto.disentanglement.sap import sap_score
 
 N_SAMPLES = 300
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 
-from upto.align import Aligner
+from upto.alignment import Aligner
 from upto.core import InputError
 from upto.simulate import CURVES, draw_regression, fit_linear
 

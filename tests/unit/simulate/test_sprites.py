@@ -10,7 +10,7 @@ import scipy.optimize
 from scipy.special import ndtr
 
 from upto.core import InputError
-from upto.measure.rates import power_rate
+from upto_studies.rates import power_rate
 from upto.simulate import (
     arc_coordinates,
     draw_sprites,

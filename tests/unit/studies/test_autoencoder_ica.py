@@ -9,19 +9,13 @@ import pytest
 pytest.importorskip("torch")
 
 from upto.core import SilentProgress
-from upto.studies import Work, autoencoder_ica
-from upto.studies.autoencoder_ica import Settings, planned_members, trained
-from upto.studies.autoencoder_scores import (
-    Candidate,
-    Row,
-    Scorer,
-    Scores,
-    chosen,
-)
-from upto.studies.autoencoder_tables import gain, outcome_of, seed_mean
-from upto.studies.image_runs import Encoded, look_steps
-from upto.studies.pretrained_vaes import pretrained_files, pretrained_latents
-from upto.studies.running import run_study, study_plan
+from upto_studies import Work, autoencoder_ica
+from upto_studies.autoencoder_ica import Settings, planned_members, trained
+from upto_studies.autoencoder_scores import Candidate, Row, Scorer, Scores, chosen
+from upto_studies.autoencoder_tables import gain, outcome_of, seed_mean
+from upto_studies.image_runs import Encoded, look_steps
+from upto_studies.pretrained_vaes import pretrained_files, pretrained_latents
+from upto_studies.run import run_study, study_plan
 
 
 def settings(size: str = "tiny", **changes: object) -> Settings:
@@ -196,7 +190,7 @@ def test_public_encoders_are_read_from_arrays(tmp_path):
 @pytest.mark.slow
 def test_a_run_that_goes_on_trains_nothing_again(tmp_path, monkeypatch):
     first = trained(settings(), work(tmp_path))
-    monkeypatch.delattr("upto.studies.image_runs._train_group")
+    monkeypatch.delattr("upto_studies.image_runs._train_group")
     again = trained(settings(), work(tmp_path))
     for one, other in zip(first, again, strict=True):
         assert one.member == other.member

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from upto.core import InputError
-from upto.studies import bounds_hold
-from upto.studies.running import run_study
-from upto.theory import trials
+from upto_studies import bounds_hold
+from upto_studies.run import run_study
+from upto_studies import trials
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.studies.cell_painting import Settings, ask, give_sham
-from upto.studies.cell_painting_data import (
+from upto_studies.cell_painting import Settings, ask, give_sham
+from upto_studies.cell_painting_data import (
     BATCHES,
     FILE,
     RESISTANT,
@@ -21,8 +21,8 @@ from upto.studies.cell_painting_data import (
     read_gct,
     read_profiles,
 )
-from upto.studies.held_out_data import find_file
-from upto.studies.running import run_study, study_plan
+from upto_studies.held_out_data import find_file
+from upto_studies.run import run_study, study_plan
 
 ABOUT = ("Plate", "Well", "batch", "clone_number", "treatment")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from upto.studies import compared_promises
-from upto.studies.compared_promises import COMPONENTS, MAPS, compared_cases
+from upto_studies import compared_promises
+from upto_studies.compared_promises import COMPONENTS, MAPS, compared_cases
 
 pytestmark = pytest.mark.slow
 

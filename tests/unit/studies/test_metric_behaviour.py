@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 from upto.core import InputError, SilentProgress, StudyResult
-from upto.measure.factors import CalibratedScore, FactorScore, find_scores, infomec
-from upto.studies import metric_cases
-from upto.studies.metric_behaviour import SCORES, Settings, run
-from upto.studies.metric_cases import CASES
-from upto.studies.metric_claims import (
+from upto.disentanglement import CalibratedScore, FactorScore, find_scores, infomec
+from upto_studies import metric_cases
+from upto_studies.metric_behaviour import SCORES, Settings, run
+from upto_studies.metric_cases import CASES
+from upto_studies.metric_claims import (
     Draw,
     case_claims,
     compressed_modularity,
     doubled_compactness,
     shared_modularity,
 )
-from upto.studies.metric_sweeps import Layout, over_draws, sweep
-from upto.studies.metric_tables import reading
-from upto.studies.outcome import Work
-from upto.studies.running import run_study
+from upto_studies.metric_sweeps import Layout, over_draws, sweep
+from upto_studies.metric_tables import reading
+from upto_studies.outcome import Work
+from upto_studies.run import run_study
 
 CLASSES = (3, 4, 5)
 SETTINGS = Settings(

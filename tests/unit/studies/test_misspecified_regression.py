@@ -8,9 +8,9 @@ import pytest
 
 from upto.core import InputError, SilentProgress, StudyResult
 from upto.simulate import regressions
-from upto.studies.misspecified_regression import Settings, run
-from upto.studies.outcome import Work
-from upto.studies.running import run_study
+from upto_studies.misspecified_regression import Settings, run
+from upto_studies.outcome import Work
+from upto_studies.run import run_study
 
 SETTINGS = Settings(
     problems=["line", "cubic+absolute"],

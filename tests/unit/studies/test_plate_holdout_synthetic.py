@@ -10,11 +10,11 @@ import pytest
 
 from upto.core import InputError, SilentProgress, StudyResult
 from upto.simulate import CONTROL, PlateLayout, ScreenEffects
-from upto.studies import plate_holdout_synthetic as study
-from upto.studies.outcome import Work
-from upto.studies.plate_cases import CASES, MAIN, draw_case
-from upto.studies.plate_tables import mean_of
-from upto.studies.running import run_study, study_folder, study_plan
+from upto_studies import plate_holdout_synthetic as study
+from upto_studies.outcome import Work
+from upto_studies.plate_cases import CASES, MAIN, draw_case
+from upto_studies.plate_tables import mean_of
+from upto_studies.run import run_study, study_folder, study_plan
 
 SETTINGS = study.Settings(
     cases=[MAIN],

@@ -6,8 +6,8 @@ from types import ModuleType
 import pytest
 
 from upto.core import Column, Estimate, InputError, Marks, Panel, Span, StudyResult, Table
-from upto.studies import STUDIES, Outcome, running
-from upto.studies.running import (
+from upto_studies import STUDIES, Outcome, run as running
+from upto_studies.run import (
     SIZES,
     recorded_result,
     run_study,

@@ -10,10 +10,10 @@ import pytest
 
 from upto.core import FoldScore, InputError
 from upto.simulate import CONTROL, GUIDES, PlateLayout, ScreenEffects, draw_screen
-from upto.studies.held_out import FOUR, PAPER_AUROC, PAPER_SPARSITY
-from upto.studies.running import run_study
-from upto.studies.rxrx3_data import EMBEDDINGS, METADATA, Chosen, guides_of, read_rxrx3
-from upto.studies.rxrx3_openphenom import (
+from upto_studies.held_out import FOUR, PAPER_AUROC, PAPER_SPARSITY
+from upto_studies.run import run_study
+from upto_studies.rxrx3_data import EMBEDDINGS, METADATA, Chosen, guides_of, read_rxrx3
+from upto_studies.rxrx3_openphenom import (
     PAPER_AUROCS,
     PAPER_SPARSITIES,
     mean_with_error,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.studies.running import run_study
-from upto.studies.speakers import FILE, draw_speech, read_speech
+from upto_studies.run import run_study
+from upto_studies.speakers import FILE, draw_speech, read_speech
 
 
 def write(folder, n_speakers=6):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from upto.core import InputError, SilentProgress, StudyResult
-from upto.studies import sprite_isometry
-from upto.studies.outcome import Work
-from upto.studies.running import run_study
-from upto.studies.sprite_isometry import Settings, run
+from upto_studies import sprite_isometry
+from upto_studies.outcome import Work
+from upto_studies.run import run_study
+from upto_studies.sprite_isometry import Settings, run
 
 SETTINGS = Settings(
     half_sides=[0.15, 0.3],

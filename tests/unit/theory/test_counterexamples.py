@@ -5,11 +5,11 @@ import pytest
 
 from upto.core import Group
 from upto.theory import PiecewiseNetwork
-from upto.theory.trials import BY_TYPE, head_cases, hidden_cases, identified_cases
-from upto.theory.trials.hidden import partitions
-from upto.theory.trials.identified import judged
-from upto.theory.trials.relations import decoder_distance, merged, prior_distance
-from upto.theory.trials.rivals import Model, Rival, draw_model, draw_rival, one_law
+from upto_studies.trials import BY_TYPE, head_cases, hidden_cases, identified_cases
+from upto_studies.trials.hidden import partitions
+from upto_studies.trials.identified import judged
+from upto_studies.trials.relations import decoder_distance, merged, prior_distance
+from upto_studies.trials.rivals import Model, Rival, draw_model, draw_rival, one_law
 
 
 def violated(cases, statement):

@@ -5,7 +5,7 @@ import pytest
 
 from upto.theory import head_diversity
 from upto.theory.precision import stored_precision
-from upto.theory.trials.heads import STORED, as_bfloat16
+from upto_studies.trials.heads import STORED, as_bfloat16
 
 
 def low_rank(rng, rows=100, width=16, rank=12):

@@ -5,7 +5,7 @@ import pytest
 from sklearn.mixture import GaussianMixture
 
 from upto.core import Group, InputError
-from upto.measure import Mixture
+from upto.measures import Mixture
 from upto.theory import check_prior, distinct_ratios, stated, what_is_identified
 
 

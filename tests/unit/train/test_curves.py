@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from upto.train.curves import FORMS, correlation, fit_curve, mean_estimate
+from upto_studies.train.curves import FORMS, correlation, fit_curve, mean_estimate
 
 AGAIN = {"n_resamples": 300, "seed": 0}
 

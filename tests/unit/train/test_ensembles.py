@@ -9,8 +9,8 @@ import pytest
 
 import upto
 from upto.core import InputError, read_tensors, write_tensors
-from upto.train import Ensemble, Network, Training, train_ensemble
-from upto.train.pairs import decoder_stretches
+from upto_studies.train import Ensemble, Network, Training, train_ensemble
+from upto_studies.train.pairs import decoder_stretches
 
 torch = pytest.importorskip("torch")
 

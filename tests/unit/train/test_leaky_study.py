@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from upto.core import InputError, SilentProgress
-from upto.studies import Work, leaky_autoencoders
-from upto.studies.running import run_study, study_folder, study_plan
-from upto.train import checkpoints
+from upto_studies import Work, leaky_autoencoders
+from upto_studies.run import run_study, study_folder, study_plan
+from upto_studies.train import checkpoints
 
 pytest.importorskip("torch")
 

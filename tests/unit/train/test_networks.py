@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.train import Network
+from upto_studies.train import Network
 
 torch = pytest.importorskip("torch")
 

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from upto.train.optimisers import Optimiser
-from upto.train.stiefel import orthonormal, orthonormality_defect, tangent_part
+from upto_studies.train.optimisers import Optimiser
+from upto_studies.train.stiefel import orthonormal, orthonormality_defect, tangent_part
 
 torch = pytest.importorskip("torch")
 

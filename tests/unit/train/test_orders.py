@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.train.checks import checked_subsets
-from upto.train.orders import Orders, _mixed, _signed
+from upto_studies.train.checks import checked_subsets
+from upto_studies.train.orders import Orders, _mixed, _signed
 
 torch = pytest.importorskip("torch")
 

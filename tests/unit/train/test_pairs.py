@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.train import Network, Training, train_ensemble
-from upto.train.pairs import (
+from upto_studies.train import Network, Training, train_ensemble
+from upto_studies.train.pairs import (
     DecoderStretches,
     Pair,
     RigidErrors,

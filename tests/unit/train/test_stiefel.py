@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from upto.train.stiefel import (
+from upto_studies.train.stiefel import (
     nearest_orthonormal,
     orthonormal,
     orthonormality_defect,

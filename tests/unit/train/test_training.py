@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from upto.core import InputError, read_tensors, write_tensors
-from upto.train import Network, Training, train_ensemble
-from upto.train import checkpoints as checkpoints_module
-from upto.train.optimisers import Optimiser
+from upto_studies.train import Network, Training, train_ensemble
+from upto_studies.train import checkpoints as checkpoints_module
+from upto_studies.train.optimisers import Optimiser
 
 torch = pytest.importorskip("torch")
 
@@ -159,7 +159,7 @@ def test_the_last_whole_epoch_survives_an_interruption_within_the_next(
 
 
 def test_a_checkpoint_that_cannot_be_written_is_refused_at_once(rows, tmp_path, monkeypatch):
-    monkeypatch.setattr("upto.train.training.TrainingRun.train_epoch", None)
+    monkeypatch.setattr("upto_studies.train.training.TrainingRun.train_epoch", None)
     given = {"seeds": [0], "training": TRAINING}
     with pytest.raises(InputError, match="nowhere is no folder"):
         train_ensemble(ORTHOGONAL, rows, checkpoint=tmp_path / "nowhere" / "state", **given)
@@ -218,7 +218,7 @@ def test_a_finished_training_is_not_repeated(rows, tmp_path, monkeypatch):
     path = tmp_path / "state.safetensors"
     given = {"seeds": [0], "training": TRAINING, "checkpoint": path}
     first = train_ensemble(ORTHOGONAL, rows, **given)
-    monkeypatch.setattr("upto.train.training.TrainingRun.train_epoch", None)
+    monkeypatch.setattr("upto_studies.train.training.TrainingRun.train_epoch", None)
     assert_same(train_ensemble(ORTHOGONAL, rows, resume=True, **given), first)
 
 

@@ -7,8 +7,8 @@ import pytest
 from mixtures import mixed, planted, some_gaussian, sources_of
 
 from upto import ICA, ThreadsEngine
-from upto.unmix import find_components
-from upto.unmix.contrasts import Cube, Exp, LogCosh
+from upto.ica import find_components
+from upto.ica.contrasts import Cube, Exp, LogCosh
 
 ENGINE = ThreadsEngine(n_threads=1)
 CONTRASTS = {"logcosh": LogCosh(), "exp": Exp(), "cube": Cube()}

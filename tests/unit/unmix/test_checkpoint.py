@@ -9,8 +9,8 @@ from safetensors.numpy import save_file
 
 from upto import ThreadsEngine
 from upto.core import InputError
-from upto.unmix import checkpoint, find_components
-from upto.unmix.checkpoint import Checkpoint
+from upto.ica import checkpoint, find_components
+from upto.ica.checkpoint import Checkpoint
 
 ENGINE = ThreadsEngine(n_threads=1)
 

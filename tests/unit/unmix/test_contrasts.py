@@ -10,8 +10,8 @@ import pytest
 import scipy.integrate
 
 from upto.core import InputError
-from upto.unmix import choose_contrast
-from upto.unmix.contrasts import Cube, Custom, Exp, LogCosh, gaussian_moments
+from upto.ica import choose_contrast
+from upto.ica.contrasts import Cube, Custom, Exp, LogCosh, gaussian_moments
 
 CONTRASTS = {
     "logcosh": (LogCosh(), lambda u: np.log(np.cosh(u))),

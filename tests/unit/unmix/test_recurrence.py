@@ -9,10 +9,10 @@ import scipy.stats
 from mixtures import mixed, some_gaussian
 
 from upto import ThreadsEngine
-from upto.unmix import find_components
-from upto.unmix.contrasts import Cube, LogCosh
-from upto.unmix.gaussianity import NonGaussianity, laplace_nongaussianity, pooled_nongaussianity
-from upto.unmix.recurrence import find_in_part, found_limit, recurrence
+from upto.ica import find_components
+from upto.ica.contrasts import Cube, LogCosh
+from upto.ica.gaussianity import NonGaussianity, laplace_nongaussianity, pooled_nongaussianity
+from upto.ica.recurrence import find_in_part, found_limit, recurrence
 
 ENGINE = ThreadsEngine(n_threads=1)
 

@@ -7,10 +7,10 @@ import pytest
 from mixtures import amari, mixed, planted, some_gaussian
 
 from upto import ICA, ThreadsEngine
-from upto.unmix import bootstrapped, find_components, restarts, stability_of
-from upto.unmix.components import pose, whitening_for
-from upto.unmix.contrasts import LogCosh
-from upto.unmix.restarts import random_starts, restart_many
+from upto.ica import bootstrapped, find_components, restarts, stability_of
+from upto.ica.components import pose, whitening_for
+from upto.ica.contrasts import LogCosh
+from upto.ica.restarts import random_starts, restart_many
 
 ENGINE = ThreadsEngine(n_threads=1)
 STABLE, UNSTABLE = 0.9, 0.8

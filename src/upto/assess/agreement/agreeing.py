@@ -35,10 +35,10 @@ from upto.core import (
     library_versions,
 )
 from upto.engines import blas_threads_for, choose_engine
-from upto.load import check_output, match_rows, open_writer
-from upto.load.hierarchies import ArrayRows
-from upto.load.rows import BlockRows
-from upto.unmix.fitting import Settings
+from upto.files import check_output, match_rows, open_writer
+from upto.files.hierarchies import ArrayRows
+from upto.files.rows import BlockRows
+from upto.ica.fitting import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from upto.core import Progress
     from upto.engines import Survey
     from upto.engines.base import Engine
-    from upto.load.writing import Writer
+    from upto.files.write import Writer
 
     Float = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from upto.core import Embeddings, Estimate, random_stream
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.align.consensus import Prediction
+    from upto.alignment.consensus import Prediction
     from upto.assess.agreement.spaces import Space
     from upto.assess.memory import Memory
     from upto.engines.base import Engine

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.align.consensus import (
+from upto.alignment.consensus import (
     Prediction,
     Scatters,
     kept_matches,
@@ -25,11 +25,11 @@ from upto.assess.components import Judged, distinct_rows, judge
 from upto.assess.serial import effective_rows
 from upto.assess.split import take_rows
 from upto.engines import Moments, cross_scatters, moments
-from upto.unmix import find_components, nongaussianity
-from upto.unmix.fitting import Settings
-from upto.unmix.gaussianity import CLEAR
-from upto.unmix.recurrence import affordable_part
-from upto.unmix.restarts import correlated
+from upto.ica import find_components, nongaussianity
+from upto.ica.fitting import Settings
+from upto.ica.gaussianity import CLEAR
+from upto.ica.recurrence import affordable_part
+from upto.ica.restarts import correlated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

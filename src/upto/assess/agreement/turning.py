@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.align.consensus import synchronise
+from upto.alignment.consensus import synchronise
 from upto.core import random_stream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.align.consensus import Scatters
+    from upto.alignment.consensus import Scatters
 
 Float = NDArray[np.float64]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.load.request import listed
-from upto.load.tables import METADATA_PREFIX
+from upto.files.request import listed
+from upto.files.tables import METADATA_PREFIX
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,12 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from upto.core import InputError, MissingExtraError
 from upto.engines.base import Engine
-from upto.load.request import listed
+from upto.files.request import listed
 
 if TYPE_CHECKING:
     from upto.assess.batches.screen import Screen
-    from upto.correct.dropping import DroppingCost
-    from upto.measure.batch_folds import Mask, Names
+    from upto.corrections.dropping import DroppingCost
+    from upto.batch_metrics.folds import Mask, Names
 
 Counts = NDArray[np.intp]
 Rows = NDArray[np.floating[Any]]
@@ -60,13 +60,13 @@ class ConditionKind:
 
 
 def _whitener(making: Making) -> Any:
-    from upto.unmix import Whitener
+    from upto.ica import Whitener
 
     return Whitener(making.n_components, engine=making.engine)
 
 
 def _ica(making: Making) -> Any:
-    from upto.unmix import ICA
+    from upto.ica import ICA
 
     return ICA(making.n_components, engine=making.engine, random_state=making.seed)
 
@@ -74,7 +74,7 @@ def _ica(making: Making) -> Any:
 def _correction(name: str, **settings: Any) -> Any:
     from importlib import import_module
 
-    return getattr(import_module("upto.correct"), name)(**settings)
+    return getattr(import_module("upto.corrections"), name)(**settings)
 
 
 CONDITIONS = {

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import BatchFold, BatchSummary, Condition, InputError, Task
-from upto.measure.questions import can_judge
+from upto.batch_metrics.tasks import can_judge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.assess.batches.judging import Judged
     from upto.assess.batches.screen import Screen
-    from upto.measure.batch_folds import Codes, Split
+    from upto.batch_metrics.folds import Codes, Split
 
 
 def describe_tasks(screen: Screen, splits: Sequence[Split]) -> tuple[Task, ...]:

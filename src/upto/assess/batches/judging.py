@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from upto.assess.batches.conditions import ConditionKind, Making, Rows, fit_condition
 from upto.core import FoldScore, TopScore, random_stream
-from upto.correct.dropping import DroppingCost
-from upto.measure.batch_folds import Codes, Mask, Split
-from upto.measure.classifiers import (
+from upto.corrections.dropping import DroppingCost
+from upto.batch_metrics.folds import Codes, Mask, Split
+from upto.batch_metrics.classifiers import (
     Prepared,
     auroc,
     auroc_within,
@@ -24,13 +24,13 @@ from upto.measure.classifiers import (
     side_by_side,
     top_features,
 )
-from upto.measure.questions import can_judge, places_of
+from upto.batch_metrics.tasks import can_judge, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from upto.assess.batches.screen import Screen
-    from upto.measure.questions import Question
+    from upto.batch_metrics.tasks import Question
 
 PROBED = 60
 """Labels that are trained on more than once, unless told otherwise."""

@@ -9,16 +9,16 @@ from threadpoolctl import threadpool_limits
 
 from upto.assess.batches.conditions import CONDITIONS, fit_condition
 from upto.core import BatchMap, BatchScore, ComponentCarries
-from upto.measure.effects import batch_and_label_shares
-from upto.measure.mixing import MIXING, evaluate_mixing
-from upto.measure.retrieval import mean_average_precision
+from upto.batch_metrics.effects import batch_and_label_shares
+from upto.batch_metrics.mixing import MIXING, evaluate_mixing
+from upto.batch_metrics.retrieval import mean_average_precision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from upto.assess.batches.conditions import Making, Rows
     from upto.assess.batches.screen import Screen
-    from upto.measure.batch_folds import Codes
+    from upto.batch_metrics.folds import Codes
 
 MAX_MIXED = 3000
 MAX_MAPPED = 800

@@ -49,10 +49,10 @@ from upto.core import (
     unique_findings,
 )
 from upto.core.batches import BASE
-from upto.correct.biology import NothingKeptError
+from upto.corrections.biology import NothingKeptError
 from upto.engines import choose_engine
-from upto.measure.batch_folds import split_batches
-from upto.measure.classifiers import CLASSIFIERS
+from upto.batch_metrics.folds import split_batches
+from upto.batch_metrics.classifiers import CLASSIFIERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from upto.assess.comparing import Run
     from upto.core import Embeddings, Progress
     from upto.engines.base import Engine
-    from upto.measure.batch_folds import Codes, Scheme, Split
+    from upto.batch_metrics.folds import Codes, Scheme, Split
 
 MIN_ROWS = 8
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from upto.assess.batches.columns import find_column, is_values
 from upto.core import InputError
-from upto.load.request import listed
-from upto.measure.batch_folds import Codes, Mask, Names
-from upto.measure.naming import as_names
-from upto.measure.questions import Question, ask
+from upto.files.request import listed
+from upto.batch_metrics.folds import Codes, Mask, Names
+from upto.batch_metrics.names import as_names
+from upto.batch_metrics.tasks import Question, ask
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence

@@ -10,7 +10,7 @@ from upto.assess.batches.conditions import CONDITIONS, THEN
 from upto.assess.batches.confounding import are_mostly_untold, is_confounded, untold
 from upto.core import Finding
 from upto.core.batches import BASE
-from upto.load.request import listed
+from upto.files.request import listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from upto.assess.batches.judging import Judged
     from upto.assess.batches.screen import Screen
     from upto.core import Batches, ConditionDifference, ConditionScore, Estimate, Task
-    from upto.measure.batch_folds import Split
+    from upto.batch_metrics.folds import Split
 
 FEW_BATCHES = 5
 FEW_ROWS = 5

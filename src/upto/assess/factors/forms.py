@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError
-from upto.unmix.fitting import Settings, fit_components
+from upto.ica.fitting import Settings, fit_components
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -29,9 +29,9 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import blas_threads_for, choose_engine
-from upto.measure.factors.calibrating import MIN_HALVES, evaluate_view, full_view
-from upto.measure.factors.catalogue import DEFAULT_SCORES, SCORES, find_scores
-from upto.measure.kinds import refuse_extremes
+from upto.disentanglement.calibrate import MIN_HALVES, evaluate_view, full_view
+from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES, find_scores
+from upto.measures.kinds import refuse_extremes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from upto.assess.factors.truth import Factor, FactorSource
     from upto.core import Embeddings, LatentForm, Progress, Structure
     from upto.engines.base import Engine
-    from upto.measure.factors.calibrating import CalibratedScore
-    from upto.measure.factors.kinds import NamedScore
-    from upto.measure.factors.views import View
+    from upto.disentanglement.calibrate import CalibratedScore
+    from upto.disentanglement.kinds import NamedScore
+    from upto.disentanglement.views import View
 
 Float = NDArray[np.float64]
 

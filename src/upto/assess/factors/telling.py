@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import FactorMatch, LatentForm
-from upto.measure.factors.shared_information import ADJUSTED
-from upto.measure.factors.told_shares import beyond_chance
+from upto.disentanglement.shared_information import ADJUSTED
+from upto.disentanglement.shares import beyond_chance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from upto.assess.factors.forms import Formed
     from upto.assess.factors.truth import Factor
-    from upto.measure.factors.shared_information import Information
-    from upto.measure.factors.views import View
+    from upto.disentanglement.shared_information import Information
+    from upto.disentanglement.views import View
 
 Float = NDArray[np.float64]
 

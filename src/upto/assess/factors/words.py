@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import Finding
-from upto.measure.naming import look_alikes
+from upto.batch_metrics.names import look_alikes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from upto.core import InputError
 from upto.engines import host_array
-from upto.measure.jacobians import row_lengths
+from upto.geometry.jacobians import row_lengths
 
 if TYPE_CHECKING:
-    from upto.load.decoders import Decoder, Linearisation
+    from upto.decoders.decoder import Decoder, Linearisation
 
 Float = NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from upto.assess.geometry.checking import (
 from upto.core import random_stream
 from upto.core.lipschitz import Method
 from upto.engines import host_array
-from upto.measure.jacobians import (
+from upto.geometry.jacobians import (
     Extremes,
     batch_of_points,
     dense_extremes,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from upto.core import Progress
-    from upto.load.decoders import Decoder, Linearisation
+    from upto.decoders.decoder import Decoder, Linearisation
 
 Float = NDArray[np.float64]
 

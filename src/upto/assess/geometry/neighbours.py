@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from upto.assess.geometry.jacobian import Stretches
 from upto.assess.split import take_rows
 from upto.core import InputError
-from upto.measure.distortion import nearest_rows, neighbour_ratios
+from upto.geometry.distortion import nearest_rows, neighbour_ratios
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from upto.theory import certify_network, rigid_mean_promise, rigid_promise
 
 if TYPE_CHECKING:
     from upto.core import Promise
-    from upto.load.decoders import Decoder
+    from upto.decoders.decoder import Decoder
 
 Float = NDArray[np.float64]
 

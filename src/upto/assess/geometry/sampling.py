@@ -13,9 +13,9 @@ from upto.assess.comparing import as_embeddings
 from upto.assess.prepare import place_runs, survey_runs
 from upto.assess.split import Split, split_rows, take_rows
 from upto.core import Diameter, Embeddings, Finding, InputError, scale_limits
-from upto.load import match_rows
-from upto.load.shaped import shaped_array
-from upto.measure import diameter
+from upto.files import match_rows
+from upto.files.shaped import shaped_array
+from upto.measures import diameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

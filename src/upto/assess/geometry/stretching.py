@@ -31,8 +31,8 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import choose_engine
-from upto.load.decoders import find_decoder, importing_from_here
-from upto.measure.distortion import (
+from upto.decoders.decoder import find_decoder, importing_from_here
+from upto.geometry.distortion import (
     best_scale,
     bi_lipschitz,
     direction_estimate,
@@ -41,7 +41,7 @@ from upto.measure.distortion import (
     secant_range,
     share_within,
 )
-from upto.measure.jacobians import power_of_two, row_lengths
+from upto.geometry.jacobians import power_of_two, row_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from upto.assess.comparing import Run
     from upto.core import Progress
     from upto.engines.base import Engine
-    from upto.load.decoders import Decoder
+    from upto.decoders.decoder import Decoder
 
 Float = NDArray[np.float64]
 

@@ -33,7 +33,7 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import ThreadsEngine, choose_engine
-from upto.load import match_rows
+from upto.files import match_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from upto.assess.similarities.scoring import Scored
     from upto.core import LayerPair, Progress
     from upto.engines.base import Engine
-    from upto.measure.kinds import Measure
+    from upto.measures.kinds import Measure
 
 Float = NDArray[np.float64]
 LARGEST_MATRIX = 250_000

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.measure.resampling import (
+from upto.measures.resample import (
     LEVEL,
     ROUNDING,
     half_sample_interval,

@@ -12,19 +12,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.measure.kinds import (
-    Measure,
-    MomentMeasure,
-    RelationMeasure,
-    permuted,
-    refuse_extremes,
-)
-from upto.measure.moments import PairMoments, RunMoments
+from upto.measures.kinds import Measure, MomentMeasure, RelationMeasure, permuted, refuse_extremes
+from upto.measures.moments import PairMoments, RunMoments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.measure.kinds import Relation
+    from upto.measures.kinds import Relation
 
 Float = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.measure.alignment import BIASED_LINEAR_CKA, DEBIASED_LINEAR_CKA
-from upto.measure.kinds import Change, MomentMeasure, RelationMeasure
-from upto.measure.relations import (
+from upto.measures.alignment import BIASED_LINEAR_CKA, DEBIASED_LINEAR_CKA
+from upto.measures.kinds import Change, MomentMeasure, RelationMeasure
+from upto.measures.relations import (
     doubly_centred,
     inner_product,
     refuse_many_rows,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.measure.kinds import Measure, Relation
+    from upto.measures.kinds import Measure, Relation
 
     Float = NDArray[np.float64]
 

@@ -33,9 +33,9 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import choose_engine
-from upto.load import match_rows
-from upto.measure.catalogue import DEFAULT_MEASURES, find_measures
-from upto.measure.kinds import Change, Measure
+from upto.files import match_rows
+from upto.measures.catalogue import DEFAULT_MEASURES, find_measures
+from upto.measures.kinds import Change, Measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

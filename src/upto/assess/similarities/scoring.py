@@ -22,8 +22,8 @@ from upto.assess.similarities.families import Family, families_of
 from upto.assess.similarities.leaner import fewer_coordinates, leaner_measures
 from upto.core import Finding, InputError, SilentProgress
 from upto.engines import blas_threads_for
-from upto.measure.kinds import Measure, MomentMeasure
-from upto.measure.resampling import (
+from upto.measures.kinds import Measure, MomentMeasure
+from upto.measures.resample import (
     MIN_HALF,
     Index,
     Pairings,

@@ -12,7 +12,7 @@ from upto.core import Estimate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.measure.kinds import Measure
+    from upto.measures.kinds import Measure
 
     Float = NDArray[np.float64]
 

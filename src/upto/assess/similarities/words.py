@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from upto.assess.intervals import MIN_ROWS
 from upto.assess.serial import MIN_WORTH
 from upto.core import Finding
-from upto.measure.resampling import LEVEL, MIN_HALF
+from upto.measures.resample import LEVEL, MIN_HALF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

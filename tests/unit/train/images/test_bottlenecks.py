@@ -7,31 +7,27 @@ import math
 import pytest
 
 from upto.core import InputError
-from upto.train.images.models import DEFAULTS, ImageModel
+from upto_studies.train.images.models import DEFAULTS, ImageModel
 
 torch = pytest.importorskip("torch")
 
-from upto.train.images.base import Bottleneck  # noqa: E402
-from upto.train.images.bottlenecks import make_bottleneck  # noqa: E402
-from upto.train.images.discriminator import (  # noqa: E402
+from upto_studies.train.images.base import Bottleneck  # noqa: E402
+from upto_studies.train.images.bottlenecks import make_bottleneck  # noqa: E402
+from upto_studies.train.images.discriminator import (
     Discriminator,
     discrimination_loss,
     estimated_correlation,
     permuted_codes,
-)
-from upto.train.images.divergences import (  # noqa: E402
+)  # noqa: E402
+from upto_studies.train.images.divergences import (
     Normals,
     decomposed_kl,
     kl_divergence,
     normals_of,
     sampled,
-)
-from upto.train.images.gaussians import FactorVae, Gaussian  # noqa: E402
-from upto.train.images.quantisers import (  # noqa: E402
-    LatentQuantised,
-    Quantised,
-    VectorQuantised,
-)
+)  # noqa: E402
+from upto_studies.train.images.gaussians import FactorVae, Gaussian  # noqa: E402
+from upto_studies.train.images.quantisers import LatentQuantised, Quantised, VectorQuantised  # noqa: E402
 
 N_LATENTS, N_VALUES, N_IMAGES, BATCH = 3, 48, 1000, 16
 GAUSSIAN = ("beta-vae", "annealed-vae", "beta-tcvae", "factor-vae")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from upto.core import InputError
-from upto.train.images.models import DEFAULTS, PUBLISHED, ImageModel, published_model
+from upto_studies.train.images.models import DEFAULTS, PUBLISHED, ImageModel, published_model
 
 
 @pytest.mark.parametrize("kind", DEFAULTS)

@@ -11,23 +11,23 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from upto.core import InputError, read_tensors, write_tensors  # noqa: E402
-from upto.train.images import (  # noqa: E402
+from upto_studies.train.images import (
     ImageAutoencoder,
     ImageModel,
     ImageTrainer,
     ImageTraining,
     train_images,
-)
-from upto.train.images.models import DEFAULTS  # noqa: E402
-from upto.train.images.networks import (  # noqa: E402
+)  # noqa: E402
+from upto_studies.train.images.models import DEFAULTS  # noqa: E402
+from upto_studies.train.images.networks import (
     ImageDecoder,
     ImageEncoder,
     Narrowing,
     Widening,
     bottom_pixels,
     normalised,
-)
-from upto.train.images.steps import MemberSteps, image_order  # noqa: E402
+)  # noqa: E402
+from upto_studies.train.images.steps import MemberSteps, image_order  # noqa: E402
 
 SMALL = {"batch_images": 8, "width": 2}
 
@@ -207,7 +207,7 @@ def test_training_reconstructs_better_than_the_mean_image():
 
 def test_a_training_that_is_interrupted_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch):
     training = ImageTraining(steps=3, **SMALL)
-    monkeypatch.setattr("upto.train.images.steps.LEG_STEPS", 1)
+    monkeypatch.setattr("upto_studies.train.images.steps.LEG_STEPS", 1)
     models, seeds = [model("ae"), model("beta-vae")], [4, 5]
     whole = train_images(models, pictures(), seeds=seeds, training=training)
     path = tmp_path / "kept"
@@ -250,7 +250,7 @@ def interrupt_after(monkeypatch, trainer, n_steps):
 @pytest.mark.parametrize("kind", DEFAULTS)
 def test_every_kind_goes_on_from_a_checkpoint_to_the_last_bit(kind, tmp_path, monkeypatch):
     training, path = ImageTraining(steps=4, **SMALL), tmp_path / "kept"
-    monkeypatch.setattr("upto.train.images.steps.LEG_STEPS", 2)
+    monkeypatch.setattr("upto_studies.train.images.steps.LEG_STEPS", 2)
     (whole,) = train_images([model(kind)], pictures(), seeds=[3], training=training)
     first = ImageTrainer([model(kind)], pictures(), seeds=[3], training=training, checkpoint=path)
     interrupt_after(monkeypatch, first, 3)
@@ -266,7 +266,7 @@ def test_every_kind_goes_on_from_a_checkpoint_to_the_last_bit(kind, tmp_path, mo
 
 def test_on_a_slow_cpu_little_is_lost_and_what_is_torn_is_not_gone_on_with(tmp_path, monkeypatch):
     training, path = ImageTraining(steps=9, **SMALL), tmp_path / "kept"
-    monkeypatch.setattr("upto.train.images.training.LEG_SECONDS", 0.0)
+    monkeypatch.setattr("upto_studies.train.images.training.LEG_SECONDS", 0.0)
     trainer = ImageTrainer([model()], pictures(), seeds=[3], training=training, checkpoint=path)
     interrupt_after(monkeypatch, trainer, 3)
     with pytest.raises(KeyboardInterrupt):
@@ -456,7 +456,7 @@ def test_equal_members_are_refused():
 
 
 def test_annealing_goes_on_from_leg_to_leg(monkeypatch):
-    monkeypatch.setattr("upto.train.images.steps.LEG_STEPS", 2)
+    monkeypatch.setattr("upto_studies.train.images.steps.LEG_STEPS", 2)
     training = ImageTraining(steps=4, **SMALL)
     trainer = ImageTrainer([model("annealed-vae")], pictures(), seeds=[0], training=training)
     bottleneck, shares = trainer.members[0].bottleneck, []
@@ -473,7 +473,7 @@ def test_annealing_goes_on_from_leg_to_leg(monkeypatch):
 
 @pytest.mark.slow
 def test_the_compiler_is_loaded_by_those_who_compile_only():
-    program = "import sys, upto.train.images.autoencoders; print('torch._dynamo' in sys.modules)"
+    program = "import sys, upto_studies.train.images.autoencoders; print('torch._dynamo' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert done.stdout.strip() == b"False"
 

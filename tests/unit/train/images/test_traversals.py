@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.train.images.traversals import tiled, traversals
-from upto.unmix import ICA
+from upto_studies.train.images.traversals import tiled, traversals
+from upto.ica import ICA
 
 
 class Pixels:

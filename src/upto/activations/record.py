@@ -1,0 +1,282 @@
+"""What the layers of a torch module say of every sample, recorded to disk batch by batch."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from operator import length_hint
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from upto.core import InputError, SilentProgress
+from upto.core.files import replacing
+from upto.core.reading import expanded
+from upto.activations.inputs import (
+    ModuleCall,
+    count_rows,
+    entry_of,
+    first_tensor,
+    import_torch,
+    input_of,
+    may_shuffle,
+    on_device,
+)
+from upto.activations.choose import chosen_modules, pooling_rules
+from upto.activations.pooling import BatchFacts, NotPooled, Pool, pooled
+from upto.activations.recorded import (
+    MANIFEST,
+    RecordedLayers,
+    check_folder,
+    check_listing,
+    write_listing,
+)
+from upto.files.request import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from upto.core import Progress
+    from upto.activations.choose import Chosen
+
+
+def record_activations(
+    model: Any,
+    batches: Iterable[Any],
+    out: str | Path,
+    *,
+    layers: str | Sequence[str] = "*",
+    pool: str | Pool | Mapping[str, str | Pool] = "mean",
+    ids: str | int | ArrayLike | None = None,
+    name: str | None = None,
+    seed: int | None = None,
+    forward: Callable[[Any, Any], Any] | None = None,
+    dtype: Literal["float32", "float64"] = "float32",
+    progress: Progress | None = None,
+) -> Path:
+    """Record layers of a torch module over batches, one file for each layer.
+
+    The module is put in evaluation mode and back; gradients are off. Each layer becomes an
+    ``.npy`` file in the order of the forward pass, or an ``.npz`` file with `ids`; a manifest
+    ``runs.toml`` beside them lists the layers. The folder appears when everything is written: an
+    interrupted recording leaves nothing behind, and an older recording as it was.
+
+    Parameters
+    ----------
+    model
+        The module. Batches are moved to the device of its parameters.
+    batches
+        A data loader, or anything that gives batches: tensors, tuples whose first entry is the
+        input, or dictionaries of inputs by name. Their first axis is the samples.
+    out
+        The folder of the recording.
+    layers
+        Names of modules, as ``named_modules`` gives them, or patterns: ``*`` stands for anything
+        up to the next dot, ``**`` for anything, ``?`` for one character and ``[0-9]`` for one of
+        several. ``""`` is the model itself. What a pattern finds but cannot be recorded is left
+        out with a warning; what is named must be recorded.
+    pool
+        How an output becomes one row for each sample: ``mean`` (over tokens, or over space where
+        the output has four or five axes), ``first`` or ``cls``, ``last``, ``mean-patches`` (without
+        the class token and what else stands before the patches; ``mean-patches:5`` without the
+        first five), ``mean-channels-first``, ``mean-channels-last``, ``flatten``, or ``none``,
+        which refuses. A function takes the tensor and returns the rows. A mapping from patterns
+        of layers to rules takes the first that fits. Tokens that the `attention_mask` of a batch
+        leaves out do not count.
+    ids
+        One id for each row, or the name or position of the entry of a batch that holds them.
+    name
+        What the run is called; by default as the folder.
+    seed
+        The seed of its training, for the manifest.
+    forward
+        Calls the model on a batch, ``forward(model, batch)``; by default the model is called on
+        the input, or on the entries of a dictionary that its `forward` names.
+    dtype
+        Type of the numbers in the files.
+    progress
+        What long work reports to.
+
+    Returns
+    -------
+    Path
+        The manifest, for `compare_layers` or ``upto compare --layers``.
+
+    Raises
+    ------
+    InputError
+        If a pattern finds no layer, a layer cannot be recorded, or nothing comes.
+    """
+    torch = import_torch()
+    folder = expanded(out)
+    check_folder(folder)
+    if dtype not in ("float32", "float64"):
+        message = f"layers are recorded in float32 or float64, not in {dtype!r}."
+        raise InputError(message)
+    if ids is None and may_shuffle(batches):
+        message = (
+            "the data loader shuffles its rows, or may by a sampler of its own, so another "
+            "recording would have them in another order: pass shuffle=False, or ids to match them "
+            "by."
+        )
+        raise InputError(message)
+    chosen = chosen_modules(model, (layers,) if isinstance(layers, str) else tuple(layers))
+    called = folder.absolute().name if name is None else name
+    check_listing(called, seed, chosen)
+    tape = _Tape(model, chosen, pooling_rules(pool, chosen), getattr(torch, dtype))
+    known = ids if ids is None or isinstance(ids, str | int) else np.asarray(ids)
+    call = forward or ModuleCall(model)
+    # Whatever happens, the temporary folder is removed with all that is in it.
+    with replacing(folder, folder=True) as temporary:
+        temporary.mkdir()
+        store = RecordedLayers(temporary, np.dtype(dtype))
+        task = (progress or SilentProgress()).task("record", length_hint(batches, 0))
+        with _evaluating(model), tape.hooked(), torch.no_grad(), task as advance:
+            for batch in batches:
+                inputs = on_device(input_of(batch), tape.device)
+                tape.start(_facts(inputs, tape))
+                call(model, inputs if forward is None else on_device(batch, tape.device))
+                store.append(tape.rows())
+                if isinstance(known, str | int):
+                    store.add_ids(entry_of(batch, known), tape.facts.n_rows)
+                advance(1)
+        found = store.finish(known if isinstance(known, np.ndarray) else None)
+        write_listing(
+            temporary / MANIFEST,
+            found,
+            name=called,
+            seed=seed,
+            left_out=tape.left_out,
+        )
+    if tape.left_out:
+        reasons = listed(
+            [f"{layer} ({why})" for layer, why in tape.left_out.items()], 6, longest=200
+        )
+        total = len(found) + len(tape.left_out)
+        message = f"{len(tape.left_out)} of {total} layers were left out: {reasons}."
+        warnings.warn(message, UserWarning, stacklevel=2)
+    return folder / MANIFEST
+
+
+class _Tape:
+    """What the hooks of one forward pass have seen."""
+
+    def __init__(
+        self,
+        model: Any,
+        chosen: dict[str, Chosen],
+        rules: dict[str, str | Pool],
+        dtype: Any,
+    ) -> None:
+        self.device = _device_of(model)
+        self.dtype = dtype
+        self.n_prefix = _prefix_of(model)
+        self.left_out: dict[str, str] = {}
+        self.facts = BatchFacts(n_rows=0, dtype=dtype)
+        self._chosen = chosen
+        self._rules = rules
+        self._handles: dict[str, Any] = {}
+        self._calls: dict[str, int] = {}
+        self._rows: dict[str, Any] = {}
+        self._problems: dict[str, str] = {}
+        self._order: tuple[str, ...] = ()
+
+    @contextmanager
+    def hooked(self) -> Iterator[None]:
+        """Listen to the layers, and stop whatever happens."""
+        try:
+            for layer, each in self._chosen.items():
+                self._handles[layer] = each.module.register_forward_hook(self._hook(layer))
+            yield
+        finally:
+            for handle in self._handles.values():
+                handle.remove()
+
+    def start(self, facts: BatchFacts) -> None:
+        """Forget the last batch."""
+        self.facts = facts
+        self._calls = dict.fromkeys(self._handles, 0)
+        self._rows, self._problems = {}, {}
+
+    def rows(self) -> dict[str, NDArray[Any]]:
+        """Return the rows of every layer, in the order in which the forward pass left them."""
+        reasons = {layer: why for layer in self._handles if (why := self._reason(layer))}
+        for layer, why in reasons.items():
+            if self._order or self._chosen[layer].by_name:
+                message = f"the layer {layer} cannot be recorded: {why}."
+                raise InputError(message)
+            self.left_out[layer] = why
+            self._handles.pop(layer).remove()
+        if not self._order:
+            self._order = tuple(layer for layer in self._rows if layer in self._handles)
+        if not self._order:
+            reasons = {f"{layer}: {why}": why for layer, why in self.left_out.items()}
+            message = f"no layer can be recorded: {listed([*reasons], 6, longest=200)}."
+            raise InputError(message)
+        return {layer: self._rows[layer].cpu().numpy() for layer in self._order}
+
+    def _reason(self, layer: str) -> str | None:
+        calls = self._calls[layer]
+        if calls > 1:
+            return (
+                f"it is called {calls} times in one forward pass, and a layer has one row for "
+                "each sample"
+            )
+        return self._problems.get(layer) if calls else "it is not called in a forward pass"
+
+    def _hook(self, layer: str) -> Callable[[Any, Any, Any], None]:
+        def hook(_module: Any, _inputs: Any, output: Any) -> None:
+            self._calls[layer] += 1
+            if self._calls[layer] > 1:
+                return
+            tensor = first_tensor(output)
+            if tensor is None:
+                kind = type(output).__name__
+                self._problems[layer] = f"its output is {kind}, which holds no tensor"
+                return
+            try:
+                rows = pooled(tensor, self._rules[layer], self.facts)
+            except NotPooled as why:
+                self._problems[layer] = str(why)
+                return
+            # What follows may work in place.
+            self._rows[layer] = rows.detach().clone()
+
+        return hook
+
+
+@contextmanager
+def _evaluating(model: Any) -> Iterator[None]:
+    """Put every module in evaluation mode, and each back in its own."""
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        model.eval()
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def _device_of(model: Any) -> Any:
+    tensors = (*model.parameters(), *model.buffers())
+    return tensors[0].device if tensors else import_torch().device("cpu")
+
+
+def _prefix_of(model: Any) -> int:
+    """Return how many tokens a vision transformer has before its patches."""
+    counted = getattr(model, "num_prefix_tokens", None)
+    if isinstance(counted, int):
+        return counted
+    registers = getattr(getattr(model, "config", None), "num_register_tokens", 0)
+    return 1 + registers if isinstance(registers, int) else 1
+
+
+def _facts(inputs: Any, tape: _Tape) -> BatchFacts:
+    mask = inputs.get("attention_mask") if isinstance(inputs, Mapping) else None
+    return BatchFacts(
+        n_rows=count_rows(inputs), dtype=tape.dtype, mask=mask, n_prefix=tape.n_prefix
+    )

@@ -1,0 +1,187 @@
+"""The estimator that maps one run onto another."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from upto.alignment.maps import AffineMap, fit_map, needs_full_scatter
+from upto.alignment.monotone import MonotoneFit, MonotoneMap
+from upto.alignment.supremum import smallest_worst_error
+from upto.core import Group, InputError
+from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
+
+if TYPE_CHECKING:
+    from upto.engines.base import Engine
+
+
+class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Map a source run onto a target run by the best element of a group.
+
+    Parameters
+    ----------
+    up_to
+        The group: ``"identity"``, ``"signed-permutation"``, ``"signed-similarity"``,
+        ``"scaled-permutation"``, ``"rigid"``, ``"similarity"``, ``"affine"`` or
+        ``"monotone-permutation"``.
+    norm
+        What is made small: ``"least-squares"`` has a closed form; ``"supremum"`` refines it by
+        Lawson's reweighting towards the smallest worst error, the ε of Definition 1.
+    rank_tolerance
+        Directions whose variance is below this fraction of the largest are taken as absent.
+    engine
+        Engine of the passes, as an object or by name.
+
+    Attributes
+    ----------
+    map_ : AffineMap or MonotoneMap
+        The fitted map.
+    linear_ : ndarray of shape (n_features_in_, n_features_out_) or None
+        Its linear part; maps act on the right. None for monotone functions.
+    worst_error_ : float
+        Largest per-example error on the rows it was fitted to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> source = np.random.default_rng(0).normal(size=(100, 3))
+    >>> target = source[:, [2, 0, 1]] * [1, -1, 1] + 5
+    >>> aligner = Aligner("signed-permutation").fit(source, target)
+    >>> bool(np.allclose(aligner.transform(source), target))
+    True
+    """
+
+    def __init__(
+        self,
+        up_to: Group | str = "rigid",
+        *,
+        norm: str = "least-squares",
+        rank_tolerance: float = RANK_TOLERANCE,
+        engine: Engine | str | None = None,
+    ) -> None:
+        self.up_to = up_to
+        self.norm = norm
+        self.rank_tolerance = rank_tolerance
+        self.engine = engine
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the map from the rows of `X` (source) to the rows of `y` (target).
+
+        Warns
+        -----
+        UserWarning
+            If the rows are too few for the group, so that the map errs on other rows.
+        """
+        group = _group(self.up_to)
+        if self.norm not in ("least-squares", "supremum"):
+            message = f"norm is 'least-squares' or 'supremum', not {self.norm!r}."
+            raise InputError(message)
+        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        target = y.reshape(len(X), -1).astype(np.float64, copy=False)
+        self._one_column = y.ndim == 1
+        self._n_features_out = target.shape[1]
+        if group is Group.MONOTONE_PERMUTATION:
+            return self._fit_monotone(X, target)
+        _warn_of_few_rows(group, *X.shape)
+        engine = choose_engine(self.engine)
+        moments = cross_moments(engine, X, target, full=needs_full_scatter(group, X, target))
+        start = fit_map(group, moments, rank_tolerance=self.rank_tolerance)
+        if self.norm == "supremum":
+            refined = smallest_worst_error(
+                group, X, target, start, rank_tolerance=self.rank_tolerance, engine=engine
+            )
+            self.map_: AffineMap | MonotoneMap = refined.map
+            self.worst_error_ = refined.worst
+        else:
+            self.map_ = start
+            residual = target - start.predict(X)
+            self.worst_error_ = float(np.linalg.norm(residual, axis=1).max())
+        self.linear_: Any = self.map_.linear()
+        return self
+
+    def _fit_monotone(self, source: Any, target: Any) -> Self:
+        if self.norm == "supremum":
+            message = "monotone functions are fitted by least squares only: leave norm out."
+            raise InputError(message)
+        self.map_ = MonotoneFit(source, target).fit()
+        residual = target - self.map_.predict(source)
+        self.worst_error_ = float(np.linalg.norm(residual, axis=1).max())
+        self.linear_ = None
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Map rows of the source into the target's coordinates."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.map_.predict(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of the mapped rows of `X` for the rows of `y`, by which groups are chosen.
+
+        It is the R² of a comparison: the share of the variance of all coordinates together,
+        scikit-learn's ``r2_score(..., multioutput="variance_weighted")``.
+        """
+        return float(
+            r2_score(
+                y, self.transform(X), sample_weight=sample_weight, multioutput="variance_weighted"
+            )
+        )
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Map rows of the target back into the source's coordinates.
+
+        Raises
+        ------
+        InputError
+            If the fitted map lost directions, so that no inverse exists.
+        """
+        check_is_fitted(self)
+        if isinstance(self.map_, MonotoneMap):
+            message = (
+                "monotone functions may be level somewhere, so rows cannot be mapped back: fit "
+                "them in the other direction instead."
+            )
+            raise InputError(message)
+        X = check_array(X, dtype=np.float64)
+        if X.shape[1] != self._n_features_out:
+            message = f"X has {X.shape[1]} coordinates but the target has {self._n_features_out}."
+            raise InputError(message)
+        rank = int(np.linalg.matrix_rank(self.linear_))
+        if rank < self.n_features_in_:
+            message = (
+                f"the fitted map has rank {rank} on {self.n_features_in_} source coordinates, so "
+                "rows cannot be mapped back: fit it in the other direction instead."
+            )
+            raise InputError(message)
+        return self.map_.inverse().predict(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.two_d_labels = False
+        return tags
+
+
+def _warn_of_few_rows(group: Group, n_samples: int, n_features: int) -> None:
+    needed = {Group.RIGID: 1, Group.SIMILARITY: 1, Group.AFFINE: 2}.get(group, 0) * n_features
+    if n_samples <= needed:
+        message = (
+            f"{n_samples} rows of {n_features} coordinates are too few for the group {group}: the "
+            f"map fits them and not others. Use more than {needed} rows, a stricter group or fewer "
+            "coordinates."
+        )
+        warnings.warn(message, stacklevel=3)
+
+
+def _group(up_to: Group | str) -> Group:
+    try:
+        return Group(up_to)
+    except ValueError:
+        message = f"there is no group {up_to!r}: choose one of {', '.join(Group)}."
+        raise InputError(message) from None

@@ -1,0 +1,31 @@
+"""Classifiers that share what is prepared once, and what is read off them."""
+
+from upto.batch_metrics.classifiers.boosting import FAST, TABLE_6
+from upto.batch_metrics.classifiers.concentration import (
+    concentration_difference,
+    concentration_ratio,
+    hoyer_sparsity,
+    normalised_concentration,
+    top_features,
+)
+from upto.batch_metrics.classifiers.prepare import CLASSIFIERS, Fitted, Prepared, n_cores, prepare
+from upto.batch_metrics.classifiers.auroc import auroc, auroc_within
+from upto.batch_metrics.classifiers.threads import side_by_side
+
+__all__ = [
+    "CLASSIFIERS",
+    "FAST",
+    "TABLE_6",
+    "Fitted",
+    "Prepared",
+    "auroc",
+    "auroc_within",
+    "concentration_difference",
+    "concentration_ratio",
+    "hoyer_sparsity",
+    "n_cores",
+    "normalised_concentration",
+    "prepare",
+    "side_by_side",
+    "top_features",
+]

@@ -1,0 +1,282 @@
+"""Rows without the independent components that batches move and labels do not miss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from upto.core import InputError
+from upto.corrections.base import TYPES, mapped
+from upto.corrections.dropping import draw_batches, dropping_cost
+from upto.corrections.grouping import batch_names
+from upto.batch_metrics.effects import LIMIT, batch_and_label_shares
+from upto.batch_metrics.names import as_names
+from upto.ica import ICA
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from upto.corrections.dropping import DroppingCost
+    from upto.batch_metrics.effects import ComponentEffect
+
+Space = Literal["original", "components"]
+SPACES = ("original", "components")
+SHIFT = 0.2
+"""The most that a label may move a dropped component, in standard deviations within batches.
+
+It is a screen, which costs little; what it lets through is judged by batches held out
+(`upto.corrections.dropping`).
+A label that all components together tell with an AUROC of Φ(1/√2) = 0.76 loses less than 0.005
+with one that it moves so far: Φ(1/√2) - Φ(√((1 - 0.2²)/2)). `checks/kept_biology.py` has what
+larger limits lose.
+"""
+_OF_BATCHES = 0.5
+"""And the most as a part of how far batches move it: what they hardly move is worth no risk."""
+
+
+class NothingKeptError(InputError):
+    """Every component carries batches and none is seen to carry a label."""
+
+
+class BiologyComponents(TransformerMixin, BaseEstimator):
+    """Remove the independent components that differ between batches and that labels do not miss.
+
+    Components are found, and judged by `upto.batch_metrics.effects.batch_and_label_shares`, on training
+    rows. That no label is found in a component is not enough to drop it: it must be shown, label by
+    label and over batches, that none moves it far; and then, with whole training batches held out
+    in turn, that boosted trees and logistic regression predict labels as well without all that is
+    dropped: the lower 95 % limit of the mean change of AUROC is above -0.005 for both. Where that
+    cannot be shown, or LightGBM is not installed, nothing is dropped, and rows stay as they are.
+    What is kept is a fixed linear map: rows of batches never seen need neither batch nor label nor
+    control.
+
+    Parameters
+    ----------
+    unmixer
+        The `upto.ICA` that finds the components; by default one with its defaults and seed 0.
+    space
+        ``original``: rows with the dropped components taken out, in the same columns and units;
+        ``components``: the kept components.
+    limit
+        Share of the variance from which a component carries a batch or a label.
+    shift
+        The most that any label may move a dropped component, in standard deviations within batches:
+        the upper 95 % limit of every label stays below it, and below half of the standard deviation
+        of batches.
+
+    Attributes
+    ----------
+    ica_ : ICA
+        The fitted components.
+    effects_ : tuple of ComponentEffect
+        What batches and labels explain of each component; empty without batches.
+    kept_, dropped_ : ndarray of int
+        The components that were kept, and those that were not.
+    cost_ : DroppingCost or None
+        What dropping costs on batches held out; None where nothing came into question.
+    """
+
+    # Pipelines pass on what is asked for here; transforming new rows takes neither.
+    __metadata_request__fit = {"groups": True, "controls": True}  # noqa: RUF012
+    __metadata_request__transform = {"groups": False, "controls": False}  # noqa: RUF012
+
+    def __init__(
+        self,
+        *,
+        unmixer: ICA | None = None,
+        space: Space = "original",
+        limit: float = LIMIT,
+        shift: float = SHIFT,
+    ) -> None:
+        self.unmixer = unmixer
+        self.space = space
+        self.limit = limit
+        self.shift = shift
+
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None, controls: Any = None) -> Self:
+        """Find the components of training rows and choose those to keep.
+
+        Parameters
+        ----------
+        X
+            Rows of training batches.
+        y
+            The label of each row, such as the perturbation; without labels nothing is known to be
+            free of them, and nothing is dropped. Rows whose label is missing are one label more.
+        groups
+            The batch of each row; without batches nothing is dropped.
+        controls
+            Mask of the rows that are controls, by which batches are then judged.
+        """
+        if self.space not in SPACES:
+            message = f"there is no space {self.space!r}: choose one of {', '.join(SPACES)}."
+            raise InputError(message)
+        rows = validate_data(self, X, dtype=TYPES, ensure_min_samples=2)
+        batches = None if groups is None else batch_names(len(rows), groups)
+        ica = ICA(random_state=0) if self.unmixer is None else clone(self.unmixer)
+        self.ica_ = ica.fit(rows)
+        self.effects_: tuple[ComponentEffect, ...] = ()
+        self.kept_ = np.arange(len(self.ica_.components_))
+        self.dropped_, self.cost_ = self.kept_[:0], None
+        if batches is not None:
+            labels = as_names(np.zeros(len(rows)) if y is None else column_or_1d(y))
+            self.effects_ = batch_and_label_shares(
+                self.ica_.transform(rows), batches, labels, controls=controls, limit=self.limit
+            )
+            self.kept_, self.dropped_, self.cost_ = choose_components(
+                self.ica_,
+                self.effects_,
+                lambda drawn: rows[drawn],
+                labels=labels,
+                batches=batches,
+                controls=None if controls is None else np.asarray(controls, dtype=np.bool_),
+                shift=self.shift,
+            )
+        return self
+
+    def transform(self, X: Any, *, groups: Any = None, controls: Any = None) -> Any:
+        """Return rows without the dropped components, or the kept components.
+
+        Parameters
+        ----------
+        X
+            Rows of any batches.
+        groups, controls
+            Ignored: new rows need neither.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=TYPES, reset=False)
+        mean, matrix, offset = keeping_map(self.ica_, self.kept_, self.dropped_, self.space)
+        return mapped(rows, mean, matrix, offset)
+
+    def fit_transform(
+        self, X: Any, y: Any = None, *, groups: Any = None, controls: Any = None
+    ) -> Any:
+        """Choose the components to keep and apply them to the same rows.
+
+        Parameters
+        ----------
+        X, y, groups, controls
+            As of `fit`.
+        """
+        return self.fit(X, y, groups=groups, controls=controls).transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Name the columns: those of the rows, or the kept components by their numbers."""
+        check_is_fitted(self)
+        names: NDArray[Any] = _check_feature_names_in(self, input_features)
+        if self.space == "components":
+            names = np.array([f"ica{number}" for number in self.kept_], dtype=object)
+        return names
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def choose_components(
+    ica: ICA,
+    effects: Sequence[ComponentEffect],
+    take: Callable[[NDArray[np.bool_]], NDArray[Any]],
+    *,
+    labels: NDArray[np.str_],
+    batches: NDArray[np.str_],
+    controls: NDArray[np.bool_] | None,
+    shift: float = SHIFT,
+) -> tuple[NDArray[np.intp], NDArray[np.intp], DroppingCost | None]:
+    """Return the numbers of the components to keep and to drop, and what dropping costs.
+
+    Parameters
+    ----------
+    ica
+        The fitted components; an integer seed of theirs is that of the batches held out.
+    effects
+        What is known of them.
+    take
+        Brings the rows of a mask into memory.
+    labels, batches
+        Of every row.
+    controls
+        Which rows are controls, where labels are told from these.
+    shift
+        The most that a label may move a dropped component.
+
+    Raises
+    ------
+    NothingKeptError
+        If none would be kept.
+    """
+    everything = np.arange(len(ica.components_))
+    dropped = np.array([each.component for each in effects if _seems_free(each, shift)], np.intp)
+    kept = np.setdiff1d(everything, dropped)
+    if not len(kept):
+        message = (
+            f"all {len(everything)} components carry batches and no label is seen in them, so none "
+            "would be left: correct offsets of batches first, as with BatchScaler, or raise the "
+            "limit."
+        )
+        raise NothingKeptError(message)
+    if not len(dropped):
+        return kept, dropped, None
+    seed = ica.random_state if isinstance(ica.random_state, int) else 0
+    drawn = draw_batches(batches, seed)
+    rows = take(drawn)
+    cost = dropping_cost(
+        rows,
+        mapped(rows, *keeping_map(ica, kept, dropped, "original")),
+        len(dropped),
+        labels=labels[drawn],
+        batches=batches[drawn],
+        controls=None if controls is None else controls[drawn],
+        seed=seed,
+    )
+    if not cost.is_small:
+        return everything, dropped[:0], cost
+    return kept, dropped, cost
+
+
+def _seems_free(effect: ComponentEffect, shift: float) -> bool:
+    """Tell whether batches move a component and it is shown that no label moves it far."""
+    share, most = effect.batch_share, effect.label_shift
+    if effect.carries != "batch" or share is None or most is None:
+        return False
+    of_batches = np.sqrt(share / (1 - share)) if share < 1 else np.inf
+    return bool(most < min(shift, _OF_BATCHES * of_batches))
+
+
+def keeping_map(
+    ica: ICA, kept: NDArray[np.intp], dropped: NDArray[np.intp], space: Space
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return what to take from rows, the matrix to multiply them by, and what to add again.
+
+    Parameters
+    ----------
+    ica
+        The fitted components.
+    kept, dropped
+        Their numbers.
+    space
+        Where rows are mapped to.
+    """
+    if space == "components":
+        matrix = np.ascontiguousarray(ica.components_[kept].T)
+        return ica.mean_, matrix, np.zeros(len(kept))
+    if not len(dropped):
+        # Rows as they are, to the last digit.
+        nothing = np.zeros_like(ica.mean_)
+        return nothing, np.eye(len(nothing)), nothing
+    # Taking out what is dropped, not putting together what is kept, leaves alone what no component
+    # describes.
+    taken = ica.components_[dropped].T @ ica.mixing_[:, dropped].T
+    return ica.mean_, np.eye(len(ica.mean_)) - taken, ica.mean_

@@ -1,0 +1,159 @@
+"""ComBat: shifts and scales of batches, pulled towards what batches have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import InputError
+from upto.corrections.columns import BatchMoments, ColumnCorrection, Float, moments_of
+
+if TYPE_CHECKING:
+    from upto.corrections.grouping import Batches
+
+_SETTLED = 1e-12
+_MOST_STEPS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Priors:
+    """Hyperparameters, a line for each batch: normal for shifts, inverse gamma for variances.
+
+    The inverse gamma law is kept as its mean and variance, as a variance of zero has no shape.
+    """
+
+    shift: Float
+    shift_variance: Float
+    level: Float
+    level_variance: Float
+
+
+class ComBat(ColumnCorrection):
+    """Remove shifts and scales of batches, estimated by empirical Bayes.
+
+    Johnson, Li and Rabinovic (2007), parametric and without covariates, as in ``scanpy.pp.combat``
+    but iterated to convergence. Rows are standardised by the grand mean and the pooled variance of
+    training. A training batch is pulled towards its own mean shift over columns; a batch never seen
+    towards what shifts and scales were like over all training batches and columns.
+
+    Attributes
+    ----------
+    batches_ : ndarray
+        Names of the training batches.
+    mean_, deviation_ : ndarray of shape (n_features_in_,)
+        Grand mean and pooled standard deviation within batches.
+    shift_, scale_ : ndarray of shape (n_batches, n_features_in_)
+        What is taken off a column of a training batch, and what the rest is divided by.
+    priors_ : Priors
+        What batches never seen are pulled towards.
+    """
+
+    __metadata_request__fit = {"groups": True, "controls": False}  # noqa: RUF012
+    __metadata_request__transform = {"groups": True, "controls": False}  # noqa: RUF012
+
+    def _fit(self, rows: Any, batches: Batches) -> None:
+        found = _moments(rows, batches)
+        weights = found.counts / found.counts.sum()
+        self.mean_ = weights @ found.means
+        # A column that varies in no batch has nothing to scale by and is passed on as it is.
+        self._alive = ~found.constant.all(axis=0)
+        pooled = np.sqrt(weights @ found.variances)
+        self.deviation_ = np.where(self._alive, pooled, 1.0)
+        if not self._alive.any():
+            message = (
+                f"{rows.shape[1]} of {rows.shape[1]} columns do not vary within any of "
+                f"{len(batches)} batches: there is no scale to correct them by."
+            )
+            raise InputError(message)
+        shifts, levels = self._standardised(found)
+        own = Priors(
+            shift=shifts.mean(axis=1, keepdims=True),
+            shift_variance=shifts.var(axis=1, keepdims=True),
+            level=levels.mean(axis=1, keepdims=True),
+            level_variance=_variance(levels, axis=1),
+        )
+        self.priors_ = Priors(
+            shift=np.full((1, 1), shifts.mean()),
+            shift_variance=np.full((1, 1), shifts.var()),
+            level=np.full((1, 1), levels.mean()),
+            level_variance=_variance(levels, axis=None),
+        )
+        self.offset_ = self.mean_
+        self.shift_, self.scale_ = self._corrections(found, own)
+
+    def _of_new(self, rows: Any, batches: Batches) -> tuple[Float, Float]:
+        if len(self.batches_) < 2:
+            message = (
+                "1 batch was seen in training, and how batches differ is learned from two at "
+                "least: fit ComBat on more batches."
+            )
+            raise InputError(message)
+        return self._corrections(_moments(rows, batches), self.priors_)
+
+    def _refuse_unmarked(self, batches: Batches, places: Any) -> None:
+        """Refuse nothing: controls are not used."""
+
+    def _standardised(self, found: BatchMoments) -> tuple[Float, Float]:
+        alive = self._alive
+        shifts = (found.means[:, alive] - self.mean_[alive]) / self.deviation_[alive]
+        unbiased = found.counts[:, None] / (found.counts[:, None] - 1.0)
+        levels = found.variances[:, alive] * unbiased / self.deviation_[alive] ** 2
+        return shifts, levels
+
+    def _corrections(self, found: BatchMoments, priors: Priors) -> tuple[Float, Float]:
+        shifts, levels = self._standardised(found)
+        shifts, levels = _posterior(found.counts[:, None], shifts, levels, priors)
+        all_shifts = np.tile(self.mean_, (len(found.means), 1))
+        all_shifts[:, self._alive] += shifts * self.deviation_[self._alive]
+        scales = np.ones_like(all_shifts)
+        scales[:, self._alive] = np.sqrt(levels)
+        return all_shifts, scales
+
+
+def _moments(rows: Any, batches: Batches) -> BatchMoments:
+    single = sum(len(batch.rows) < 2 for batch in batches)
+    if single:
+        message = (
+            f"{single} of {len(batches)} batches have one row, which has no variance: leave these "
+            "batches out."
+        )
+        raise InputError(message)
+    return moments_of(rows, [batch.rows for batch in batches])
+
+
+def _variance(levels: Float, axis: int | None) -> Float:
+    if levels.shape[1] < 2:
+        return np.zeros((len(levels) if axis == 1 else 1, 1))
+    return np.asarray(levels.var(axis=axis, ddof=1, keepdims=True))
+
+
+def _posterior(counts: Float, shifts: Float, levels: Float, priors: Priors) -> tuple[Float, Float]:
+    """Return the fixed point of the two conditional means, for all batches and columns at once.
+
+    The sum of squares about a shift needs no second look at the rows: it is that about the mean
+    plus the rows times the squared distance of the two.
+    """
+    tied = (priors.level_variance <= _SETTLED * priors.level**2) | (priors.level <= 0)
+    spread = np.where(tied, 1.0, priors.level_variance)
+    shape = (2.0 * spread + priors.level**2) / spread
+    rate = (priors.level * spread + priors.level**3) / spread
+    found, level = shifts, levels
+    for _ in range(_MOST_STEPS):
+        weight = counts * priors.shift_variance
+        total = weight + level
+        pulled = weight * shifts + level * priors.shift
+        # Where shifts do not differ and nothing varies, the shift is the one there is.
+        new = np.divide(pulled, total, out=shifts + 0.0 * pulled, where=total > 0)
+        squares = (counts - 1.0) * levels + counts * (shifts - new) ** 2
+        new_level = (0.5 * squares + rate) / (0.5 * counts + shape - 1.0)
+        new_level = np.where(tied, priors.level, new_level)
+        moved = max(
+            float(np.abs(new - found).max(initial=0.0)),
+            float((np.abs(new_level - level) / new_level.clip(min=1e-300)).max(initial=0.0)),
+        )
+        found, level = new, new_level
+        if moved <= _SETTLED:
+            break
+    return found, np.where(level > 0, level, 1.0)

@@ -1,0 +1,123 @@
+"""Harmony of other packages, as a baseline that must see every batch at once."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import import_module, metadata
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import OneToOneFeatureMixin
+
+from upto.core import InputError, MissingExtraError
+from upto.corrections.base import Correction
+
+if TYPE_CHECKING:
+    from upto.corrections.grouping import Batches
+
+_TURNED = (0, 1)
+"""From this version on, harmonypy returns rows and no longer columns."""
+
+
+class Harmony(OneToOneFeatureMixin, Correction):
+    """Mix batches within soft clusters (Korsunsky et al. 2019), by scanpy or harmonypy.
+
+    It has no way to correct rows it has not seen: use `fit_transform` on all of them, and read what
+    follows as transductive.
+
+    Parameters
+    ----------
+    n_clusters
+        Clusters to use; by default the package chooses.
+    max_iterations
+        Rounds of clustering and correcting.
+    random_state
+        Seed, a number.
+
+    Attributes
+    ----------
+    corrected_ : ndarray of shape (n_rows, n_features_in_)
+        The corrected rows.
+    package_ : str
+        The package that corrected them.
+    """
+
+    __metadata_request__fit = {"groups": True, "controls": False}  # noqa: RUF012
+    __metadata_request__transform = {"groups": True, "controls": False}  # noqa: RUF012
+
+    def __init__(
+        self,
+        *,
+        n_clusters: int | None = None,
+        max_iterations: int = 10,
+        random_state: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.max_iterations = max_iterations
+        self.random_state = random_state
+
+    def _fit(self, rows: Any, batches: Batches) -> None:
+        if len(batches) < 2:
+            message = f"{len(batches)} batch is given: Harmony mixes two or more, so pass groups."
+            raise InputError(message)
+        scanpy = import_module("scanpy") if find_spec("scanpy") else None
+        if scanpy is not None and hasattr(scanpy.pp, "harmony_integrate"):
+            self.package_, corrected = "scanpy", self._by_scanpy(scanpy, rows, batches)
+        elif find_spec("harmonypy"):
+            # scanpy's older wrapper turns the result of newer versions of harmonypy around.
+            self.package_, corrected = "harmonypy", self._by_harmonypy(rows, batches)
+        else:
+            what = "Harmony"
+            raise MissingExtraError(what, package="scanpy 1.12 or harmonypy", extra="harmony")
+        self.corrected_ = np.asarray(corrected).astype(rows.dtype, copy=False)
+        self._seen = _digest(rows)
+
+    def _transform(self, rows: Any, batches: Batches) -> Any:
+        if _digest(rows) != self._seen:
+            message = (
+                f"these {len(rows)} rows are not the {len(self.corrected_)} that Harmony was "
+                "fitted on, and it cannot correct others: use fit_transform on all rows."
+            )
+            raise InputError(message)
+        return self.corrected_.copy()
+
+    def _by_scanpy(self, scanpy: Any, rows: Any, batches: Batches) -> Any:
+        table = import_module("anndata").AnnData(obs=_frame(len(rows), batches))
+        table.obsm["rows"] = np.asarray(rows, dtype=np.float64)
+        scanpy.pp.harmony_integrate(
+            table,
+            "batch",
+            basis="rows",
+            adjusted_basis="corrected",
+            n_clusters=self.n_clusters,
+            max_iter_harmony=self.max_iterations,
+            rng=self.random_state,
+        )
+        return table.obsm["corrected"]
+
+    def _by_harmonypy(self, rows: Any, batches: Batches) -> Any:
+        package = import_module("harmonypy")
+        found = package.run_harmony(
+            np.asarray(rows, dtype=np.float64),
+            _frame(len(rows), batches),
+            "batch",
+            nclust=self.n_clusters,
+            max_iter_harmony=self.max_iterations,
+            random_state=self.random_state,
+            verbose=False,
+        ).Z_corr
+        version = tuple(int(part) for part in metadata.version("harmonypy").split(".")[:2])
+        return found if version >= _TURNED else found.T
+
+
+def _frame(n_rows: int, batches: Batches) -> Any:
+    names = np.empty(n_rows, dtype=object)
+    for batch in batches:
+        names[batch.rows] = batch.name
+    index = [str(position) for position in range(n_rows)]
+    return import_module("pandas").DataFrame({"batch": names}, index=index)
+
+
+def _digest(rows: Any) -> bytes:
+    return hashlib.sha256(np.ascontiguousarray(rows, dtype=np.float64).tobytes()).digest()

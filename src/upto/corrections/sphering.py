@@ -1,0 +1,136 @@
+"""Sphering: coordinates in which controls do not vary more in one direction than in another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
+
+from upto.core import InputError
+from upto.corrections.base import Correction, mapped, signs_of
+from upto.engines import choose_engine, row_moments
+from upto.ica.narrowing import RANK_TOLERANCE
+from upto.ica.whitening import find_whitening, shrunk
+
+if TYPE_CHECKING:
+    from upto.corrections.columns import Float
+    from upto.corrections.grouping import Batches
+    from upto.ica.whitening import Whitening
+
+ENOUGH_CONTROLS = 10
+"""Controls for each column from which on their covariance is taken as it is."""
+
+
+class ControlSphering(ClassNamePrefixFeaturesOutMixin, Correction):
+    """Whiten all rows by the mean and the covariance of the controls.
+
+    Directions in which the controls do not vary are scaled like the narrowest one in which they
+    do, so that what only treated rows show is neither lost nor blown up.
+
+    Parameters
+    ----------
+    method
+        ``"zca"`` stays closest to the columns, ``"pca"`` orders directions by variance.
+    shrinkage
+        Pull the covariance towards a multiple of the identity: ``"ledoit-wolf"``, ``"oas"``, a
+        number between 0 and 1, or None. ``"auto"`` does not where there are ten controls or more
+        for each column, and takes Ledoit and Wolf's amount where there are fewer.
+    rank_tolerance
+        Directions whose variance is below this fraction of the largest are taken as absent.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features_in_,)
+        Mean of the controls.
+    whitening_, unwhitening_ : ndarray of shape (n_features_in_, n_features_in_)
+        ``white = (X - mean_) @ whitening_.T`` and ``X = white @ unwhitening_.T + mean_``.
+    rank_ : int
+        Directions in which the controls vary.
+    n_controls_ : int
+        Controls the covariance was taken of.
+    shrinkage_ : float
+        How far it was pulled, between 0 and 1.
+    deviation_ : float
+        Largest amount by which a variance of the sphered controls differs from one, over the
+        directions in which they vary.
+    """
+
+    __metadata_request__fit = {"groups": False, "controls": True}  # noqa: RUF012
+    # The two requests must be the same for fit_transform, though only the fit looks at controls.
+    __metadata_request__transform = {"groups": False, "controls": True}  # noqa: RUF012
+
+    def __init__(
+        self,
+        *,
+        method: Literal["zca", "pca"] = "zca",
+        shrinkage: Literal["auto", "ledoit-wolf", "oas"] | float | None = "auto",
+        rank_tolerance: float = RANK_TOLERANCE,
+    ) -> None:
+        self.method = method
+        self.shrinkage = shrinkage
+        self.rank_tolerance = rank_tolerance
+
+    def _fit(self, rows: Any, batches: Batches) -> None:
+        if self.method not in ("zca", "pca"):
+            message = f"method is 'zca' or 'pca', not {self.method!r}."
+            raise InputError(message)
+        chosen = np.sort(np.concatenate([batch.controls for batch in batches]))
+        controls = rows if len(chosen) == len(rows) else rows[chosen]
+        if len(controls) < 2:
+            message = f"{len(controls)} of {len(rows)} rows are controls: sphering needs two."
+            raise InputError(message)
+        engine = choose_engine(None)
+        placed = engine.place(controls)
+        plain = row_moments(engine, placed)
+        shrinkage = self.shrinkage
+        if shrinkage == "auto":
+            enough = len(controls) >= ENOUGH_CONTROLS * rows.shape[1]
+            shrinkage = None if enough else "ledoit-wolf"
+        pulled = shrunk(engine, placed, plain, shrinkage)
+        freedom = len(controls) - 1.0
+        own = find_whitening(replace(plain, weight=freedom), rank_tolerance=self.rank_tolerance)
+        found = find_whitening(
+            replace(pulled, weight=freedom),
+            method=self.method,
+            rank_tolerance=self.rank_tolerance,
+        )
+        self.mean_ = plain.mean
+        self.rank_, self.n_controls_ = own.rank, len(controls)
+        self.shrinkage_ = _amount(plain.scatter, pulled.scatter)
+        self.whitening_, self.unwhitening_ = _completed(found, self.method)
+        white = self.whitening_ @ (plain.scatter / freedom) @ self.whitening_.T
+        variances = np.linalg.eigvalsh(white)[-own.rank :]
+        self.deviation_ = float(np.abs(variances - 1.0).max())
+        self._n_features_out = rows.shape[1]
+
+    def _transform(self, rows: Any, batches: Batches) -> Any:
+        return mapped(rows, self.mean_, self.whitening_.T)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Turn sphered rows back."""
+        rows = self._rows_to_bring_back(X)
+        return mapped(rows, 0.0, self.unwhitening_.T, self.mean_)
+
+
+def _completed(found: Whitening, method: str) -> tuple[Float, Float]:
+    """Return a whitening and its inverse with the absent directions as wide as the narrowest."""
+    inward, outward = found.matrix, found.inverse
+    if found.rank < len(outward):
+        axes, widths, _ = np.linalg.svd(outward)
+        widths[found.rank :] = widths[found.rank - 1]
+        widths = np.append(widths, np.repeat(widths[-1], len(axes) - len(widths)))
+        turn = axes if method == "zca" else np.eye(len(axes))
+        inward, outward = turn @ (axes / widths).T, (axes * widths) @ turn.T
+    if method == "zca":
+        return inward, outward
+    signs = signs_of(outward)
+    return inward * signs.T, outward * signs
+
+
+def _amount(plain: Any, pulled: Any) -> float:
+    """Return how far a scatter matrix was pulled towards a multiple of the identity."""
+    target = np.eye(len(plain)) * np.trace(plain) / len(plain)
+    width = float(np.linalg.norm(target - plain))
+    return float(np.linalg.norm(pulled - plain)) / width if width > 0 else 0.0

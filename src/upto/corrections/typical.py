@@ -1,0 +1,165 @@
+"""Typical variation normalisation: what varies among controls is brought to one shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
+
+from upto.core import InputError
+from upto.corrections.base import Correction, new_batches, signs_of
+from upto.corrections.columns import Float, moments_of
+from upto.corrections.grouping import refuse_few_controls
+from upto.engines import choose_engine, row_moments
+from upto.ica.narrowing import RANK_TOLERANCE
+
+if TYPE_CHECKING:
+    from upto.corrections.grouping import Batches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Alignment:
+    """How one batch is brought to the others: a shift, a scale and the root of a covariance.
+
+    The root's inverse differs from a multiple of the identity only along `axes`, of which a batch
+    with few controls has few: a matrix for each of a thousand batches would not fit in memory.
+    """
+
+    shift: Float
+    scale: Float
+    axes: Float
+    gains: Float
+    level: float
+
+    def align(self, rows: Float) -> Float:
+        """Bring whitened rows of the batch to the others."""
+        rows = (rows - self.shift) / self.scale
+        aligned: Float = rows * self.level + ((rows @ self.axes) * self.gains) @ self.axes.T
+        return aligned
+
+
+class TypicalVariation(ClassNamePrefixFeaturesOutMixin, Correction):
+    """Whiten rows by the controls of all batches, then align each batch by its own controls.
+
+    Centre and scale on controls, principal components of the controls, centre and scale again, and
+    CORAL: each batch is multiplied by ``(cov(controls of the batch) + ridge I) ** -1/2``. With
+    ``scale_batches=False`` these are the steps of EFAAR's ``tvn_on_controls``.
+
+    Parameters
+    ----------
+    coral
+        Remove the covariance of each batch's controls.
+    scale_batches
+        Centre and scale each batch on its own controls before that. Without it, as in EFAAR, the
+        mean of a plate stays.
+    ridge
+        Added to the variances of each batch's controls, which are few.
+    rank_tolerance
+        Directions whose variance is below this fraction of the largest are left out.
+
+    Attributes
+    ----------
+    batches_ : ndarray
+        Names of the training batches.
+    mean_ : ndarray of shape (n_features_in_,)
+        Mean of the controls.
+    whitening_ : ndarray of shape (rank_, n_features_in_)
+        The first three steps in one: ``(X - mean_) @ whitening_.T``.
+    rank_ : int
+        Directions in which controls vary, and the columns of the result.
+    alignments_ : list of Alignment
+        How each training batch is aligned.
+    """
+
+    def __init__(
+        self,
+        *,
+        coral: bool = True,
+        scale_batches: bool = True,
+        ridge: float = 0.5,
+        rank_tolerance: float = RANK_TOLERANCE,
+    ) -> None:
+        self.coral = coral
+        self.scale_batches = scale_batches
+        self.ridge = ridge
+        self.rank_tolerance = rank_tolerance
+
+    def _fit(self, rows: Any, batches: Batches) -> None:
+        if not self.ridge > 0:
+            message = f"ridge is {self.ridge:g}: it must be above 0."
+            raise InputError(message)
+        self._refuse_few(batches)
+        chosen = np.sort(np.concatenate([batch.controls for batch in batches]))
+        controls = rows if len(chosen) == len(rows) else rows[chosen]
+        engine = choose_engine(None)
+        part = row_moments(engine, engine.place(controls))
+        self.mean_ = part.mean
+        self.whitening_ = _whitening(part.scatter / part.weight, self.mean_, self.rank_tolerance)
+        self.rank_ = self._n_features_out = len(self.whitening_)
+        self.alignments_ = self._alignments(rows, batches)
+
+    def _transform(self, rows: Any, batches: Batches) -> Any:
+        places = self._places(batches)
+        new = new_batches(batches, places)
+        if self.coral or self.scale_batches:
+            self._refuse_unmarked(batches, places)
+            self._refuse_few(new)
+        fresh = iter(self._alignments(rows, new))
+        corrected = np.empty((len(rows), self.rank_), dtype=rows.dtype)
+        for batch, place in zip(batches, places, strict=True):
+            alignment = next(fresh) if place is None else self.alignments_[place]
+            corrected[batch.rows] = alignment.align(self._whitened(rows[batch.rows]))
+        return corrected
+
+    def _whitened(self, rows: Any) -> Float:
+        white: Float = (rows - self.mean_) @ self.whitening_.T
+        return white
+
+    def _refuse_few(self, batches: Batches) -> None:
+        refuse_few_controls(batches, least=2, remedy="leave these batches out")
+
+    def _alignments(self, rows: Any, batches: Batches) -> list[Alignment]:
+        return [self._alignment(self._whitened(rows[batch.controls])) for batch in batches]
+
+    def _alignment(self, controls: Float) -> Alignment:
+        width = self.rank_
+        shift, scale = np.zeros(width), np.ones(width)
+        axes, gains, level = np.zeros((width, 0)), np.zeros(0), 1.0
+        if self.scale_batches:
+            found = moments_of(controls, [np.arange(len(controls))])
+            shift = found.means[0]
+            scale = np.where(found.constant[0], 1.0, np.sqrt(found.variances[0]))
+            controls = (controls - shift) / scale
+        if self.coral:
+            variances, axes = _axes(controls - controls.mean(axis=0))
+            level = self.ridge**-0.5
+            gains = (variances + self.ridge) ** -0.5 - level
+        return Alignment(shift=shift, scale=scale, axes=axes, gains=gains, level=level)
+
+
+def _whitening(covariance: Float, mean: Float, rank_tolerance: float) -> Float:
+    deviation = np.sqrt(np.diag(covariance))
+    alive = deviation > np.finfo(float).eps * np.abs(mean)
+    if not alive.any():
+        message = f"{len(mean)} of {len(mean)} columns do not vary among controls: nothing is left."
+        raise InputError(message)
+    unit = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=alive)
+    values, vectors = np.linalg.eigh(covariance * np.outer(unit, unit))
+    kept = values > rank_tolerance * values[-1]
+    values, vectors = values[kept][::-1], vectors[:, kept][:, ::-1]
+    whitening: Float = (vectors * signs_of(vectors) / np.sqrt(values)).T * unit
+    return whitening
+
+
+def _axes(centred: Float) -> tuple[Float, Float]:
+    """Return the variances of centred rows and their axes: those of the smaller product."""
+    n_rows, width = centred.shape
+    if n_rows > width:
+        values, vectors = np.linalg.eigh(centred.T @ centred / (n_rows - 1.0))
+        return values.clip(min=0.0), vectors
+    values, vectors = np.linalg.eigh(centred @ centred.T / (n_rows - 1.0))
+    kept = values > 1e-12 * max(values[-1], np.finfo(float).tiny)
+    lengths = np.sqrt(values[kept] * (n_rows - 1.0))
+    return values[kept], (centred.T @ vectors[:, kept]) / lengths

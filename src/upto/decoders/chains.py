@@ -1,0 +1,90 @@
+"""Networks that are a chain of linear layers and leaky rectifiers, read layer by layer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.activations.inputs import import_torch
+
+if TYPE_CHECKING:
+    from upto.decoders.decoder import Float
+
+_SAME = ("Identity", "Dropout", "Flatten", "Unflatten")
+"""Layers that, in evaluation mode, change no distance."""
+
+
+def layer_chain(module: Any) -> tuple[tuple[Float, float], ...] | None:
+    """Return the weights of each linear layer and the leak after it, or None for other networks.
+
+    The leak is 1 where no activation follows, 0 for a plain rectifier. A network with hooks, or
+    with a forward of its own in place of its class's, is none: they may do anything.
+
+    Parameters
+    ----------
+    module
+        A torch module in evaluation mode; it is run, so give a copy.
+    """
+    torch = import_torch("certificates of networks")
+    try:
+        if _is_changed(torch, module):
+            return None
+        graph = torch.fx.symbolic_trace(module)
+    except Exception:  # noqa: BLE001 - what cannot be traced, for whatever reason, is no chain
+        return None
+    layers: list[tuple[Float, float]] = []
+    before = None
+    for node in graph.graph.nodes:
+        if node.all_input_nodes != ([] if before is None else [before]):
+            return None
+        if node.op not in ("placeholder", "output") and not _follow(torch, graph, node, layers):
+            return None
+        before = node
+    return tuple(layers) or None
+
+
+def _follow(torch: Any, graph: Any, node: Any, layers: list[tuple[Float, float]]) -> bool:
+    """Add one step to the chain; say whether it is a known one."""
+    if node.op == "call_module":
+        layer = graph.get_submodule(node.target)
+        if isinstance(layer, torch.nn.Linear):
+            # Elsewhere the layer is applied to each part of a sample.
+            if layers and len(layers[-1][0]) != layer.in_features:
+                return False
+            layers.append((np.asarray(layer.weight.detach().cpu(), dtype=np.float64), 1.0))
+            return True
+        leak = _leak(torch, layer)
+        if leak is None:
+            return type(layer).__name__ in _SAME
+    elif node.op != "call_function":
+        return False
+    elif node.target in (torch.relu, torch.nn.functional.relu):
+        leak = 0.0
+    elif node.target is torch.nn.functional.leaky_relu:
+        given = node.kwargs.get("negative_slope", 0.01)
+        leak = float(node.args[1] if len(node.args) > 1 else given)
+    else:
+        return False
+    if not layers or not 0.0 <= leak <= 1.0:
+        return False
+    weights, already = layers[-1]
+    layers[-1] = weights, already * leak
+    return True
+
+
+def _is_changed(torch: Any, module: Any) -> bool:
+    """Tell whether anything but the layers' own code runs when a module is called."""
+    every = torch.nn.modules.module
+    if every._global_forward_hooks or every._global_forward_pre_hooks:
+        return True
+    return any(
+        each._forward_hooks or each._forward_pre_hooks or "forward" in vars(each)
+        for each in module.modules()
+    )
+
+
+def _leak(torch: Any, layer: Any) -> float | None:
+    if isinstance(layer, torch.nn.LeakyReLU):
+        return float(layer.negative_slope)
+    return 0.0 if isinstance(layer, torch.nn.ReLU) else None

@@ -1,0 +1,310 @@
+"""How well codes match classes: LMS, MSAS and MSGS over three similarities, as DRVI has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.disentanglement.predictors import indicators
+from upto.disentanglement.labelled import (
+    BINS,
+    Factor,
+    Float,
+    Whole,
+    as_codes,
+    as_factors,
+    one_of,
+    sentences,
+)
+from upto.disentanglement.score import FactorScore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from upto.disentanglement.labelled import CodesLike, FactorsLike
+
+SIMILARITIES = ("smi", "spn", "bmmi")
+MATCHES = ("lms", "msas", "msgs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClassSimilarities:
+    """How similar every code (a row) is to every class of every factor (a column), from 0 to 1.
+
+    Parameters
+    ----------
+    owners
+        The place of the factor that each class is of.
+    faults
+        For every factor, why its classes or some of them are missing; empty where none are.
+    lacking
+        Why no code can be compared at all; empty where they can.
+    """
+
+    table: Float
+    owners: Whole
+    faults: tuple[str, ...]
+    lacking: str
+    similarity: str
+
+
+def class_similarities(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    similarity: str = "smi",
+    continuous: bool | Sequence[bool] = False,
+    discrete_codes: bool = False,
+    bins: int = BINS,
+) -> ClassSimilarities:
+    """Return how similar codes are to the classes of factors.
+
+    Parameters
+    ----------
+    codes, factors
+        A row for each sample; a label that is None or NaN is missing.
+    similarity
+        ``smi``: the share of a class's entropy that a code tells in ten bins of equal widths;
+        ``spn``: how often the next higher row of a code is of the same class, from chance to 1;
+        ``bmmi``: the share of a class's entropy that the best threshold of a code tells.
+    continuous
+        Which factors are numbers on a line: `bins` bins of equal counts are their classes.
+    discrete_codes
+        Whether codes are whole numbers without an order. Then only ``smi`` is defined, and counts
+        them as they are.
+
+    Notes
+    -----
+    Every value of a factor is a class, as in DRVI's ``discrete_target``; a factor of two values is
+    one class, the higher, as a column of its ``one_hot_target``. Where values of a code tie,
+    ``spn`` is the mean over all orders of them, of which DRVI draws one.
+    """
+    one_of(similarity, SIMILARITIES, "similarity of codes and classes")
+    # Columns of zeros and ones would hide which values a discrete code has.
+    as_codes(codes, discrete_codes=discrete_codes)
+    read = as_codes(codes)
+    found = as_factors(factors, read, continuous=continuous)
+    lacking = ""
+    if discrete_codes and similarity != "smi":
+        lacking = f"codes are discrete, and {similarity} needs values in an order"
+    tables: list[Float] = [np.empty((read.count, 0))]
+    owners: list[int] = []
+    faults = []
+    binned = np.column_stack(
+        [_counted(column, discrete_codes=discrete_codes) for column in read.columns.T]
+    )
+    for place, factor in enumerate(found):
+        classes = factor.as_classes(bins)
+        fault, kept = _kept(classes, similarity)
+        faults.append(fault)
+        if lacking or not len(kept):
+            continue
+        shown = indicators(classes.values.astype(np.intp), classes.classes)[:, kept]
+        columns = binned if similarity == "smi" else read.columns
+        score = _SCORES[similarity]
+        tables.append(np.array([score(column, shown) for column in columns[factor.rows].T]))
+        owners += [place] * len(kept)
+    return ClassSimilarities(
+        table=np.hstack(tables),
+        owners=np.array(owners, dtype=np.intp),
+        faults=tuple(faults),
+        lacking=lacking,
+        similarity=similarity,
+    )
+
+
+def latent_matching_score(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    similarity: str = "smi",
+    continuous: bool | Sequence[bool] = False,
+    discrete_codes: bool = False,
+    similarities: ClassSimilarities | None = None,
+) -> FactorScore:
+    """Return LMS: the similarity of classes to a code each of their own, matched as well as can be.
+
+    A class that no code is left for scores 0. Parameters are those of `class_similarities`;
+    `similarities` is what it found of the same codes and factors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kinds = np.arange(90) % 3
+    >>> latent_matching_score(kinds[:, None] == np.arange(3), kinds[:, None]).value
+    1.0
+    """
+    found = similarities or class_similarities(
+        codes,
+        factors,
+        similarity=similarity,
+        continuous=continuous,
+        discrete_codes=discrete_codes,
+    )
+    return score_classes("lms", found)
+
+
+def most_similar_averaging_score(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    similarity: str = "smi",
+    continuous: bool | Sequence[bool] = False,
+    discrete_codes: bool = False,
+    similarities: ClassSimilarities | None = None,
+) -> FactorScore:
+    """Return MSAS: the similarity of every class to its most similar code, averaged.
+
+    One code may serve many classes. Parameters are those of `latent_matching_score`.
+    """
+    found = similarities or class_similarities(
+        codes,
+        factors,
+        similarity=similarity,
+        continuous=continuous,
+        discrete_codes=discrete_codes,
+    )
+    return score_classes("msas", found)
+
+
+def most_similar_gap_score(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    similarity: str = "smi",
+    continuous: bool | Sequence[bool] = False,
+    discrete_codes: bool = False,
+    similarities: ClassSimilarities | None = None,
+) -> FactorScore:
+    """Return MSGS: how far the most similar code of a class outdoes the second, averaged.
+
+    Parameters are those of `latent_matching_score`.
+    """
+    found = similarities or class_similarities(
+        codes,
+        factors,
+        similarity=similarity,
+        continuous=continuous,
+        discrete_codes=discrete_codes,
+    )
+    return score_classes("msgs", found)
+
+
+def score_classes(match: str, found: ClassSimilarities) -> FactorScore:
+    """Return one of `MATCHES` of given similarities, averaged over the classes of all factors."""
+    one_of(match, MATCHES, "match of codes and classes")
+    name = f"{match}/{found.similarity}"
+    words = [*found.faults, found.lacking]
+    if match == "msgs" and len(found.table) == 1:
+        words.append("there is one code, and no second to outdo")
+    if not found.table.shape[1] or (match == "msgs" and len(found.table) == 1):
+        nothing = (None,) * len(found.faults)
+        return FactorScore(name=name, value=None, per_factor=nothing, says=sentences(words))
+    parts = {"lms": _matched, "msas": _highest, "msgs": _gaps}[match](found.table)
+    per_factor = [
+        float(parts[found.owners == place].mean()) if (found.owners == place).any() else None
+        for place in range(len(found.faults))
+    ]
+    return FactorScore(
+        name=name,
+        value=float(parts.mean()),
+        per_factor=tuple(per_factor),
+        says=sentences(words),
+    )
+
+
+def _kept(factor: Factor, similarity: str) -> tuple[str, Whole]:
+    """Return the classes of a factor that can be scored, and what is said of the others."""
+    if factor.fault:
+        return factor.fault, np.empty(0, dtype=np.intp)
+    classes = np.array([1]) if factor.classes == 2 else np.arange(factor.classes)
+    if similarity != "spn":
+        return "", classes
+    # A single row has no neighbour of its class.
+    kept = classes[np.bincount(factor.values, minlength=factor.classes)[classes] > 1]
+    left_out = len(classes) - len(kept)
+    fault = f"{left_out} of {len(classes)} classes of factor {factor.number} have one row"
+    return fault if left_out else "", kept
+
+
+def _counted(column: Float, *, discrete_codes: bool) -> Whole:
+    if discrete_codes:
+        return np.unique(column, return_inverse=True)[1]
+    edges = np.linspace(column.min(), column.max(), BINS + 1)
+    return np.searchsorted(edges[1:-1], column, side="right")
+
+
+def _smi(binned: Whole, shown: Float) -> Float:
+    """Return the plug-in information of bins about every class over its entropy."""
+    inside = np.array([np.bincount(binned, each) for each in shown.T])
+    sizes = np.bincount(binned)
+    left = _spread(inside, sizes).sum(axis=1)
+    whole = _spread(shown.sum(axis=0), len(shown))
+    found: Float = np.clip(1.0 - left / whole, 0.0, 1.0)
+    return found
+
+
+def _bmmi(column: Float, shown: Float) -> Float:
+    """Return the information of the best threshold about every class over its entropy."""
+    order = np.argsort(column, kind="stable")
+    ends = np.flatnonzero(np.diff(column[order]) > 0)
+    if not len(ends):
+        return np.zeros(shown.shape[1])
+    below = np.cumsum(shown[order], axis=0)
+    total, n_rows = below[-1], len(column)
+    below, sizes = below[ends], (ends + 1)[:, None]
+    left = _spread(below, sizes) + _spread(total - below, n_rows - sizes)
+    found: Float = np.clip(1.0 - left.min(axis=0) / _spread(total, n_rows), 0.0, 1.0)
+    return found
+
+
+def _spn(column: Float, shown: Float) -> Float:
+    """Return how often the next row is of the same class, of which chance is none and always 1."""
+    order = np.argsort(column, kind="stable")
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(column[order]) > 0) + 1])
+    inside = np.add.reduceat(shown[order], starts, axis=0)
+    sizes = np.diff([*starts, len(column)])[:, None]
+    shares = inside / sizes
+    # The mean over all orders of rows that tie.
+    pairs = (shares * (inside - 1)).sum(axis=0) + (shares[:-1] * shares[1:]).sum(axis=0)
+    counts = shown.sum(axis=0)
+    common = counts / len(column)
+    found: Float = np.clip(pairs / (counts - 1) - common, 0.0, None) / (1 - common)
+    return found
+
+
+def _spread(inside: Float, sizes: Float | Whole | int) -> Float:
+    """Return the entropy of belonging to a class or not, times the number of rows."""
+    sizes = np.asarray(sizes, dtype=np.float64)
+    return _times_log(sizes) - _times_log(inside) - _times_log(sizes - inside)
+
+
+def _times_log(counts: Float) -> Float:
+    found: Float = counts * np.log(np.maximum(counts, 1.0))
+    return found
+
+
+def _matched(table: Float) -> Float:
+    # It takes longer to import than most matchings to find.
+    from scipy.optimize import linear_sum_assignment
+
+    parts = np.zeros(table.shape[1])
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    parts[columns] = table[rows, columns]
+    return parts
+
+
+def _highest(table: Float) -> Float:
+    found: Float = table.max(axis=0)
+    return found
+
+
+def _gaps(table: Float) -> Float:
+    ascending = np.sort(table, axis=0)
+    gaps: Float = ascending[-1] - ascending[-2]
+    return gaps
+
+
+_SCORES: dict[str, Callable[..., Float]] = {"smi": _smi, "spn": _spn, "bmmi": _bmmi}

@@ -1,0 +1,298 @@
+"""Gaps of information: MIG, MIG-sup, DCIMIG, JEMMIG and RMIG, in the variants of their packages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.disentanglement.labelled import averaged, one_of, sentences
+from upto.disentanglement.score import FactorScore
+from upto.disentanglement.shared_information import (
+    ADJUSTED,
+    PERMUTATIONS,
+    Estimator,
+    Float,
+    Information,
+    Mask,
+    informed,
+)
+from upto.disentanglement.shares import beyond_chance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.disentanglement.labelled import CodesLike, FactorsLike
+
+ESTIMATORS = {
+    "adjusted": ADJUSTED,
+    "disentanglement_lib": Estimator(kind="histogram", size=20),
+    "ubisoft": Estimator(kind="unit-bins", size=10),
+}
+"""By variant: ours, without what chance gives; twenty bins; and ten bins."""
+
+
+def variant_information(
+    score: str,
+    variant: str,
+    given: Information | None,
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    known: Sequence[str] = tuple(ESTIMATORS),
+    seed: int = 0,
+    **settings: Any,
+) -> Information:
+    """Return the information that a variant of a score is made of."""
+    one_of(variant, known, f"variant of {score}")
+    return informed(
+        given,
+        codes,
+        factors,
+        ESTIMATORS[variant],
+        f"the variant {variant} of {score}",
+        permutations=PERMUTATIONS if variant == "adjusted" else 0,
+        seed=seed,
+        **settings,
+    )
+
+
+def mig(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    variant: str = "disentanglement_lib",
+    discrete_codes: bool = False,
+    continuous: bool | Sequence[bool] = False,
+    information: Information | None = None,
+    seed: int = 0,
+) -> FactorScore:
+    """Return the mutual information gap: how far the best code of a factor outdoes the second.
+
+    Parameters
+    ----------
+    codes, factors
+        A row for each sample; a label that is None or NaN is missing.
+    variant
+        ``disentanglement_lib``: shares of the factor's entropy, in twenty bins; ``ubisoft``: of
+        each code's entropy, in ten bins; ``adjusted``: shares as `beyond_chance` has them.
+    discrete_codes
+        Whether codes are numbers of values whose order means nothing.
+    continuous
+        Whether factors are numbers on a line, of all or of each.
+    information
+        What `information` found of the same codes and factors with the variant's estimator.
+    seed
+        Of the permutations of the adjusted variant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.array([[i, j] for i in range(4) for j in range(4)])
+    >>> mig(factors, factors).value
+    1.0
+    """
+    found = variant_information(
+        "MIG",
+        variant,
+        information,
+        codes,
+        factors,
+        seed=seed,
+        discrete_codes=discrete_codes,
+        continuous=continuous,
+    )
+    return _over_factors(f"mig/{variant}", found, _gaps(_shares(found, variant)))
+
+
+def rmig(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    variant: str = "ubisoft",
+    discrete_codes: bool = False,
+    continuous: bool | Sequence[bool] = False,
+    information: Information | None = None,
+) -> FactorScore:
+    """Return the gap of Do and Tran, which is in nats: that of MIG before a division by entropy.
+
+    Parameters are those of `mig`; there is no adjusted variant.
+    """
+    found = variant_information(
+        "RMIG",
+        variant,
+        information,
+        codes,
+        factors,
+        known=("disentanglement_lib", "ubisoft"),
+        discrete_codes=discrete_codes,
+        continuous=continuous,
+    )
+    return _over_factors(f"rmig/{variant}", found, _gaps(found.mutual))
+
+
+def jemmig(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    discrete_codes: bool = False,
+    continuous: bool | Sequence[bool] = False,
+    information: Information | None = None,
+) -> FactorScore:
+    """Return the gap that is lessened by what the best code tells besides its factor.
+
+    It is one minus H(factor, best code) - I(best code) + I(second), over the entropy of the factor
+    and the logarithm of the number of bins, ten as in Ubisoft's package; of discrete codes, of the
+    number of values of the best code. Parameters are those of `mig`.
+    """
+    found = variant_information(
+        "JEMMIG",
+        "ubisoft",
+        information,
+        codes,
+        factors,
+        known=("ubisoft",),
+        discrete_codes=discrete_codes,
+        continuous=continuous,
+    )
+    gaps = _gaps(found.mutual)
+    parts: list[float | None] = []
+    for place, gap in enumerate(gaps):
+        if gap is None or not found.told[place]:
+            parts.append(None)
+            continue
+        best = int(np.argsort(found.mutual[place])[-1])
+        own = found.entropies[place]
+        joint = own + found.code_entropies[place, best] - found.mutual[place, best]
+        bins = found.values[best] if found.discrete_codes else found.estimator.size
+        parts.append(1.0 - float((joint - gap) / (own + np.log(bins))))
+    return _over_factors("jemmig/ubisoft", found, parts)
+
+
+def mig_sup(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    variant: str = "ubisoft",
+    discrete_codes: bool = False,
+    continuous: bool | Sequence[bool] = False,
+    information: Information | None = None,
+    seed: int = 0,
+) -> FactorScore:
+    """Return how far the factor that a code tells most of outdoes the second, averaged over codes.
+
+    Parameters are those of `mig`. Codes that are constant, or adjusted tell of no factor, have
+    none.
+    """
+    found = variant_information(
+        "MIG-sup",
+        variant,
+        information,
+        codes,
+        factors,
+        seed=seed,
+        discrete_codes=discrete_codes,
+        continuous=continuous,
+    )
+    shares = _shares(found, variant)[found.told]
+    counted = found.ranges > 0.0
+    if variant == "adjusted":
+        counted = counted & (shares > 0.0).any(axis=0)
+    return over_codes(f"mig-sup/{variant}", found, _gaps(shares.T), counted)
+
+
+def dcimig(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    variant: str = "ubisoft",
+    discrete_codes: bool = False,
+    continuous: bool | Sequence[bool] = False,
+    information: Information | None = None,
+    seed: int = 0,
+) -> FactorScore:
+    """Return the share of all entropy in the gaps of codes, of which each factor gets its largest.
+
+    Parameters are those of `mig`. A code's gap is that of MIG-sup before a division by entropy,
+    and belongs to the factor that the code tells most of. Adjusted, gaps are of shares, and every
+    factor weighs the same: numbers on a line have no entropy to weigh by.
+    """
+    found = variant_information(
+        "DCIMIG",
+        variant,
+        information,
+        codes,
+        factors,
+        seed=seed,
+        discrete_codes=discrete_codes,
+        continuous=continuous,
+    )
+    table, whole = found.mutual, found.entropies
+    if variant == "adjusted":
+        table, whole = beyond_chance(found), found.told.astype(np.float64)
+    told = np.flatnonzero(found.told)
+    name = f"dcimig/{variant}"
+    words = [fault for fault in found.faults if fault]
+    if len(told) < 2:
+        count = "one factor has" if len(told) else "no factors have"
+        words.append(f"{count} no gap to another")
+        nothing = tuple(None for _ in found.faults)
+        return FactorScore(name=name, value=None, per_factor=nothing, says=sentences(words))
+    ascending = np.sort(table[told], axis=0)
+    owners = told[np.argmax(table[told], axis=0)]
+    best = np.zeros(len(found.faults))
+    np.maximum.at(best, owners, ascending[-1] - ascending[-2])
+    parts = [
+        float(best[place] / whole[place]) if found.told[place] else None
+        for place in range(len(best))
+    ]
+    return FactorScore(
+        name=name,
+        value=float(best.sum() / whole.sum()),
+        per_factor=tuple(parts),
+        says=sentences(words),
+    )
+
+
+def over_codes(
+    name: str, found: Information, parts: Sequence[float | None], counted: Mask
+) -> FactorScore:
+    """Return the mean over the codes that count; zero where none does."""
+    words = [fault for fault in found.faults if fault]
+    n_factors = int(found.told.sum())
+    left_out = len(counted) - int(counted.sum())
+    if left_out:
+        words.append(f"{left_out} of {len(counted)} codes tell of no factor")
+    kept = [part if count else None for part, count in zip(parts, counted, strict=True)]
+    value: float | None
+    if n_factors < 2:
+        words.append(f"{'one factor' if n_factors else 'no factor'} cannot share a code")
+        value, kept = None, [None] * len(kept)
+    else:
+        known = [part for part in kept if part is not None]
+        value = float(np.mean(known)) if known else 0.0
+    return FactorScore(name=name, value=value, per_code=tuple(kept), says=sentences(words))
+
+
+def _shares(found: Information, variant: str) -> Float:
+    """Return information over the entropy that a variant divides by; zero where that is zero."""
+    if variant == "adjusted":
+        return beyond_chance(found)
+    if variant == "disentanglement_lib":
+        return found.shares
+    whole = np.where(np.isnan(found.code_entropies), 0.0, found.code_entropies)
+    return np.divide(found.mutual, whole, out=np.zeros_like(whole), where=whole > 0.0)
+
+
+def _gaps(table: Float) -> list[float | None]:
+    """Return the difference of the two largest values of each row; None where there is one."""
+    if table.shape[1] < 2:
+        return [None] * len(table)
+    ascending = np.sort(table, axis=1)
+    return [float(gap) for gap in ascending[:, -1] - ascending[:, -2]]
+
+
+def _over_factors(name: str, found: Information, gaps: Sequence[float | None]) -> FactorScore:
+    parts = [gap if not fault else None for gap, fault in zip(gaps, found.faults, strict=True)]
+    alone = "there is one code, and no second to outdo" if found.mutual.shape[1] == 1 else ""
+    return averaged(name, parts, [*found.faults, alone])

@@ -1,0 +1,374 @@
+"""InfoMEC: modularity, explicitness and compactness by information, in four named variants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from upto.disentanglement.labelled import one_of, sentences
+from upto.disentanglement.predictive import predictive_parts
+from upto.disentanglement.score import FactorScore
+from upto.disentanglement.shared_information import (
+    ADJUSTED,
+    PERMUTATIONS,
+    Estimator,
+    Float,
+    Information,
+    Mask,
+    informed,
+    over_entropy,
+)
+from upto.disentanglement.shares import beyond_chance, unseen_shares
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.disentanglement.labelled import CodesLike, FactorsLike
+    from upto.disentanglement.shares import Unseen
+
+ROUNDING = 1e-6
+"""Of the largest spread of a code that tells something: a constant one of single precision varies
+by so much."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveRule:
+    """Which codes count: those with a spread above a share of the largest, and above `least`."""
+
+    spread: Literal["range", "quartiles"]
+    share: float = 0.0
+    least: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A way to compute InfoMEC that somebody published numbers by.
+
+    Parameters
+    ----------
+    estimator
+        Of information.
+    active, active_discrete
+        Which codes count, and which discrete codes.
+    adjusted
+        Whether only what is beyond chance counts, the codes that tell something of it are active
+        whatever their spread, and explicitness is a share of the entropy.
+    """
+
+    estimator: Estimator
+    active: ActiveRule
+    active_discrete: ActiveRule
+    adjusted: bool = False
+
+
+VARIANTS = {
+    "adjusted": Variant(
+        estimator=ADJUSTED,
+        active=ActiveRule(spread="range"),
+        active_discrete=ActiveRule(spread="range"),
+        adjusted=True,
+    ),
+    "latent_quantization": Variant(
+        estimator=Estimator(size=10),
+        active=ActiveRule(spread="range", share=1 / 20),
+        active_discrete=ActiveRule(spread="range"),
+    ),
+    "latent_quantization_training": Variant(
+        estimator=Estimator(size=3),
+        active=ActiveRule(spread="range", share=1 / 8),
+        active_discrete=ActiveRule(spread="range", share=1 / 8),
+    ),
+    "tripod": Variant(
+        estimator=Estimator(size=10),
+        active=ActiveRule(spread="quartiles", share=1 / 10),
+        active_discrete=ActiveRule(spread="quartiles", least=0.1),
+    ),
+}
+"""By name: ours, the standalone file and the training code of the authors, and Tripod's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InfoMEC:
+    """The three scores of InfoMEC, and what they are made of.
+
+    Parameters
+    ----------
+    shares
+        The information of every code (a column) about every factor (a row) over the factor's
+        entropy; in the adjusted variant, what of it is beyond chance.
+    active
+        Which codes count.
+    strength
+        The largest share of every active code, averaged: modularity is a ratio of shares, and says
+        nothing where all are small. None without active codes.
+    chance_modularity, chance_compactness
+        The same scores of permuted rows, averaged; None where rows were not permuted.
+    """
+
+    modularity: FactorScore
+    explicitness: FactorScore
+    compactness: FactorScore
+    shares: Float
+    active: Mask
+    strength: float | None
+    chance_modularity: float | None
+    chance_compactness: float | None
+
+
+def infomec(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    variant: str = "adjusted",
+    discrete_codes: bool = False,
+    continuous: bool | Sequence[bool] = False,
+    permutations: int | None = None,
+    information: Information | None = None,
+    seed: int = 0,
+) -> InfoMEC:
+    """Return the modularity, explicitness and compactness of codes by information.
+
+    Parameters
+    ----------
+    codes
+        Rows and codes.
+    factors
+        Rows and factors; None and NaN stand for a label that is missing.
+    variant
+        One of `VARIANTS`. ``adjusted`` counts information beyond chance: noise scores zero, codes
+        of noise beside good ones do not count however wide they are, and neither the scale of a
+        code nor an outlier makes other codes inactive.
+    discrete_codes
+        Whether codes are numbers of values whose order means nothing.
+    continuous
+        Whether factors are numbers on a line, of all or of each.
+    permutations
+        Of rows, to see what chance gives; by default 10 for the adjusted variant, else none.
+    information
+        What `information` found of the same codes and factors with the variant's estimator.
+    seed
+        Of the permutations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.random.default_rng(0).integers(4, size=(1000, 2))
+    >>> scores = infomec(factors + 0.01 * np.random.default_rng(1).normal(size=(1000, 2)), factors)
+    >>> round(scores.modularity.value, 2), round(scores.compactness.value, 2)
+    (1.0, 1.0)
+    """
+    rule = VARIANTS[one_of(variant, tuple(VARIANTS), "variant of InfoMEC")]
+    found = informed(
+        information,
+        codes,
+        factors,
+        rule.estimator,
+        f"the variant {variant} of InfoMEC",
+        discrete_codes=discrete_codes,
+        continuous=continuous,
+        permutations=(PERMUTATIONS if rule.adjusted else 0)
+        if permutations is None
+        else permutations,
+        seed=seed,
+    )
+    shares, active = told_shares(found, variant)
+    unseen = unseen_shares(found) if rule.adjusted else None
+    modularity, compactness = ratio_scores(shares, active, found.faults, variant, unseen)
+    explicitness = explicitness_score(
+        predictive_parts(
+            codes,
+            factors,
+            skipped=found.faults,
+            discrete_codes=discrete_codes,
+            continuous=continuous,
+            adjusted=rule.adjusted,
+            seed=seed,
+        )
+        if varying_codes(found, variant).any()
+        else None,
+        found.faults,
+        variant,
+    )
+    chance = [
+        ratio_scores(table, active, found.faults, variant)
+        for table in (
+            over_entropy(np.maximum(permuted, 0.0), found.entropies)
+            for permuted in ([] if rule.adjusted else found.chance)
+        )
+    ]
+    return InfoMEC(
+        modularity=modularity,
+        explicitness=explicitness,
+        compactness=compactness,
+        shares=shares,
+        active=active,
+        strength=float(shares[:, active].max(axis=0).mean()) if active.any() else None,
+        chance_modularity=_mean([first.value for first, _ in chance]),
+        chance_compactness=_mean([second.value for _, second in chance]),
+    )
+
+
+def told_shares(found: Information, variant: str) -> tuple[Float, Mask]:
+    """Return what codes tell of factors by a variant, and which codes are active.
+
+    Adjusted, those are active that tell of a factor beyond chance: units of codes mean nothing, and
+    a wide code of noise would make all others inactive by a rule of spreads.
+    """
+    spread = varying_codes(found, variant)
+    if not VARIANTS[variant].adjusted:
+        return found.shares, spread
+    shares = beyond_chance(found)
+    active: Mask = spread & (shares.max(axis=0, initial=0.0) > 0.0)
+    if active.any() and not found.discrete_codes:
+        # What rounding leaves of a constant code may follow the other codes.
+        active &= found.ranges > ROUNDING * found.inner_ranges[active].max()
+    return shares, active
+
+
+def varying_codes(found: Information, variant: str) -> Mask:
+    """Return which codes have a spread that counts by a variant."""
+    rule = VARIANTS[variant]
+    return active_codes(found, rule.active_discrete if found.discrete_codes else rule.active)
+
+
+def active_codes(found: Information, rule: ActiveRule) -> Mask:
+    """Return which codes have a spread that counts by a rule."""
+    spreads = {"range": found.ranges, "quartiles": found.quartile_ranges}[rule.spread]
+    chosen: Mask = (spreads > spreads.max() * rule.share) & (spreads > rule.least)
+    return chosen
+
+
+def ratio_scores(
+    shares: Float,
+    active: Mask,
+    faults: Sequence[str],
+    variant: str,
+    unseen: Unseen | None = None,
+) -> tuple[FactorScore, FactorScore]:
+    """Return modularity and compactness of shares: how far the largest outweighs the others.
+
+    Parameters
+    ----------
+    shares
+        Factors by codes.
+    active
+        Which codes count.
+    faults
+        For every factor why nothing can be said of it; empty where something can.
+    variant
+        The one whose name the scores get.
+    unseen
+        What may be hidden in chance beside the shares.
+    """
+    told = np.array([not fault for fault in faults], dtype=bool)
+    table = shares[told][:, active]
+    n_factors, n_active = table.shape
+    by_code, by_factor = _ratios(table.T), _ratios(table)
+    least_by_code: list[float | None] | None = None
+    least_by_factor: list[float | None] | None = None
+    if unseen is not None:
+        hidden = unseen.of(told, active)
+        least_by_code = _ratios(table.T, hidden.limits(axis=0))
+        least_by_factor = _ratios(table, hidden.limits(axis=1))
+    words = [fault for fault in faults if fault]
+    silent = sum(part is None for part in by_code)
+    sizes = {"n_factors": n_factors, "n_active": n_active}
+    modularity = _score(
+        f"infomec/modularity/{variant}",
+        by_code,
+        n_factors,
+        [
+            *words,
+            f"{silent} of {n_active} active codes tell of no factor" if silent else "",
+            "there is one factor, which no other can share a code with" if n_factors == 1 else "",
+        ],
+        active,
+        least=least_by_code,
+        **sizes,
+    )
+    silent = sum(part is None for part in by_factor) if n_active else 0
+    compactness = _score(
+        f"infomec/compactness/{variant}",
+        by_factor,
+        n_active,
+        [
+            *words,
+            f"{silent} of {n_factors} factors are told by no active code" if silent else "",
+            "one code is active, which no other can share a factor with" if n_active == 1 else "",
+        ],
+        told,
+        least=least_by_factor,
+        **sizes,
+    )
+    return modularity, compactness
+
+
+def _score(
+    name: str,
+    ratios: Sequence[float | None],
+    count: int,
+    words: Sequence[str],
+    where: Mask,
+    *,
+    least: Sequence[float | None] | None,
+    n_factors: int,
+    n_active: int,
+) -> FactorScore:
+    """Return the mean of ratios, from the least that `count` parts can have to one."""
+    parts: list[float | None] = [None] * len(where)
+    value: float | None = None
+    surely: float | None = None
+    if n_factors == 0:
+        words = [*words, "no factor can be scored"]
+    elif n_active == 0:
+        value, words = 0.0, [*words, "no code is active"]
+    elif count > 1:
+        for place, ratio in zip(np.flatnonzero(where), ratios, strict=True):
+            if ratio is not None:
+                parts[place] = (ratio - 1 / count) / (1 - 1 / count)
+        value = _mean(parts) or 0.0
+        if least is not None:
+            surely = max(((_mean(least) or 0.0) - 1 / count) / (1 - 1 / count), 0.0)
+    by_code = "modularity" in name
+    return FactorScore(
+        name=name,
+        value=value,
+        per_code=tuple(parts) if by_code else (),
+        per_factor=() if by_code else tuple(parts),
+        least=surely,
+        says=sentences(words),
+    )
+
+
+def _ratios(table: Float, more: Float | float = 0.0) -> list[float | None]:
+    """Return the largest part of each row over all of it, and over what there may be `more`."""
+    sums = table.sum(axis=1) + more
+    return [
+        float(row.max() / total) if row.max(initial=0.0) > 0.0 else None
+        for row, total in zip(table, sums, strict=True)
+    ]
+
+
+def explicitness_score(
+    found: tuple[list[float | None], list[str]] | None, faults: Sequence[str], variant: str
+) -> FactorScore:
+    """Return the mean of what `predictive_shares` finds; zero where no code is active."""
+    name = f"infomec/explicitness/{variant}"
+    if found is None:
+        return FactorScore(
+            name=name,
+            value=None if all(faults) else 0.0,
+            per_factor=tuple(None for _ in faults),
+            says=sentences([*faults, "no code is active"]),
+        )
+    parts, words = found
+    return FactorScore(
+        name=name, value=_mean(parts), per_factor=tuple(parts), says=sentences(words)
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None

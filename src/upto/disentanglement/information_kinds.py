@@ -1,0 +1,152 @@
+"""The scores that are made of the information of codes about factors."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from upto.disentanglement import gaps, info_scores
+from upto.disentanglement.kinds import ADJUSTED, Compute, ScoreKind
+from upto.disentanglement.modularity import ridgeway_modularity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from upto.disentanglement.score import FactorScore
+    from upto.disentanglement.views import View
+
+
+def _infomec(part: str) -> Compute:
+    return lambda view, variant: view.infomec(part, variant)
+
+
+def _of_information(score: Callable[..., FactorScore], *, fixed: bool = False) -> Compute:
+    """Return a score that is made of information; `fixed` where it has one variant only."""
+
+    def compute(view: View, variant: str) -> FactorScore:
+        settings: dict[str, Any] = {} if fixed else {"variant": variant}
+        return score(
+            view.codes,
+            view.factors,
+            information=view.information(gaps.ESTIMATORS[variant]),
+            **settings,
+            **view.kinds,
+        )
+
+    return compute
+
+
+_ESTIMATORS = {name: variant.estimator for name, variant in info_scores.VARIANTS.items()}
+_HSU = "Hsu et al. 2023 (InfoMEC)"
+_UBISOFT_FIRST = ("ubisoft", "disentanglement_lib", ADJUSTED)
+_LIBRARY_FIRST = ("disentanglement_lib", "ubisoft", ADJUSTED)
+
+INFORMATION_KINDS = (
+    ScoreKind(
+        name="infomec/modularity",
+        family="infomec",
+        title="InfoM",
+        says="How far the factor that a code tells most of outweighs the others, averaged over "
+        "active codes.",
+        rewards="each code tells of one factor",
+        source=_HSU,
+        variants=tuple(_ESTIMATORS),
+        compute=_infomec("modularity"),
+        estimators=_ESTIMATORS,
+    ),
+    ScoreKind(
+        name="infomec/compactness",
+        family="infomec",
+        title="InfoC",
+        says="How far the active code that tells most of a factor outweighs the others, averaged "
+        "over factors.",
+        rewards="each factor is told by one code",
+        source=_HSU,
+        variants=tuple(_ESTIMATORS),
+        compute=_infomec("compactness"),
+        estimators=_ESTIMATORS,
+    ),
+    ScoreKind(
+        name="infomec/explicitness",
+        family="infomec",
+        title="InfoE",
+        says="The share of what is unknown of a factor that a linear predictor of all codes tells.",
+        rewards="factors are linear in the codes, in any rotation",
+        source=_HSU,
+        variants=tuple(_ESTIMATORS),
+        low=-math.inf,
+        compute=_infomec("explicitness"),
+        estimators=_ESTIMATORS,
+    ),
+    ScoreKind(
+        name="mig",
+        family="mig",
+        title="MIG",
+        says="How much more the best code tells of a factor than the second, as a share of "
+        "entropy, averaged over factors.",
+        rewards="each factor is told by one code",
+        source="Chen et al. 2018",
+        variants=_LIBRARY_FIRST,
+        compute=_of_information(gaps.mig),
+        estimators=gaps.ESTIMATORS,
+    ),
+    ScoreKind(
+        name="mig-sup",
+        family="mig-sup",
+        title="MIG-sup",
+        says="How much more a code tells of its best factor than of the second, as a share of "
+        "entropy, averaged over codes.",
+        rewards="each code tells of one factor, and all of it",
+        source="Li et al. 2020",
+        variants=_UBISOFT_FIRST,
+        compute=_of_information(gaps.mig_sup),
+        estimators=gaps.ESTIMATORS,
+    ),
+    ScoreKind(
+        name="dcimig",
+        family="dcimig",
+        title="DCIMIG",
+        says="The share of all entropy in the gaps of codes between their two best factors; each "
+        "factor counts its largest.",
+        rewards="each factor has a code of its own",
+        source="Sepliarskaia et al. 2019",
+        variants=_UBISOFT_FIRST,
+        compute=_of_information(gaps.dcimig),
+        estimators=gaps.ESTIMATORS,
+    ),
+    ScoreKind(
+        name="rmig",
+        family="rmig",
+        title="RMIG",
+        says="The gap of MIG in nats, before it is divided by an entropy.",
+        rewards="each factor is told by one code",
+        source="Do and Tran 2020",
+        variants=_UBISOFT_FIRST[:2],
+        high=math.inf,
+        compute=_of_information(gaps.rmig),
+        estimators=gaps.ESTIMATORS,
+    ),
+    ScoreKind(
+        name="jemmig",
+        family="jemmig",
+        title="JEMMIG",
+        says="The gap of MIG, lessened by what the best code tells besides its factor.",
+        rewards="one code for a factor, and nothing else in it",
+        source="Do and Tran 2020",
+        variants=_UBISOFT_FIRST[:1],
+        compute=_of_information(gaps.jemmig, fixed=True),
+        estimators=gaps.ESTIMATORS,
+    ),
+    ScoreKind(
+        name="ridgeway/modularity",
+        family="ridgeway",
+        title="modularity",
+        says="One minus the squared information of codes about all factors but their best, as a "
+        "share of the best, averaged over codes.",
+        rewards="each code tells of one factor",
+        source="Ridgeway and Mozer 2018",
+        variants=_LIBRARY_FIRST,
+        compute=_of_information(ridgeway_modularity),
+        estimators=gaps.ESTIMATORS,
+    ),
+)

@@ -1,0 +1,387 @@
+"""What codes do while one factor is held: the BetaVAE and FactorVAE scores and IRS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.core import InputError, random_stream
+from upto.disentanglement.above_chance import above_chance, permuted_scores
+from upto.disentanglement.predictors import fitted_logistic
+from upto.disentanglement.labelled import (
+    BINS,
+    Codes,
+    Factor,
+    Float,
+    Whole,
+    as_codes,
+    as_factors,
+    constant_codes,
+    one_of,
+    scaled,
+    sentences,
+    without_outliers,
+)
+from upto.disentanglement.score import FactorScore
+from upto.disentanglement.shared_information import PERMUTATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from upto.disentanglement.labelled import CodesLike, FactorsLike
+
+VARIANTS = ("disentanglement_lib", "robust")
+BATCH = 64
+FITTED = 10_000
+SCORED = 5_000
+LEAST_DEVIATION = 0.05
+"""Codes with a smaller standard deviation get no vote in disentanglement_lib's FactorVAE score."""
+_VALUES_AT_ONCE = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Irs:
+    """The interventional robustness score.
+
+    Parameters
+    ----------
+    score
+        Its parts are of codes: how little the best factor leaves the code to vary.
+    matrix
+        Codes × factors; NaN where a factor was left out or a code is constant.
+    """
+
+    score: FactorScore
+    matrix: Float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Groups:
+    """The rows of a factor in order of its values, those of which two rows have the same."""
+
+    rows: Whole
+    starts: Whole
+    counts: Whole
+
+    def drawn(self, rng: np.random.Generator, size: int) -> tuple[Whole, Whole, Whole]:
+        """Return places, and for each where the rows of its value start and how many they are."""
+        places = rng.integers(len(self.rows), size=size)
+        return places, self.starts[places], self.counts[places]
+
+
+def beta_vae_score(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    continuous: bool | Sequence[bool] = False,
+    discrete_codes: bool = False,
+    variant: str = "disentanglement_lib",
+    from_chance: bool = False,
+    batch: int = BATCH,
+    fitted: int = FITTED,
+    scored: int = SCORED,
+    bins: int = BINS,
+    seed: int = 0,
+) -> FactorScore:
+    """Return how often a linear classifier tells which factor pairs of rows have in common.
+
+    Each example is the mean absolute difference of the codes over `batch` pairs of rows that
+    agree in one factor. Pairs are drawn from the labelled rows; numbers agree if they are in the
+    same of `bins` bins of equal counts.
+
+    Parameters
+    ----------
+    codes, factors
+        A row for each sample; a label that is None or NaN is missing.
+    continuous
+        Which factors are numbers on a line.
+    discrete_codes
+        Whether codes are whole numbers without an order; they differ or do not.
+    variant
+        ``disentanglement_lib``: a logistic regression on the differences as they are, so that
+        the scale of codes counts; ``robust``: on standardised ones, without outliers of codes.
+    from_chance
+        Whether 0 is what permuted rows score; otherwise a guess is one over the number of factors,
+        and more with few rows. None where rows are too few for permuted ones to agree.
+    fitted, scored
+        Numbers of examples.
+    """
+    read, found, faults = _read(
+        codes, factors, variant, continuous=continuous, discrete_codes=discrete_codes
+    )
+    _refuse_small(batch)
+    name = f"beta-vae/{variant}"
+
+    def of(held_factors: Sequence[Factor]) -> FactorScore:
+        groups, told = _grouped(held_factors, bins)
+        if lacking := _lacking(groups):
+            return _undefined(name, found, [*faults, *told, lacking])
+
+        def example(places: _Groups, rng: np.random.Generator, size: int) -> Float:
+            first, start, count = places.drawn(rng, size * batch)
+            other = start + (first - start + 1 + rng.integers(count - 1)) % count
+            apart = np.abs(read.columns[places.rows[first]] - read.columns[places.rows[other]])
+            return read.gathered(apart.reshape(size, batch, -1).mean(axis=1))
+
+        sets = []
+        for purpose, size in (("fitted", fitted), ("scored", scored)):
+            rng = random_stream(seed, "beta-vae", purpose)
+            sets.append(_examples(example, groups, rng, size, batch * read.columns.shape[1]))
+        (inputs, truth), (held, held_truth) = sets
+        if variant == "robust":
+            centre, spread = inputs.mean(axis=0), inputs.std(axis=0)
+            inputs, held = scaled(inputs, centre, spread), scaled(held, centre, spread)
+        guesses = fitted_logistic(inputs, truth).predict(held)
+        return _of_guesses(name, guesses, held_truth, groups, [*faults, *told])
+
+    return _counted_from_chance(of, found, len(read.columns), seed) if from_chance else of(found)
+
+
+def factor_vae_score(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    continuous: bool | Sequence[bool] = False,
+    discrete_codes: bool = False,
+    variant: str = "disentanglement_lib",
+    from_chance: bool = False,
+    batch: int = BATCH,
+    fitted: int = FITTED,
+    scored: int = SCORED,
+    bins: int = BINS,
+    seed: int = 0,
+) -> FactorScore:
+    """Return how often the code that varies least tells which factor is held.
+
+    Each example is `batch` labelled rows with the same value of one factor; the code whose
+    variance there is the least part of its variance over all rows votes for that factor.
+    Parameters are those of `beta_vae_score`. In the variant ``disentanglement_lib`` codes with a
+    standard deviation below 0.05 have no vote; in ``robust`` all that vary have one, and outliers
+    are drawn in. Without a code that votes the score is 0.
+    """
+    read, found, faults = _read(
+        codes, factors, variant, continuous=continuous, discrete_codes=discrete_codes
+    )
+    _refuse_small(batch)
+    name = f"factor-vae/{variant}"
+    # The variance of one row is nought, and nothing votes.
+    overall = read.gathered(read.columns.var(axis=0, ddof=min(1, len(read.columns) - 1)))
+    votes = ~read.is_constant
+    if variant == "disentanglement_lib":
+        votes &= np.sqrt(overall) >= LEAST_DEVIATION
+
+    def of(held_factors: Sequence[Factor]) -> FactorScore:
+        groups, told = _grouped(held_factors, bins)
+        if lacking := _lacking(groups):
+            return _undefined(name, found, [*faults, *told, lacking])
+        if not votes.any():
+            parts = tuple(None if group is None else 0.0 for group in groups)
+            says = sentences([*faults, *told, "no code varies enough to vote"])
+            return FactorScore(name=name, value=0.0, per_factor=parts, says=says)
+
+        def example(places: _Groups, rng: np.random.Generator, size: int) -> Float:
+            _, start, count = places.drawn(rng, size)
+            drawn = start[:, None] + rng.integers(count[:, None], size=(size, batch))
+            inner = read.gathered(read.columns[places.rows[drawn]].var(axis=1, ddof=1))
+            least = (inner[:, votes] / overall[votes]).argmin(axis=1)
+            return np.asarray(least[:, None], dtype=np.float64)
+
+        tables = []
+        for purpose, size in (("fitted", fitted), ("scored", scored)):
+            rng = random_stream(seed, "factor-vae", purpose)
+            inputs, truth = _examples(example, groups, rng, size, batch * read.columns.shape[1])
+            tables.append((inputs[:, 0].astype(np.intp), truth))
+        counted = np.zeros((len(groups), int(votes.sum())))
+        np.add.at(counted, (tables[0][1], tables[0][0]), 1)
+        guesses = counted.argmax(axis=0)[tables[1][0]]
+        return _of_guesses(name, guesses, tables[1][1], groups, [*faults, *told])
+
+    return _counted_from_chance(of, found, len(read.columns), seed) if from_chance else of(found)
+
+
+def irs_score(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    continuous: bool | Sequence[bool] = False,
+    discrete_codes: bool = False,
+    variant: str = "disentanglement_lib",
+    quantile: float = 0.99,
+    bins: int = BINS,
+) -> Irs:
+    """Return how little codes vary while the factor that decides them most is held.
+
+    Parameters
+    ----------
+    codes, factors, continuous, discrete_codes
+        As for `beta_vae_score`.
+    variant
+        ``disentanglement_lib``: deviations are compared with the largest, and codes count by
+        theirs; ``robust``: codes have variance one and no outliers, the comparison is with the
+        same quantile, and values that only one row has do not count.
+    quantile
+        Of the deviations from the mean while a factor is held; 1 is the version of the paper.
+    bins
+        As for `beta_vae_score`.
+    """
+    if not 0.0 < quantile <= 1.0:
+        message = f"the quantile of deviations is {quantile:g}: give one above 0 and at most 1."
+        raise InputError(message)
+    read, found, faults = _read(
+        codes, factors, variant, continuous=continuous, discrete_codes=discrete_codes
+    )
+    is_robust = variant == "robust"
+    if is_robust:
+        read = replace(read, columns=read.standardised())
+    alive = ~read.is_constant
+    overall = _deviations(read, np.arange(len(read.columns)))
+    largest = np.quantile(overall, quantile, axis=0) if is_robust else overall.max(axis=0)
+    matrix = np.full((read.count, len(found)), np.nan)
+    for place, factor in enumerate(found):
+        if factor.fault:
+            faults.append(factor.fault)
+            continue
+        classes = factor.as_classes(bins)
+        groups = [classes.rows[classes.values == value] for value in range(classes.classes)]
+        if is_robust:
+            groups = [rows for rows in groups if len(rows) > 1]
+        if not groups:
+            faults.append(f"factor {factor.number} has no value twice")
+            continue
+        inner = [np.quantile(_deviations(read, rows), quantile, axis=0) for rows in groups]
+        left = np.mean(inner, axis=0)[alive]
+        matrix[alive, place] = 1.0 - left / largest[alive]
+    name = f"irs/{variant}"
+    if np.isnan(matrix).all():
+        value = None if alive.any() else 0.0
+        parts: tuple[float | None, ...] = (0.0 if value == 0.0 else None,) * read.count
+        score = FactorScore(name=name, value=value, per_code=parts, says=sentences(faults))
+        return Irs(score=score, matrix=matrix)
+    best = np.nanmax(matrix[alive], axis=1)
+    weights = np.ones_like(best) if is_robust else largest[alive]
+    per_code = np.zeros(read.count)
+    per_code[alive] = best
+    score = FactorScore(
+        name=name,
+        value=float(np.average(best, weights=weights)),
+        per_code=tuple(float(part) for part in per_code),
+        says=sentences(faults),
+    )
+    return Irs(score=score, matrix=matrix)
+
+
+def _read(
+    codes: CodesLike,
+    factors: FactorsLike,
+    variant: str,
+    *,
+    continuous: bool | Sequence[bool],
+    discrete_codes: bool,
+) -> tuple[Codes, tuple[Factor, ...], list[str]]:
+    one_of(variant, VARIANTS, "variant of this score")
+    read = as_codes(codes, discrete_codes=discrete_codes)
+    if variant == "robust" and not discrete_codes:
+        read = replace(read, columns=without_outliers(read.columns))
+    found = as_factors(factors, read, continuous=continuous)
+    return read, found, [constant_codes(read)]
+
+
+def _grouped(factors: Sequence[Factor], bins: int) -> tuple[list[_Groups | None], list[str]]:
+    groups: list[_Groups | None] = []
+    faults = []
+    for factor in factors:
+        classes = factor.as_classes(bins)
+        is_shared = np.zeros(len(factor.rows), dtype=bool)
+        if not classes.fault:
+            is_shared = np.bincount(classes.values)[classes.values] > 1
+        if not is_shared.any():
+            faults.append(classes.fault or f"factor {factor.number} has no value twice")
+            groups.append(None)
+            continue
+        values = classes.values[is_shared]
+        order = np.argsort(values, kind="stable")
+        counts = np.bincount(values, minlength=classes.classes)
+        starts = np.cumsum(counts) - counts
+        groups.append(
+            _Groups(
+                rows=classes.rows[is_shared][order],
+                starts=starts[values[order]],
+                counts=counts[values[order]],
+            )
+        )
+    return groups, faults
+
+
+def _examples(
+    example: Callable[[_Groups, np.random.Generator, int], Float],
+    groups: Sequence[_Groups | None],
+    rng: np.random.Generator,
+    size: int,
+    width: int,
+) -> tuple[Float, Whole]:
+    """Return examples and the places of the factors that were held in them."""
+    usable = [place for place, group in enumerate(groups) if group is not None]
+    truth = np.sort(rng.choice(usable, size=size))
+    most = max(1, _VALUES_AT_ONCE // width)
+    parts = []
+    for place, count in _runs(truth, most):
+        group = groups[place]
+        if group is not None:
+            parts.append(example(group, rng, count))
+    return np.concatenate(parts), truth
+
+
+def _runs(truth: Whole, most: int) -> Iterator[tuple[int, int]]:
+    for place, count in zip(*np.unique(truth, return_counts=True), strict=True):
+        for start in range(0, int(count), most):
+            yield int(place), min(most, int(count) - start)
+
+
+def _refuse_small(batch: int) -> None:
+    if batch < 2:
+        message = f"a batch has {batch} rows: give 2 or more."
+        raise InputError(message)
+
+
+def _lacking(groups: Sequence[_Groups | None]) -> str:
+    count = sum(group is not None for group in groups)
+    return f"two factors are needed and there are {count}" if count < 2 else ""
+
+
+def _of_guesses(
+    name: str,
+    guesses: Whole,
+    truth: Whole,
+    groups: Sequence[_Groups | None],
+    faults: Sequence[str],
+) -> FactorScore:
+    right = guesses == truth
+    held = [truth == place for place in range(len(groups))]
+    return FactorScore(
+        name=name,
+        value=float(right.mean()),
+        per_factor=tuple(float(right[each].mean()) if each.any() else None for each in held),
+        says=sentences(faults),
+    )
+
+
+def _counted_from_chance(
+    of: Callable[[Sequence[Factor]], FactorScore],
+    factors: tuple[Factor, ...],
+    n_rows: int,
+    seed: int,
+) -> FactorScore:
+    permuted = permuted_scores(of, factors, n_rows, permutations=PERMUTATIONS, seed=seed)
+    return above_chance(of(factors), permuted)
+
+
+def _undefined(name: str, factors: Sequence[Factor], faults: Sequence[str]) -> FactorScore:
+    nothing = (None,) * len(factors)
+    return FactorScore(name=name, value=None, per_factor=nothing, says=sentences(faults))
+
+
+def _deviations(codes: Codes, rows: Whole) -> Float:
+    columns = codes.columns[rows]
+    return codes.gathered(np.abs(columns - columns.mean(axis=0)))

@@ -1,0 +1,210 @@
+"""Estimates of mutual information and entropy of two columns, in nats, safe where values tie."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.disentanglement.ascending import Ascending
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Float = NDArray[np.float64]
+    Integer = NDArray[np.intp]
+
+# A table of counts larger than this is made of the cells that occur.
+_MOST_CELLS = 1 << 22
+_ROUNDING = 1e-13
+
+
+def digammas(count: int) -> Float:
+    """Return the digamma function of 0 to `count`, which counts of rows are looked up in."""
+    # It takes longer to import than most estimates to make.
+    import scipy.special
+
+    table: Float = scipy.special.digamma(np.arange(count + 1, dtype=np.float64))
+    return table
+
+
+def entropy(labels: Integer) -> float:
+    """Return the plug-in entropy of labels."""
+    return _entropy_of_counts(np.bincount(labels))
+
+
+def discrete_information(first: Integer, second: Integer) -> float:
+    """Return the plug-in mutual information of two columns of labels; never negative."""
+    n_first, n_second = int(first.max()) + 1, int(second.max()) + 1
+    cells = first * n_second + second
+    if n_first * n_second > _MOST_CELLS:
+        cells = np.unique(cells, return_inverse=True)[1]
+    found = entropy(first) + entropy(second) - entropy(cells)
+    # Rounding of three entropies is no information.
+    return found if found > _ROUNDING else 0.0
+
+
+def mixed_information(line: Ascending, labels: Integer, neighbours: int, table: Float) -> float:
+    """Return Ross's estimate of the information between values and labels.
+
+    It is that of scikit-learn's ``mutual_info_classif`` before negative estimates are set to 0, on
+    values that do not tie. Rows at the very distance of the last neighbour are counted, among the
+    rows of the label and among all alike; so ties, which scikit-learn breaks by chance, give one
+    answer. Of a label with no more than twice as many rows as neighbours, scikit-learn's distances
+    are products of matrices, and rounding decides whether it counts the last neighbour: the two
+    then differ in the fourth decimal.
+
+    Parameters
+    ----------
+    line
+        Ascending values.
+    labels
+        Those of the same rows; rows with a label of their own do not count.
+    neighbours
+        At most this many rows of the same label make a neighbourhood.
+    table
+        Digammas of counts up to the number of rows.
+    """
+    counts = np.bincount(labels)
+    if (counts == 1).any():
+        repeated = counts[labels] > 1
+        if not repeated.any():
+            return 0.0
+        line, labels = Ascending.of(line.values[repeated]), labels[repeated]
+        counts = np.bincount(labels)
+    counts = counts[counts > 0]
+    n_samples = len(labels)
+    order = _grouped(labels)
+    centres = line.values[order]
+    radii, near, extended = _radii(centres, counts, neighbours)
+    first, last = line.within(centres, radii)
+    if len(extended):
+        # Places in the order of values, group by group, ascend.
+        offsets = n_samples * np.repeat(np.arange(len(counts)), counts)
+        keys, offsets = offsets + order, offsets[extended]
+        near[extended] = np.searchsorted(keys, offsets + last[extended])
+        near[extended] -= np.searchsorted(keys, offsets + first[extended]) + 1
+    total = table[n_samples] + table[near].mean() - table[last - first - 1].mean()
+    return float(total - np.dot(counts, table[counts]) / n_samples)
+
+
+def continuous_information(first: Float, second: Float, neighbours: int, table: Float) -> float:
+    """Return the estimate of Kraskov, Stögbauer and Grassberger for two columns of values.
+
+    It is that of scikit-learn's ``mutual_info_regression`` before negative estimates are set to 0,
+    on values that do not tie. Where the neighbourhood of a row is a point, the rows in it are
+    counted, as by Gao and others (2017).
+    """
+    # It takes longer to import than most estimates to make.
+    import scipy.spatial
+
+    n_samples = len(first)
+    neighbours = min(neighbours, n_samples - 1)
+    columns = [column / (column.std() or 1.0) for column in (first, second)]
+    both = np.column_stack(columns)
+    distances = scipy.spatial.KDTree(both).query(both, k=neighbours + 1, p=np.inf)[0][:, 1:]
+    radii = distances[:, -1]
+    inside = np.maximum(np.nextafter(radii, 0.0), 0.0)
+    near = 1 + np.count_nonzero(distances < radii[:, None], axis=1)
+    tied = radii == 0.0
+    if tied.any():
+        _, cells, counts = np.unique(both, axis=0, return_inverse=True, return_counts=True)
+        near[tied] = counts[cells.ravel()][tied]
+    total = table[n_samples] + table[near].mean()
+    for column in columns:
+        first_within, last_within = Ascending.of(np.sort(column)).within(column, inside)
+        total -= table[last_within - first_within].mean()
+    return float(total)
+
+
+def most_continuous(n_samples: int, neighbours: int, table: Float) -> float:
+    """Return the information of values with themselves by the estimate for two columns of values.
+
+    It can say no more, and no less where one column determines the other and none ties: what
+    takes the place of an entropy.
+    """
+    return float(table[n_samples] - table[min(neighbours, n_samples - 1)])
+
+
+def histogram_bins(values: Float, bins: int) -> Integer:
+    """Return the bin of every value as disentanglement_lib finds it: equal widths, from 0."""
+    edges = np.histogram(values, bins)[1][:-1]
+    found: Integer = np.digitize(values, edges) - 1
+    return found
+
+
+def unit_bins(values: Float, bins: int) -> Integer:
+    """Return the bin of every value as Ubisoft's package finds it: scaled to 0 … 1 first."""
+    span = values.max() - values.min()
+    scale = 1.0 / (span or 1.0)
+    scaled = values * scale + (0.0 - values.min() * scale)
+    found: Integer = np.digitize(scaled, np.linspace(0.0, 1.0, bins + 1)[:-1]) - 1
+    return found
+
+
+def count_bins(values: Float, bins: int) -> Integer:
+    """Return the bin of every value, of about equal counts; equal values share one."""
+    edges = np.unique(np.quantile(values, np.arange(1, bins) / bins))
+    found = np.searchsorted(edges, values, side="right")
+    if found.min() == found.max():
+        # Nearly all rows have the least value, and the others belong together.
+        found = (values > values.min()).astype(np.intp)
+    return np.unique(found, return_inverse=True)[1]
+
+
+def _entropy_of_counts(counts: Integer) -> float:
+    present = counts[counts > 0].astype(np.float64)
+    total = present.sum()
+    return float(np.log(total) - np.dot(present, np.log(present)) / total)
+
+
+def _grouped(labels: Integer) -> Integer:
+    # Integers of one or two bytes are sorted in linear time.
+    kind = np.min_scalar_type(labels.max())
+    return np.argsort(labels.astype(kind) if kind.itemsize <= 2 else labels, kind="stable")
+
+
+def _radii(values: Float, counts: Integer, neighbours: int) -> tuple[Float, Integer, Integer]:
+    """Return the distance of every value to its last neighbour, and how many neighbours it has.
+
+    Values ascend within groups of `counts`. Where more of a group are as close as the last
+    neighbour, they are not counted yet: the third array has the places of such values.
+    """
+    most = int(min(neighbours, counts.max() - 1))
+    # What lies infinitely far around each group is no neighbour of it.
+    shifts = most * (2 * np.arange(len(counts)) + 1)
+    places = np.arange(len(values)) + np.repeat(shifts, counts)
+    padded = np.full(len(values) + 2 * most * len(counts), np.inf)
+    ahead = np.cumsum(counts) - counts + shifts
+    padded[(ahead[:, None] - np.arange(1, most + 1)).ravel()] = -np.inf
+    padded[places] = values
+    below = _nearer_below(padded, most)[places - most].astype(np.intp)
+    near = np.full(len(values), most)
+    if counts.min() <= most:
+        # Of a group that is no larger, all are neighbours.
+        sizes = np.repeat(counts, counts)
+        near = np.minimum(most, sizes - 1)
+        below = np.where(sizes <= most, places - np.repeat(ahead, counts), below)
+    low = places - below
+    high = low + near
+    radii = np.maximum(values - padded[low], padded[high] - values)
+    extended = (values - padded[low - 1] <= radii) | (padded[high + 1] - values <= radii)
+    return radii, near, np.flatnonzero(extended)
+
+
+def _nearer_below(padded: Float, most: int) -> NDArray[np.unsignedinteger]:
+    """Return how many of the nearest `most` values lie below each; `most` at either end have none.
+
+    The one that lies j places below is among them where it is nearer than the one that lies
+    `most` + 1 - j places above.
+    """
+    inner = len(padded) - 2 * most
+    found = np.zeros(inner, dtype=np.min_scalar_type(most))
+    with np.errstate(invalid="ignore"):
+        for lag in range(1, most // 2 + most % 2 + 1):
+            other = most + 1 - lag
+            near, far = padded[lag:] - padded[:-lag], padded[other:] - padded[:-other]
+            found += near[most - lag :][:inner] <= far[most:][:inner]
+            if other != lag:
+                found += far[most - other :][:inner] <= near[most:][:inner]
+    return found

@@ -1,0 +1,379 @@
+"""How much of each factor a linear predictor finds in all codes: the explicitness of InfoMEC."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from upto.core import random_stream
+from upto.disentanglement.predictors import fitted_logistic, quietly
+from upto.disentanglement.labelled import (
+    Factor,
+    as_codes,
+    as_factors,
+    averaged,
+    constant_codes,
+    scaled,
+    without_outliers,
+)
+from upto.disentanglement.mutual_information import entropy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from upto.disentanglement.labelled import Codes, CodesLike, FactorsLike, Float, Whole
+    from upto.disentanglement.score import FactorScore
+
+DEVIATIONS = 5.0
+"""How far above what chance gives on average, in standard deviations, a share must be."""
+MOST_BY_CHANCE = 0.5
+"""The share of a factor that chance may tell: above it, rows are too few to tell anything."""
+MOST_CLASSES = 1_000
+"""A factor of more is not predicted: too few rows would stand behind each weight."""
+DENSE_CELLS = 2**24
+"""Cells up to which the columns of discrete codes are a dense table."""
+STEPS, GRADIENT = 100, 1e-4
+"""Of the search for the regression: scikit-learn's own, which the authors leave as they are."""
+SEARCHED_CLASSES = 100
+"""A factor of more is predicted by the discriminant that the search would start from."""
+LEAST_WITHIN = 1e-8
+"""Of the variance of a whitened code: what classes that never vary are given."""
+SURE_STEPS = 30
+"""Steps after which a search that must end where the authors' does is left to scikit-learn."""
+
+
+def explicitness(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    continuous: bool | Sequence[bool] = False,
+    discrete_codes: bool = False,
+    adjusted: bool = False,
+    seed: int = 0,
+) -> FactorScore:
+    """Return which part of what is unknown of a factor a linear predictor of the codes tells.
+
+    Parameters
+    ----------
+    codes, factors
+        A row for each sample; a label that is None or NaN is missing.
+    continuous
+        Which factors are numbers on a line.
+    discrete_codes
+        Whether codes are whole numbers without an order.
+    adjusted
+        Whether to count only what is beyond chance, as `predictive_shares` says; otherwise it is
+        InfoE as its authors compute it.
+    seed
+        Of the permutation behind chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> labels = np.arange(60) % 3
+    >>> codes = np.column_stack([np.cos(2 * labels), np.sin(2 * labels)])
+    >>> round(explicitness(codes, labels[:, None]).value, 2)
+    1.0
+    """
+    read = as_codes(codes, discrete_codes=discrete_codes)
+    skipped = [factor.fault for factor in as_factors(factors, read, continuous=continuous)]
+    parts, faults = predictive_parts(
+        codes,
+        factors,
+        skipped=skipped,
+        discrete_codes=discrete_codes,
+        continuous=continuous,
+        adjusted=adjusted,
+        seed=seed,
+    )
+    name = "explicitness/adjusted" if adjusted else "explicitness/infomec"
+    return averaged(name, parts, [constant_codes(read), *faults])
+
+
+def predictive_parts(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    skipped: Sequence[str],
+    adjusted: bool,
+    seed: int,
+    **kinds: Any,
+) -> tuple[list[float | None], list[str]]:
+    """Return what `predictive_shares` does, with chance found where the share is adjusted."""
+    chance = None
+    if adjusted:
+        chance = predictive_chance(codes, factors, skipped=skipped, seed=seed, **kinds)
+    return predictive_shares(codes, factors, skipped=skipped, chance=chance, **kinds)
+
+
+def predictive_shares(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    skipped: Sequence[str],
+    discrete_codes: bool,
+    continuous: bool | Sequence[bool],
+    chance: Sequence[float | None] | None,
+) -> tuple[list[float | None], list[str]]:
+    """Return for each factor the share that is predicted, and why one is missing.
+
+    Discrete factors are predicted by unpenalised multinomial regression on the rows it is fitted
+    to, for at most a hundred steps. As by the authors, classes weigh the same in the fit and the
+    loss is compared with the logarithm of their number. With `chance`, which `predictive_chance`
+    finds, rows weigh the same, the loss is compared with the entropy, outliers of codes are drawn
+    in, and what a regression may find by chance is not counted; where that may be half of all, the
+    share is None. The search is made among whitened codes, where it converges, so that a rotation
+    or another invertible map of the codes changes the share by a thousandth at most; it starts from
+    Fisher's discriminant, which predicts a factor of more than a hundred classes by itself.
+    Continuous factors are predicted by least squares: the share is R².
+    """
+    designs = _Designs(as_codes(codes), discrete_codes=discrete_codes, adjusted=chance is not None)
+    columns = as_factors(factors, designs.codes, continuous=continuous)
+    faults = _faults(columns, skipped)
+
+    def share(place: int) -> float | None:
+        if faults[place]:
+            return None
+        factor = columns[place]
+        inputs = designs.of(factor)
+        by_chance = chance[place] if chance is not None else None
+        if factor.is_continuous:
+            values = np.asarray(factor.values, np.float64)
+            found = _explained(inputs, values, adjusted=chance is not None)
+        elif by_chance is None:
+            found = _as_authors(inputs, factor.values.astype(np.intp))
+        else:
+            found = _predicted(inputs, factor.values.astype(np.intp), by_chance)
+        if found is None:
+            faults[place] = (
+                f"factor {factor.number} has {len(factor.rows)} labels, too few for "
+                f"{designs.codes.count} codes: a regression may find half of it by chance"
+            )
+        return found
+
+    return _of_each(share, columns), faults
+
+
+def predictive_chance(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    skipped: Sequence[str],
+    discrete_codes: bool,
+    continuous: bool | Sequence[bool],
+    seed: int,
+) -> list[float | None]:
+    """Return how far a regression lowers the loss of permuted labels of each discrete factor."""
+    designs = _Designs(as_codes(codes), discrete_codes=discrete_codes, adjusted=True)
+    columns = as_factors(factors, designs.codes, continuous=continuous)
+    faults = _faults(columns, skipped)
+
+    def gain(place: int) -> float | None:
+        factor = columns[place]
+        if faults[place] or factor.is_continuous:
+            return None
+        inputs, labels = designs.of(factor), factor.values.astype(np.intp)
+        # The indicators of the values of a discrete code sum to one.
+        width = inputs.shape[1] - (designs.codes.count if discrete_codes else 0)
+        stream = random_stream(seed, "factors", "explicitness", str(place))
+        # Of noise, twice the rows times the gain is of a chi-squared law, whose mean tells its
+        # spread. One permutation may fall below that mean, and rare classes lift it.
+        mean = float(width * labels.max() / (2 * len(labels)))
+        if mean > MOST_BY_CHANCE * entropy(labels):
+            # Too much already: the permutation need not be fitted.
+            return mean
+        return max(mean, entropy(labels) - _loss(inputs, stream.permutation(labels)))
+
+    return _of_each(gain, columns)
+
+
+class _Designs:
+    """The columns that factors are predicted from; those labelled on the same rows share them."""
+
+    def __init__(self, codes: Codes, *, discrete_codes: bool, adjusted: bool) -> None:
+        self.codes = codes
+        self._discrete = discrete_codes
+        self._adjusted = adjusted
+
+    def of(self, factor: Factor) -> Any:
+        """Return the columns on the rows that have a label."""
+        whiten = self._adjusted and not self._discrete and not factor.is_continuous
+        if len(factor.rows) < len(self.codes.columns):
+            return self._made(factor.rows, whiten=whiten)
+        key = "design", self._discrete, self._adjusted, whiten
+        return self.codes.once(key, lambda: self._made(factor.rows, whiten=whiten))
+
+    def _made(self, rows: Whole, *, whiten: bool) -> Any:
+        columns = self.codes.columns
+        if self._adjusted and not self._discrete:
+            columns = self.codes.once("drawn in", lambda: without_outliers(self.codes.columns))
+        inputs = _inputs(columns[rows], discrete_codes=self._discrete)
+        return _whitened(inputs) if whiten else inputs
+
+
+def _faults(factors: Sequence[Factor], skipped: Sequence[str]) -> list[str]:
+    return [fault or _many_classes(factor) for factor, fault in zip(factors, skipped, strict=True)]
+
+
+def _of_each(make: Callable[[int], float | None], factors: Sequence[Factor]) -> list[float | None]:
+    """Return what is made of each factor, by threads."""
+    # Warnings are silenced for all threads at once, and the regression leaves Python's lock; its
+    # products are too small for threads of their own, which would wait for each other.
+    n_threads = min(len(factors), os.cpu_count() or 1)
+    with quietly(), threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
+        # The longest first, so that no thread waits for one that began last.
+        order = sorted(range(len(factors)), key=lambda place: -factors[place].classes)
+        found = dict(zip(order, pool.map(make, order), strict=True))
+    return [found[place] for place in range(len(factors))]
+
+
+def _many_classes(factor: Factor) -> str:
+    if factor.classes <= MOST_CLASSES:
+        return ""
+    return (
+        f"factor {factor.number} has {factor.classes:,} classes and is predicted with at most "
+        f"{MOST_CLASSES:,}"
+    )
+
+
+def _inputs(rows: Float, *, discrete_codes: bool) -> Any:
+    if not discrete_codes:
+        return scaled(rows, rows.mean(axis=0), rows.std(axis=0))
+    from sklearn.preprocessing import OneHotEncoder
+
+    columns = OneHotEncoder().fit_transform(rows)
+    # Sums over rows round otherwise in a sparse table, so the authors' dense one is kept if it can.
+    return columns.toarray() if columns.shape[0] * columns.shape[1] <= DENSE_CELLS else columns
+
+
+def _whitened(inputs: Float) -> Float:
+    """Return uncorrelated columns of variance one with the span of centred ones."""
+    turned, spreads, _ = np.linalg.svd(inputs, full_matrices=False)
+    kept = spreads > spreads[0] * max(inputs.shape) * np.finfo(np.float64).eps
+    return turned[:, kept] * np.sqrt(len(inputs)) if kept.any() else inputs
+
+
+def _as_authors(inputs: Any, labels: Whole) -> float:
+    whole = float(np.log(labels.max() + 1))
+    return (whole - _loss(inputs, labels, as_authors=True)) / whole
+
+
+def _predicted(inputs: Any, labels: Whole, by_chance: float) -> float | None:
+    """Return the share of the entropy beyond chance; None where chance tells too much."""
+    whole = entropy(labels)
+    level = float(by_chance + DEVIATIONS * np.sqrt(by_chance / len(labels))) / whole
+    if level > MOST_BY_CHANCE:
+        return None
+    return _beyond(1.0 - _loss(inputs, labels) / whole, level)
+
+
+def _loss(inputs: Any, labels: Whole, *, as_authors: bool = False) -> float:
+    """Return the mean log loss of the regression on the rows it was fitted to."""
+    chosen = None
+    if labels.max() > 1 and isinstance(inputs, np.ndarray):
+        counts = np.bincount(labels)
+        weights = 1.0 / counts[labels] if as_authors else np.ones(len(labels))
+        chosen = _softmax(inputs, labels, weights / weights.sum(), as_authors=as_authors)
+    if chosen is None:
+        model = fitted_logistic(
+            inputs,
+            labels,
+            C=np.inf,
+            tol=GRADIENT,
+            max_iter=STEPS,
+            class_weight="balanced" if as_authors else None,
+        )
+        chosen = model.predict_proba(inputs)[np.arange(len(labels)), labels]
+    least = np.finfo(np.float64).eps
+    return float(-np.log(np.clip(chosen, least, 1.0 - least)).mean())
+
+
+def _softmax(inputs: Float, labels: Whole, weights: Float, *, as_authors: bool) -> Float | None:
+    """Return the probability of each label by a regression that takes scikit-learn's steps.
+
+    Classes are rows here, which is three times as fast. Both differ by rounding, which a search
+    that converges forgets. Where it does not, rounding grows to a ten-millionth, and only
+    scikit-learn's own search ends where the authors' does: if it shall, None.
+    """
+    # It takes longer to import than many regressions to fit.
+    from scipy.optimize import minimize
+
+    n_samples, width = inputs.shape
+    rows = np.column_stack([inputs, np.ones(n_samples)])
+    columns = np.ascontiguousarray(rows.T)
+    classes = int(labels.max()) + 1
+    chances = np.empty((classes, n_samples))
+    own = labels * n_samples + np.arange(n_samples)
+
+    def fill(weight: Float) -> tuple[Float, Float]:
+        np.matmul(weight.reshape(classes, width + 1), columns, out=chances)
+        np.subtract(chances, chances.max(axis=0), out=chances)
+        margins = chances.ravel()[own]
+        np.exp(chances, out=chances)
+        return margins, chances.sum(axis=0)
+
+    def loss(weight: Float) -> tuple[float, Float]:
+        margins, sums = fill(weight)
+        np.multiply(chances, weights / sums, out=chances)
+        chances.ravel()[own] -= weights
+        return float(weights @ (np.log(sums) - margins)), (chances @ rows).ravel()
+
+    start = np.zeros(classes * (width + 1))
+    if not as_authors:
+        # The loss is convex: a better start ends in the same place, in fewer steps.
+        start = min(start, _discriminant(inputs, labels), key=lambda weight: loss(weight)[0])
+        if classes > SEARCHED_CLASSES:
+            margins, sums = fill(start)
+            return np.exp(margins) / sums
+    found = minimize(
+        loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={
+            "maxiter": SURE_STEPS if as_authors else STEPS,
+            "maxls": 50,
+            "gtol": GRADIENT,
+            "ftol": 64 * np.finfo(np.float64).eps,
+        },
+    )
+    if as_authors and not found.success:
+        return None
+    margins, sums = fill(found.x)
+    chosen: Float = np.exp(margins) / sums
+    return chosen
+
+
+def _discriminant(inputs: Float, labels: Whole) -> Float:
+    """Return the weights of Fisher's linear discriminant, which Gaussian classes are told by."""
+    counts = np.bincount(labels)
+    order = np.argsort(labels, kind="stable")
+    means = np.add.reduceat(inputs[order], np.cumsum(counts) - counts) / counts[:, None]
+    left = inputs - means[labels]
+    within = left.T @ left / len(labels) + LEAST_WITHIN * np.eye(inputs.shape[1])
+    slopes = np.linalg.solve(within, means.T).T
+    offsets = np.log(counts / len(labels)) - 0.5 * (slopes * means).sum(axis=1)
+    return np.column_stack([slopes, offsets]).ravel()
+
+
+def _explained(inputs: Any, values: Float, *, adjusted: bool) -> float | None:
+    from sklearn.linear_model import LinearRegression
+
+    r2 = float(LinearRegression().fit(inputs, values).score(inputs, values))
+    if not adjusted:
+        return r2
+    n_samples, width = inputs.shape
+    # R² of noise is of a beta law with this mean and about this deviation.
+    level = (width + DEVIATIONS * np.sqrt(2.0 * width)) / max(n_samples - 1, 1)
+    return _beyond(r2, float(level))
+
+
+def _beyond(share: float, level: float) -> float | None:
+    """Return what of a share is above a level, from 0 there to 1; None above a level too high."""
+    if level > MOST_BY_CHANCE:
+        return None
+    return min(max((share - level) / (1.0 - level), 0.0), 1.0)

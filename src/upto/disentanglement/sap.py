@@ -1,0 +1,134 @@
+"""The SAP score: how far the best single code predicts a factor better than the second best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.svm import LinearSVC
+
+from upto.disentanglement.predictors import quietly
+from upto.disentanglement.labelled import (
+    Float,
+    as_codes,
+    as_factors,
+    averaged,
+    constant_codes,
+    held_out_mask,
+    one_of,
+    parted,
+    scaled,
+    without_outliers,
+)
+from upto.disentanglement.score import FactorScore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from upto.disentanglement.labelled import CodesLike, Factor, FactorsLike, Part
+
+VARIANTS = ("disentanglement_lib", "robust")
+PENALTY = 0.01
+"""The support vector machine's C in disentanglement_lib."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sap:
+    """The score, and how well each code predicts each factor.
+
+    Parameters
+    ----------
+    score
+        The mean over factors of the gap between the two best codes.
+    matrix
+        Codes × factors: held-out accuracy for a discrete factor, squared correlation for a
+        continuous one; NaN where a factor was left out.
+    """
+
+    score: FactorScore
+    matrix: Float
+
+
+def sap_score(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    continuous: bool | Sequence[bool] = False,
+    discrete_codes: bool = False,
+    variant: str = "disentanglement_lib",
+    held_out: ArrayLike | None = None,
+    seed: int = 0,
+) -> Sap:
+    """Return the gap between the best and the second best code, averaged over factors.
+
+    Parameters
+    ----------
+    codes, factors
+        A row for each sample; a label that is None or NaN is missing.
+    continuous
+        Which factors are numbers on a line.
+    discrete_codes
+        Whether codes are whole numbers without an order. A continuous factor is then compared
+        with its mean for each value of a code.
+    variant
+        ``disentanglement_lib``: a linear support vector machine with C = 0.01 on codes as they
+        are, so that their scale counts; ``robust``: the same on codes of variance one, without
+        outliers.
+    held_out
+        Which rows test the machines of discrete factors; a third drawn by `seed` if not given.
+        Correlations are of all rows.
+    """
+    one_of(variant, VARIANTS, "variant of SAP")
+    read = as_codes(codes, discrete_codes=discrete_codes)
+    found = as_factors(factors, read, continuous=continuous)
+    mask = held_out_mask(len(read.columns), held_out, seed)
+    is_robust = variant == "robust"
+    if is_robust:
+        read = replace(read, columns=without_outliers(read.columns))
+    dead = read.is_constant
+    matrix = np.full((read.count, len(found)), np.nan)
+    faults = [constant_codes(read)]
+    if read.count == 1:
+        faults.append("there is one code and no second best")
+    gaps: list[float | None] = []
+    for place, factor in enumerate(found):
+        part = parted(factor, mask)
+        fault = factor.fault if factor.is_continuous else part.fault
+        faults.append(fault)
+        if fault:
+            gaps.append(None)
+            continue
+        for code in range(read.count):
+            columns = read.of(code)
+            if factor.is_continuous:
+                matrix[code, place] = 0.0 if dead[code] else _determined(columns, factor)
+            else:
+                matrix[code, place] = _accuracy(columns, part, standardise=is_robust)
+        best = np.sort(matrix[:, place])
+        gaps.append(float(best[-1] - best[-2]) if read.count > 1 else None)
+    return Sap(score=averaged(f"sap/{variant}", gaps, faults), matrix=matrix)
+
+
+def _determined(columns: Float, factor: Factor) -> float:
+    centred = columns[factor.rows] - columns[factor.rows].mean(axis=0)
+    values = factor.values - factor.values.mean()
+    if columns.shape[1] == 1:
+        code = centred[:, 0]
+        spread = float(code @ code)
+        return float(code @ values) ** 2 / (spread * float(values @ values)) if spread else 0.0
+    predicted = centred @ np.linalg.lstsq(centred, values, rcond=None)[0]
+    return float(predicted @ predicted) / float(values @ values)
+
+
+def _accuracy(columns: Float, part: Part, *, standardise: bool) -> float:
+    fit, held = columns[part.fit], columns[part.held]
+    if standardise:
+        centre, spread = fit.mean(axis=0), fit.std(axis=0)
+        fit, held = scaled(fit, centre, spread), scaled(held, centre, spread)
+    machine = LinearSVC(C=PENALTY, class_weight="balanced", dual=False)
+    with quietly():
+        machine.fit(fit, part.fit_values)
+    return float(np.mean(machine.predict(held) == part.held_values))

@@ -1,0 +1,330 @@
+"""The information of every code about every factor: computed once, read by many scores."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from upto.core import InputError, random_stream
+from upto.disentanglement.ascending import Ascending
+from upto.disentanglement.labelled import BINS, Factor, as_codes, as_factors
+from upto.disentanglement.mutual_information import (
+    continuous_information,
+    count_bins,
+    digammas,
+    discrete_information,
+    entropy,
+    histogram_bins,
+    mixed_information,
+    most_continuous,
+    unit_bins,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from upto.disentanglement.labelled import CodesLike, FactorsLike
+
+Float = np.ndarray[Any, np.dtype[np.float64]]
+Whole = np.ndarray[Any, np.dtype[np.intp]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+OUTERMOST = 0.005
+"""The share of rows at either end of a code that its inner range leaves out."""
+PERMUTATIONS = 10
+"""Of scores that are adjusted for chance."""
+THREADED_ROWS = 32_768
+"""With fewer, threads would spend their time on waiting for Python's lock."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimator:
+    """How the information of a code about a factor is estimated.
+
+    Parameters
+    ----------
+    kind
+        ``neighbours``: Ross for discrete factors, Kraskov, Stögbauer and Grassberger for
+        continuous ones. ``histogram`` and ``unit-bins``: of binned codes, as disentanglement_lib
+        and as Ubisoft's package bin. Discrete codes are counted as they are in each.
+    size
+        The number of neighbours, or of bins.
+    steps
+        Into how many steps of equal counts neighbours cut a continuous factor, to take them for
+        labels; 0 leaves it on its line, where Kraskov's estimate has no end that is independent of
+        the number of rows.
+    """
+
+    kind: Literal["neighbours", "histogram", "unit-bins"] = "neighbours"
+    size: int = 10
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            message = f"{self.size} neighbours or bins: ask for one or more."
+            raise InputError(message)
+
+    def __str__(self) -> str:
+        steps = f" in {self.steps} steps" if self.steps else ""
+        return f"{self.size} {self.kind}{steps}"
+
+
+ADJUSTED = Estimator(kind="neighbours", size=10, steps=BINS)
+"""What scores that are adjusted for chance are made of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Information:
+    """What codes tell about factors, in nats; factors are rows and codes are columns.
+
+    Parameters
+    ----------
+    mutual
+        The information of every code about every factor, none below zero.
+    entropies
+        Of every factor: the plug-in entropy of labels; of a continuous factor, the most that the
+        estimator can find.
+    code_entropies
+        Of every code as the estimator counts it, on the rows labelled by every factor; NaN for
+        codes that are not counted.
+    chance
+        The information after labels were permuted over rows, permutation by permutation.
+    ranges, quartile_ranges, inner_ranges
+        Of every code: its range, that of the middle half of rows, and that without the outermost.
+    values
+        How many values every code takes.
+    faults
+        For every factor why nothing can be said of it; empty where something can.
+    labelled
+        How many rows have a label of every factor.
+    continuous
+        Which factors are numbers on a line.
+    """
+
+    mutual: Float
+    entropies: Float
+    code_entropies: Float
+    chance: Float
+    ranges: Float
+    quartile_ranges: Float
+    inner_ranges: Float
+    values: Whole
+    faults: tuple[str, ...]
+    labelled: tuple[int, ...]
+    continuous: tuple[bool, ...]
+    estimator: Estimator
+    discrete_codes: bool
+
+    @property
+    def told(self) -> Mask:
+        """Which factors something can be said of."""
+        return np.array([not fault for fault in self.faults], dtype=bool)
+
+    def is_by(self, estimator: Estimator) -> bool:
+        """Whether an estimator finds the same: steps are of continuous factors."""
+        if any(self.continuous):
+            return self.estimator == estimator
+        return replace(self.estimator, steps=0) == replace(estimator, steps=0)
+
+    @property
+    def shares(self) -> Float:
+        """The information of every code about every factor over the factor's entropy."""
+        return over_entropy(self.mutual, self.entropies)
+
+
+def over_entropy(mutual: Float, entropies: Float) -> Float:
+    """Return information over the entropies of factors; zero where a factor has none."""
+    whole = np.broadcast_to(entropies[:, None], mutual.shape)
+    return np.divide(mutual, whole, out=np.zeros_like(mutual), where=whole > 0.0)
+
+
+def information(
+    codes: CodesLike,
+    factors: FactorsLike,
+    *,
+    estimator: Estimator | None = None,
+    discrete_codes: bool = False,
+    continuous: bool | Sequence[bool] = False,
+    permutations: int = 0,
+    seed: int = 0,
+) -> Information:
+    """Return what codes tell about factors.
+
+    Parameters
+    ----------
+    codes
+        Rows and codes.
+    factors
+        Rows and factors; None and NaN stand for a label that is missing.
+    estimator
+        Ten neighbours by default.
+    discrete_codes
+        Whether codes are numbers of values whose order means nothing.
+    continuous
+        Whether factors are numbers on a line, of all or of each.
+    permutations
+        How often labels are permuted over rows to see what chance gives.
+    seed
+        Of the permutations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.arange(600).reshape(-1, 1) % 3
+    >>> found = information(np.hstack([factors, factors * 0.0]), factors)
+    >>> found.shares.round(2)
+    array([[1., 0.]])
+    """
+    estimator = estimator or Estimator()
+    if permutations < 0:
+        message = f"{permutations} permutations: ask for none or more."
+        raise InputError(message)
+    table = as_codes(codes)
+    rows = table.columns
+    columns = as_factors(factors, table, continuous=continuous)
+    counted = _counted(rows, estimator, discrete_codes=discrete_codes)
+    ascending = table.once("ascending", lambda: np.sort(rows, axis=0))
+    lower, upper = np.quantile(ascending, (0.25, 0.75), axis=0)
+    outermost = min(int(np.ceil(OUTERMOST * len(rows))), (len(rows) - 1) // 2)
+    psi = digammas(len(rows))
+    shape = (len(columns), rows.shape[1])
+    found = Information(
+        mutual=np.zeros(shape),
+        entropies=np.zeros(len(columns)),
+        code_entropies=np.full(shape, np.nan),
+        chance=np.zeros((permutations, *shape)),
+        ranges=ascending[-1] - ascending[0],
+        quartile_ranges=upper - lower,
+        inner_ranges=ascending[len(rows) - 1 - outermost] - ascending[outermost],
+        values=1 + np.count_nonzero(np.diff(ascending, axis=0), axis=0),
+        faults=tuple(_fault(column, estimator, counted) for column in columns),
+        labelled=tuple(len(column.rows) for column in columns),
+        continuous=tuple(column.is_continuous for column in columns),
+        estimator=estimator,
+        discrete_codes=discrete_codes,
+    )
+    # Most of an estimate is made outside Python's lock, and none depends on another.
+    with ThreadPoolExecutor(min(shape[1], os.cpu_count() or 1)) as pool:
+        each_code = pool.map if len(rows) >= THREADED_ROWS else map
+        for place, (factor, fault) in enumerate(zip(columns, found.faults, strict=True)):
+            if fault:
+                continue
+            values = _factor_values(factor, estimator, counted)
+            told: Callable[[Any, int], float]
+            if counted is not None:
+                found.entropies[place] = entropy(values)
+                shown_codes = counted[factor.rows]
+                found.code_entropies[place] = [entropy(column) for column in shown_codes.T]
+                told = partial(_counting, shown_codes)
+            elif factor.is_continuous and not estimator.steps:
+                found.entropies[place] = most_continuous(len(values), estimator.size, psi)
+                told = partial(_kraskov, rows[factor.rows], estimator, psi)
+            else:
+                found.entropies[place] = entropy(values)
+                if len(factor.rows) < len(rows):
+                    lines = _lines(rows, factor.rows)
+                else:
+                    lines = table.once("lines", partial(_lines, rows, factor.rows))
+                told = partial(_ross, lines, estimator, psi)
+            stream = random_stream(seed, "factors", "information", str(place))
+            # Unpermuted first: the same call serves both.
+            for turn in range(permutations + 1):
+                shown = values if turn == 0 else stream.permutation(values)
+                each = list(each_code(partial(told, shown), range(shape[1])))
+                if turn == 0:
+                    # Labels have their entropy to tell, which digammas of small counts exceed; a
+                    # code without ties is left as scikit-learn estimates it.
+                    most = np.where(found.values < len(rows), found.entropies[place], np.inf)
+                    found.mutual[place] = np.clip(each, 0.0, most)
+                else:
+                    found.chance[turn - 1, place] = each
+    return found
+
+
+def informed(
+    given: Information | None,
+    codes: CodesLike,
+    factors: FactorsLike,
+    estimator: Estimator,
+    name: str,
+    **settings: Any,
+) -> Information:
+    """Return the information that a score is made of: what is given, where it is that."""
+    if given is None:
+        return information(codes, factors, estimator=estimator, **settings)
+    if not given.is_by(estimator):
+        message = (
+            f"{name} is made of information by {estimator}, and this is by {given.estimator}: "
+            "leave it out, or ask for that estimator."
+        )
+        raise InputError(message)
+    return given
+
+
+def _lines(rows: Float, labelled: Whole) -> list[tuple[Ascending, Whole]]:
+    """Return the ascending values of each code on labelled rows, and whose they are."""
+    orders = np.argsort(rows[labelled], axis=0, kind="stable")
+    return [
+        (Ascending.of(code[labelled[order]]), order)
+        for code, order in zip(rows.T, np.ascontiguousarray(orders.T), strict=True)
+    ]
+
+
+def _ross(
+    lines: Sequence[tuple[Ascending, Whole]],
+    estimator: Estimator,
+    psi: Float,
+    labels: Whole,
+    code: int,
+) -> float:
+    line, order = lines[code]
+    return mixed_information(line, labels[order], estimator.size, psi)
+
+
+def _kraskov(rows: Float, estimator: Estimator, psi: Float, values: Float, code: int) -> float:
+    return continuous_information(rows[:, code], values, estimator.size, psi)
+
+
+def _counting(rows: Whole, values: Whole, code: int) -> float:
+    return discrete_information(rows[:, code], values)
+
+
+def _counted(rows: Float, estimator: Estimator, *, discrete_codes: bool) -> Whole | None:
+    """Return codes as whole numbers from zero; None where neighbours are asked for."""
+    if discrete_codes:
+        return np.column_stack([np.unique(code, return_inverse=True)[1] for code in rows.T])
+    if estimator.kind == "neighbours":
+        return None
+    binned = histogram_bins if estimator.kind == "histogram" else unit_bins
+    return np.column_stack([binned(code, estimator.size) for code in rows.T])
+
+
+def _factor_values(factor: Factor, estimator: Estimator, counted: Whole | None) -> Any:
+    """Return a factor as whole numbers, or as numbers where it is measured by neighbours."""
+    if not factor.is_continuous:
+        return factor.values
+    values = np.asarray(factor.values, dtype=np.float64)
+    if counted is None:
+        return count_bins(values, estimator.steps) if estimator.steps else values
+    if estimator.kind == "neighbours":
+        # Codes that are counted have no neighbours: the factor is counted as well.
+        return count_bins(values, estimator.steps or max(2, round(len(values) ** (1 / 3))))
+    return (histogram_bins if estimator.kind == "histogram" else unit_bins)(values, estimator.size)
+
+
+def _fault(factor: Factor, estimator: Estimator, counted: Whole | None) -> str:
+    if factor.fault:
+        return factor.fault
+    if counted is None and not factor.is_continuous and factor.classes == len(factor.rows):
+        return (
+            f"factor {factor.number} has another label on each of its {len(factor.rows)} rows, "
+            "and neighbours are rows of one label"
+        )
+    if factor.is_continuous and len(factor.rows) < 3 and estimator.kind == "neighbours":
+        return f"factor {factor.number} has {len(factor.rows)} labels, too few for neighbours"
+    return ""

@@ -1,0 +1,279 @@
+"""Parquet tables, read one row group at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import InputError, MissingExtraError
+from upto.core.errors import shortened
+from upto.files.damage import damage_reported, damaged
+from upto.files.declared import check_declared
+from upto.files.request import Columns, Contents, Request
+from upto.files.rows import BlockRows
+from upto.files.tables import ColumnKind, column_layout, label_column, table_layout
+from upto.files.texts import column_of, text_array
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+_CACHED_GROUPS = 2
+_CACHED_BYTES = 128 * 2**20
+_LABEL_BYTES = 8
+
+
+def read_parquet(request: Request) -> Contents:
+    """Read a parquet file: its labels at once, its features by row group."""
+    file = _open(request.path)
+    layout = table_layout(request, _kinds(file.schema_arrow))
+    keep = [*layout.labels, *([layout.ids] if layout.ids is not None else [])]
+    columns = _columns(request.path, file, keep)
+    return Contents(
+        rows=ParquetRows(request.path, layout.features),
+        ids=None if layout.ids is None else columns[layout.ids],
+        columns={name: columns[name] for name in layout.labels},
+    )
+
+
+def parquet_labels(request: Request) -> tuple[str, NDArray[Any]]:
+    """Read one column of a parquet file."""
+    file = _open(request.path)
+    name = label_column(request, _kinds(file.schema_arrow))
+    return name, _columns(request.path, file, [name])[name]
+
+
+def parquet_columns(request: Request) -> Columns:
+    """Read every column of a parquet file but lists; the key is what their names begin with."""
+    file = _open(request.path)
+    layout = column_layout(request, _kinds(file.schema_arrow))
+    names = [*layout.labels, *([layout.ids] if layout.ids is not None else [])]
+    columns = _columns(request.path, file, names)
+    return Columns(
+        ids=None if layout.ids is None else columns[layout.ids],
+        columns={name: columns[name] for name in layout.labels},
+    )
+
+
+def parquet_kinds(path: Path) -> dict[str, ColumnKind]:
+    """Return the columns of a parquet file and what they hold."""
+    return _kinds(_open(path).schema_arrow)
+
+
+class ParquetRows(BlockRows):
+    """Feature columns, or one column of lists, of a parquet file.
+
+    Threads share the last row groups that were decoded: neighbouring blocks mostly lie in the same
+    one, and it cannot be decoded in parts.
+
+    Parameters
+    ----------
+    path
+        The file.
+    names
+        The columns.
+    """
+
+    _file: Any
+    _cache: OrderedDict[int, NDArray[Any]]
+    _lock: threading.Lock
+
+    def __init__(self, path: Path, names: tuple[str, ...]) -> None:
+        self.names = names
+        self._prepare()
+        file = self._opened(path.absolute())
+        with damage_reported(path):
+            schema = file.schema_arrow
+            sizes = _group_sizes(path, file)
+            self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+            types = [schema.field(name).type for name in names]
+            self._is_list = _kind(types[0]) == "list"
+            width = len(names)
+            if self._is_list:
+                width = _list_width(path, file, names[0])
+                types = [types[0].value_type]
+            dtype = np.result_type(*(np.dtype(kind.to_pandas_dtype()) for kind in types))
+        n_rows = int(self._starts[-1])
+        check_declared(path, n_rows * width * dtype.itemsize, path.stat().st_size)
+        super().__init__(path, (n_rows, width), dtype)
+
+    def _read(self, start: int, stop: int) -> NDArray[Any]:
+        first = int(np.searchsorted(self._starts, start, side="right")) - 1
+        last = int(np.searchsorted(self._starts, stop, side="left"))
+        parts = []
+        for group in range(first, last):
+            begin = int(self._starts[group])
+            parts.append(self._group(group)[max(start - begin, 0) : stop - begin])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _group(self, group: int) -> NDArray[Any]:
+        with self._lock:
+            if group in self._cache:
+                self._cache.move_to_end(group)
+                return self._cache[group]
+            values = self._decode(group)
+            values.flags.writeable = False
+            self._cache[group] = values
+            while len(self._cache) > _CACHED_GROUPS and self._cached_bytes() > _CACHED_BYTES:
+                self._cache.popitem(last=False)
+            return values
+
+    def _decode(self, group: int) -> NDArray[Any]:
+        table = self._opened(self.path).read_row_group(group, columns=[*self.names])
+        begin, end = (int(each) for each in self._starts[group : group + 2])
+        if table.num_rows != end - begin:
+            why = f"rows {begin} to {end} are {table.num_rows}"
+            raise InputError(damaged(self.path, why))
+        if self._is_list:
+            return self._lists(table.column(self.names[0]).combine_chunks(), begin)
+        values = np.empty((table.num_rows, len(self.names)), dtype=self.dtype)
+        for position, name in enumerate(self.names):
+            column = table.column(name)
+            self._refuse_nulls(column, name, begin)
+            values[:, position] = column.to_numpy()
+        return values
+
+    def _lists(self, column: Any, begin: int) -> NDArray[Any]:
+        import pyarrow.compute as pc
+
+        name = self.names[0]
+        self._refuse_nulls(column, name, begin)
+        lengths = pc.list_value_length(column).to_numpy(zero_copy_only=False)
+        wrong = np.flatnonzero(lengths != self.shape[1])
+        if len(wrong):
+            row = int(wrong[0])
+            message = (
+                f"{self.path}::{name} has {lengths[row]} values in row {begin + row} but "
+                f"{self.shape[1]} in row 0: every row needs the same number."
+            )
+            raise InputError(message)
+        flat = column.flatten()
+        self._refuse_nulls(flat, name, begin)
+        values: NDArray[Any] = flat.to_numpy(zero_copy_only=False).reshape(-1, self.shape[1])
+        return np.array(values, dtype=self.dtype)
+
+    def _refuse_nulls(self, column: Any, name: str, begin: int) -> None:
+        if column.null_count:
+            message = (
+                f"{self.path} has {column.null_count} missing values in the feature column "
+                f"{name!r} from row {begin} on: fill them or drop the rows."
+            )
+            raise InputError(message)
+
+    def _opened(self, path: Path) -> Any:
+        if self._file is None:
+            self._file = _open(path)
+        return self._file
+
+    def _cached_bytes(self) -> int:
+        return sum(values.nbytes for values in self._cache.values())
+
+    def _prepare(self) -> None:
+        self._file = None
+        self._cache = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if name not in ("_file", "_cache", "_lock")
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._prepare()
+
+
+def _open(path: Path) -> Any:
+    try:
+        import pyarrow.parquet as pq
+    except ImportError:
+        what = f"reading {path.name}"
+        raise MissingExtraError(what, package="pyarrow", extra="tables") from None
+    with damage_reported(path):
+        file = pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
+        names = file.schema_arrow.names
+    doubled = next((name for name, count in Counter(names).items() if count > 1), None)
+    if doubled is not None:
+        message = (
+            f"{path} has two columns named {shortened(doubled)!r}: give each column its own name."
+        )
+        raise InputError(message)
+    return file
+
+
+def _kinds(schema: Any) -> dict[str, ColumnKind]:
+    import pyarrow.types as pt
+
+    nested = (pt.is_struct, pt.is_map, pt.is_union)
+    kinds: dict[str, ColumnKind] = {}
+    for field in schema:
+        kind = _kind(field.type)
+        is_list = pt.is_list(field.type) or pt.is_large_list(field.type)
+        if kind == "text" and (is_list or any(test(field.type) for test in nested)):
+            continue
+        kinds[field.name] = kind
+    return kinds
+
+
+def _kind(type_: Any) -> ColumnKind:
+    import pyarrow.types as pt
+
+    def is_number(type_: Any) -> bool:
+        return bool(pt.is_integer(type_) or pt.is_floating(type_))
+
+    if is_number(type_):
+        return "number"
+    tests = (pt.is_list, pt.is_large_list, pt.is_fixed_size_list)
+    if any(test(type_) for test in tests) and is_number(type_.value_type):
+        return "list"
+    return "text"
+
+
+def _columns(path: Path, file: Any, names: list[str]) -> dict[str, NDArray[Any]]:
+    with damage_reported(path):
+        n_rows = sum(_group_sizes(path, file))
+        check_declared(path, n_rows * _LABEL_BYTES, path.stat().st_size, "labels")
+        table = file.read(columns=list(dict.fromkeys(names)))
+        if table.num_rows != n_rows:
+            raise InputError(damaged(path, f"{n_rows} rows are {table.num_rows}"))
+        return {name: _labels(table.column(name), column_of(path, name)) for name in names}
+
+
+def _group_sizes(path: Path, file: Any) -> list[int]:
+    metadata = file.metadata
+    sizes = [int(metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
+    if min(sizes, default=0) < 0 or sum(sizes) != metadata.num_rows:
+        why = f"its groups have {sum(sizes)} rows, and its head says {metadata.num_rows}"
+        raise InputError(damaged(path, why))
+    return sizes
+
+
+def _labels(column: Any, where: str) -> NDArray[Any]:
+    import pyarrow.types as pt
+
+    if pt.is_integer(column.type) or pt.is_floating(column.type) or pt.is_boolean(column.type):
+        values: NDArray[Any] = column.to_numpy()
+        if values.dtype.kind != "O":
+            return values
+        # A boolean that is missing makes objects of all.
+        return text_array(where, ["" if cell is None else str(cell) for cell in values.tolist()])
+    return text_array(where, ["" if cell is None else str(cell) for cell in column.to_pylist()])
+
+
+def _list_width(path: Path, file: Any, name: str) -> int:
+    fixed = getattr(file.schema_arrow.field(name).type, "list_size", None)
+    if fixed is not None:
+        return int(fixed)
+    for batch in file.iter_batches(batch_size=1, columns=[name]):
+        values = batch.column(0)[0].as_py()
+        if values:
+            return len(values)
+        break
+    message = f"{path}::{name} has no values in row 0: every row needs the same number."
+    raise InputError(message)

@@ -1,0 +1,24 @@
+"""Data that comes with the package."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from upto.core import InputError
+
+BUNDLED = ("admet_members", "cifar_resnets")
+
+
+def bundled_path(name: str) -> Path:
+    """Return the path of a bundled excerpt; see the README beside it for source and licence.
+
+    Examples
+    --------
+    >>> bundled_path("cifar_resnets").name
+    'cifar_resnets.npz'
+    """
+    if name not in BUNDLED:
+        message = f"there is no bundled data {name!r}: choose one of {', '.join(BUNDLED)}."
+        raise InputError(message)
+    return Path(str(resources.files("upto.files") / "bundled" / f"{name}.npz"))

@@ -1,0 +1,158 @@
+"""Rows that stay in their file: what a slice asks for is read when it is asked for."""
+
+from __future__ import annotations
+
+import os
+import threading
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import InputError
+from upto.core.errors import reason
+from upto.files.checksums import SummedPiece, verify
+from upto.files.damage import damage_reported
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+
+class BlockRows(ABC):
+    """Two-dimensional numbers in a file, read block by block in the machine's byte order.
+
+    A reader holds a path and a key rather than an open file, so it can be pickled: each worker
+    opens the file itself.
+    """
+
+    def __init__(self, path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.path = path.absolute()
+        self.shape = tuple(int(size) for size in shape)
+        self.dtype = np.dtype(dtype).newbyteorder("=")
+
+    @abstractmethod
+    def _read(self, start: int, stop: int) -> NDArray[Any]:
+        """Return the rows from `start` to `stop`, both within the file."""
+
+    def __getitem__(self, key: slice) -> NDArray[Any]:
+        wanted = range(self.shape[0])[key]
+        if not len(wanted):
+            return np.empty((0, self.shape[1]), dtype=self.dtype)
+        # Not the least and greatest of all, which Python would look for one by one.
+        start, stop = min(wanted[0], wanted[-1]), max(wanted[0], wanted[-1]) + 1
+        # Where a header was whole, a block may still be damaged.
+        with damage_reported(self.path):
+            block = self._block(start, stop)
+        if block.shape != (stop - start, self.shape[1]):
+            message = (
+                f"{self.path} changed while it was read: rows {start} to {stop} now have the shape "
+                f"{block.shape}. Read it again when it is no longer written to."
+            )
+            raise InputError(message)
+        return block if wanted.step == 1 else block[[row - start for row in wanted]]
+
+    def _block(self, start: int, stop: int) -> NDArray[Any]:
+        try:
+            return np.require(self._read(start, stop), dtype=self.dtype, requirements="A")
+        except OSError as error:
+            if error.errno is None:
+                raise
+            message = (
+                f"{self.path} can no longer be read: {reason(error)}. Is it still there and whole?"
+            )
+            raise InputError(message) from None
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        return np.array(self[:], dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        size = " × ".join(map(str, self.shape))
+        return f"{type(self).__name__}({str(self.path)!r}: {size} {self.dtype})"
+
+
+class StoredRows(BlockRows):
+    """Raw numbers at an offset of a file.
+
+    Blocks of rows are read, so that a pass over a file leaves none of it resident; single rows and
+    columns that are contiguous in the file are mapped, so that no more than they is touched.
+
+    Parameters
+    ----------
+    path, offset
+        The file and where its numbers begin.
+    shape, dtype
+        What the file's header says.
+    fortran
+        Whether columns, not rows, are contiguous.
+    bfloat16
+        Whether the numbers are bfloat16, which are read as float32 without loss.
+    piece
+        What of the file has a checksum, where it has one: it is compared before any row is read.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        offset: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        *,
+        fortran: bool = False,
+        bfloat16: bool = False,
+        piece: SummedPiece | None = None,
+    ) -> None:
+        super().__init__(path, shape, np.dtype(np.float32) if bfloat16 else dtype)
+        self._stored = np.dtype("<u2") if bfloat16 else np.dtype(dtype)
+        self._bfloat16 = bfloat16
+        self._offset, self._fortran, self._piece = offset, fortran, piece
+        order = "F" if fortran else "C"
+        self._map = ThreadHandles(
+            partial(np.memmap, self.path, self._stored, "r", offset, self.shape, order)
+        )
+
+    def _read(self, start: int, stop: int) -> NDArray[Any]:
+        self._verify()
+        if self._fortran:
+            return self._decoded(np.asarray(self._map()[start:stop]))
+        width = self.shape[1]
+        offset = self._offset + start * width * self._stored.itemsize
+        block = np.fromfile(self.path, self._stored, (stop - start) * width, offset=offset)
+        whole = block[: block.size // width * width]
+        return self._decoded(whole.reshape(-1, width))
+
+    def gather(self, index: NDArray[np.intp]) -> NDArray[Any]:
+        """Return the rows at ascending positions, touching no page between them."""
+        self._verify()
+        return np.require(self._decoded(np.asarray(self._map()[index])), dtype=self.dtype)
+
+    def _verify(self) -> None:
+        if self._piece is not None:
+            verify(self.path, self._piece)
+
+    def _decoded(self, block: NDArray[Any]) -> NDArray[Any]:
+        if self._bfloat16:
+            return (block.astype(np.uint32) << 16).view(np.float32)
+        return block
+
+
+class ThreadHandles:
+    """An open file for each thread that asks, opened again after pickling or forking."""
+
+    def __init__(self, opener: Callable[[], Any]) -> None:
+        self._opener = opener
+        self._local = threading.local()
+
+    def __call__(self) -> Any:
+        """Return this thread's open file."""
+        process = os.getpid()
+        if getattr(self._local, "process", None) != process:
+            self._local.handle = self._opener()
+            self._local.process = process
+        return self._local.handle
+
+    def __reduce__(self) -> tuple[type[ThreadHandles], tuple[Callable[[], Any]]]:
+        return ThreadHandles, (self._opener,)

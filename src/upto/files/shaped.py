@@ -1,0 +1,36 @@
+"""Arrays in files whose samples are not flat rows, as images are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from upto.core import InputError
+from upto.files.arrays import loaded_npz, mapped_npy
+from upto.files.request import split_key
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+
+def shaped_array(given: str | Path) -> NDArray[Any] | None:
+    """Return an array of three axes or more, or nothing where a file holds none to choose.
+
+    Parameters
+    ----------
+    given
+        A `.npy` file, or an `.npz` archive of one array or with ``::key``. Whatever is wrong with a
+        file is left to those who read it as rows.
+    """
+    try:
+        path, key = split_key(given)
+        if path.suffix.lower() == ".npy":
+            found = mapped_npy(path)
+        elif path.suffix.lower() == ".npz":
+            found = loaded_npz(path, key)
+        else:
+            return None
+    except (InputError, OSError):
+        return None
+    return found if found.ndim > 2 and found.dtype.kind in "fiub" and found.size else None

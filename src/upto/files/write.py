@@ -1,0 +1,330 @@
+"""Rows that go to a file block by block and are there as a whole or not at all.
+
+Ids and columns are kept where the format has a place for them, under names that `read_run` finds
+again: all but npy and safetensors, which hold the numbers only.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from upto.core import Embeddings, InputError, MissingExtraError
+from upto.core.files import check_outputs, check_target, is_zarr, replacing
+from upto.files.hierarchies import ArrayRows
+from upto.files.plan import IDS, Plan, Put
+from upto.files.request import listed, split_key
+from upto.files.rows import BlockRows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+    from upto.files.names import Naming
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputFormat:
+    """One format that rows can be written in.
+
+    Parameters
+    ----------
+    suffixes
+        How its files end, in small letters.
+    module, write
+        The module of this package and the function there that writes it.
+    package, extra
+        The library it takes and the extra that brings it; None for none.
+    """
+
+    suffixes: tuple[str, ...]
+    module: str
+    write: str
+    package: str | None = None
+    extra: str | None = None
+
+
+OUTPUT_FORMATS = (
+    OutputFormat(suffixes=(".npy",), module="writing_arrays", write="write_npy"),
+    OutputFormat(suffixes=(".npz",), module="writing_arrays", write="write_npz"),
+    OutputFormat(suffixes=(".csv", ".tsv"), module="writing_tables", write="write_text"),
+    OutputFormat(
+        suffixes=(".parquet", ".pq"),
+        module="writing_tables",
+        write="write_parquet",
+        package="pyarrow",
+        extra="tables",
+    ),
+    OutputFormat(
+        suffixes=(".h5ad",),
+        module="writing_annotated",
+        write="write_h5ad",
+        package="h5py",
+        extra="anndata",
+    ),
+    OutputFormat(
+        suffixes=(".h5", ".hdf5"),
+        module="writing_hierarchies",
+        write="write_hdf5",
+        package="h5py",
+        extra="hdf5",
+    ),
+    OutputFormat(
+        suffixes=(".zarr",),
+        module="writing_hierarchies",
+        write="write_zarr",
+        package="zarr",
+        extra="zarr",
+    ),
+    OutputFormat(suffixes=(".safetensors",), module="writing_arrays", write="write_safetensors"),
+)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def check_output(path: str | Path, *, inputs: Iterable[str | Path] = ()) -> OutputFormat:
+    """Refuse a place that rows cannot or must not be written to, before any work is done.
+
+    Parameters
+    ----------
+    path
+        The file, or the zarr folder; its suffix chooses the format.
+    inputs
+        Files that are read, with or without ``::key``. An h5ad file among them is no obstacle: the
+        coordinates are added to a copy, which then takes its place.
+
+    Raises
+    ------
+    InputError
+        If the format is unknown, its library is not installed, the folder does not exist, or
+        something would be destroyed.
+    """
+    target = Path(path).expanduser()
+    known = {suffix: entry for entry in OUTPUT_FORMATS for suffix in entry.suffixes}
+    suffix = target.suffix.lower()
+    if suffix not in known:
+        found = f"ends in {suffix}" if suffix else "has no suffix"
+        message = f"{path} {found}, which upto does not write: end it in {listed([*known], 20)}."
+        raise InputError(message)
+    entry = known[suffix]
+    if entry.package is not None and not _is_installed(entry.package):
+        what = f"writing {target.name}"
+        raise MissingExtraError(what, package=entry.package, extra=str(entry.extra))
+    check_target(target, folder=_is_folder(target))
+    if target.is_dir() and not is_zarr(target):
+        message = f"{target} is a folder and not a zarr one, which would be lost: choose another."
+        raise InputError(message)
+    if suffix != ".h5ad":
+        _refuse_inputs(target, inputs)
+    return entry
+
+
+def open_writer(
+    path: str | Path,
+    like: Embeddings,
+    n_columns: int,
+    *,
+    dtype: Literal["float32", "float64"] = "float32",
+    prefix: str = "ica",
+    inputs: Iterable[str | Path] = (),
+    source: str | Path | None = None,
+    mixing: NDArray[Any] | None = None,
+    stored: Mapping[str, Any] | None = None,
+    naming: Naming | None = None,
+) -> Writer:
+    """Open a file for new coordinates of a run, which takes its name when it is whole.
+
+    Use it in a ``with``; blocks go in by ``writer[start:stop] = block``, in row order. Whatever
+    goes wrong, an older file of that name stays as it was and nothing is left beside it.
+
+    Parameters
+    ----------
+    path
+        The file, or the zarr folder; its suffix chooses the format.
+    like
+        The run, whose ids and columns are kept.
+    n_columns
+        Number of new coordinates.
+    dtype
+        Their type in the file.
+    prefix
+        What the array is called; columns of tables are named after it too, and `obsm` has
+        ``X_prefix``.
+    inputs
+        Files that are read, besides that of the rows, and must not be written to; but an h5ad file
+        is written to itself.
+    source
+        The file of the run, as ``path::key``; by default the one its rows are read from. An h5ad
+        file is written as a copy of it.
+    mixing
+        For h5ad: how the coordinates of the run are made of the new ones, one row for each. It is
+        kept in `varm` where the run is `X` or a layer.
+    stored
+        For h5ad: arrays, numbers and words to keep in ``uns[prefix]``.
+    naming
+        For tables: what to call the coordinates and the ids, rather than after the prefix.
+
+    Raises
+    ------
+    InputError
+        If the file cannot or must not be written.
+    """
+    target = Path(path).expanduser()
+    inputs = [*inputs, *([like.rows.path] if isinstance(like.rows, BlockRows) else [])]
+    entry = check_output(target, inputs=inputs)
+    found = _annotated_source(like, source)
+    if found is None or found[0].resolve() != target.resolve():
+        _refuse_inputs(target, inputs)
+    plan = Plan(
+        path=target,
+        like=like,
+        n_columns=n_columns,
+        dtype=np.dtype(dtype),
+        prefix=prefix,
+        source=found,
+        mixing=mixing,
+        stored=stored or {},
+        features=() if naming is None else naming.features,
+        ids_name=IDS if naming is None or naming.ids is None else naming.ids,
+    )
+    return Writer(plan, entry)
+
+
+class Writer:
+    """An open file that takes blocks of rows in row order.
+
+    Parameters
+    ----------
+    plan
+        What is written, and where it shall be in the end.
+    entry
+        The format.
+    """
+
+    def __init__(self, plan: Plan, entry: OutputFormat) -> None:
+        self.shape = plan.shape
+        self.dtype = plan.dtype
+        self.n_written = 0
+        self._plan = plan
+        self._entry = entry
+        self._stack = ExitStack()
+        self._put: Put | None = None
+
+    def __enter__(self) -> Self:
+        with self._reported():
+            self._put = self._stack.enter_context(self._opened())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._put = None
+        if kind is None:
+            with self._reported():
+                self._stack.close()
+        else:
+            # Closing a file that could not be written fails again: the first error is the reason.
+            with suppress(Exception):
+                self._stack.__exit__(kind, error, trace)
+
+    def __setitem__(self, key: slice, block: NDArray[Any]) -> None:
+        start, stop, _ = key.indices(self.shape[0])
+        rows = np.ascontiguousarray(block, dtype=self.dtype)
+        if (
+            self._put is None
+            or start != self.n_written
+            or rows.shape != (stop - start, *self.shape[1:])
+        ):
+            message = (
+                f"rows {start} to {stop} of shape {rows.shape} cannot be written after "
+                f"{self.n_written} of {self.shape[0]} rows of {self.shape[1]} coordinates: write "
+                "them once, in row order, while the file is open."
+            )
+            raise InputError(message)
+        with self._reported():
+            self._put(rows)
+        self.n_written = stop
+
+    @contextmanager
+    def _opened(self) -> Iterator[Put]:
+        write = getattr(import_module(f"upto.files.{self._entry.module}"), self._entry.write)
+        with (
+            replacing(self._plan.path, folder=_is_folder(self._plan.path)) as temporary,
+            write(replace(self._plan, path=temporary)) as put,
+        ):
+            yield put
+            if self.n_written < self.shape[0]:
+                message = (
+                    f"{self._plan.path} was not written: only {self.n_written} of "
+                    f"{self.shape[0]} rows came."
+                )
+                raise InputError(message)
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        try:
+            yield
+        except InputError:
+            raise
+        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
+            # What a library raises when a write fails, or when a name or a text is not for it.
+            path, written = self._plan.path, f"{self.n_written} of {self.shape[0]} rows"
+            if _errno(error) in _FULL:
+                message = (
+                    f"{path} could not be written: the disk was full after {written}. Free some "
+                    "space or write to another disk."
+                )
+            else:
+                why = getattr(error, "strerror", None) or error
+                message = (
+                    f"{path} could not be written after {written} ({why}): correct that, or write "
+                    "another format or to another folder."
+                )
+            raise InputError(message) from None
+
+
+def _annotated_source(like: Embeddings, source: str | Path | None) -> tuple[Path, str] | None:
+    if source is not None:
+        path, key = split_key(source)
+        rows = like.rows
+        key = key or (rows.key if isinstance(rows, ArrayRows) else "")
+    elif isinstance(like.rows, ArrayRows):
+        path, key = like.rows.path, like.rows.key
+    else:
+        return None
+    return (path, key) if path.suffix.lower() == ".h5ad" and path.is_file() else None
+
+
+def _refuse_inputs(target: Path, inputs: Iterable[str | Path]) -> None:
+    check_outputs({"": target}, [split_key(each)[0] for each in inputs])
+
+
+def _is_folder(target: Path) -> bool:
+    return target.suffix.lower() == ".zarr"
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ValueError:
+        return False
+
+
+def _errno(error: BaseException) -> int | None:
+    """Return the number of the system's error, which HDF5 tells in words when it closes a file."""
+    number = getattr(error, "errno", None)
+    if number is None and (told := re.search(r"errno = (\d+)", str(error))):
+        number = int(told[1])
+    return number

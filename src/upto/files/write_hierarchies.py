@@ -1,0 +1,80 @@
+"""New coordinates as HDF5 files and zarr folders, with ids and columns as vectors beside them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from upto.files.plan import Grouped
+from upto.files.safe_hdf5 import open_hdf5
+from upto.signals import hold_signals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from upto.files.plan import Plan, Put
+    from upto.files.safe_hdf5 import Careful
+
+
+@contextmanager
+def write_hdf5(plan: Plan) -> Iterator[Put]:
+    """Write an HDF5 file of one dataset for the rows and one for each vector."""
+    with open_hdf5(plan.path, new=True) as (file, careful):
+        with careful():
+            for name, values in plan.labels(taken=(plan.prefix,)).items():
+                create_vector(file, name, values)
+            array = file.create_dataset(plan.prefix, plan.shape, plan.dtype)
+        yield filler(array, careful)
+
+
+@contextmanager
+def write_zarr(plan: Plan) -> Iterator[Put]:
+    """Write a zarr group of one array for the rows and one for each vector."""
+    import zarr
+
+    with hold_signals():
+        group = zarr.open_group(plan.path, mode="w-")
+        for name, values in plan.labels(taken=(plan.prefix,)).items():
+            if values.dtype.kind == "U":
+                group.create_array(name, shape=values.shape, dtype=str)[:] = values.astype(object)
+            else:
+                group.create_array(name, data=values)
+        chunks = (plan.group_rows, plan.n_columns)
+        array = group.create_array(plan.prefix, shape=plan.shape, dtype=plan.dtype, chunks=chunks)
+    # A chunk is written at once: filling it in parts would read and pack it again each time.
+    # Its own threads would go on writing to a file that an interrupt has given up.
+    grouped = Grouped(filler(array, hold_signals), plan)
+    yield grouped
+    grouped.finish()
+
+
+def filler(array: Any, careful: Careful = nullcontext) -> Put:
+    """Return what writes blocks into an array that takes slices, one after the other.
+
+    Parameters
+    ----------
+    array
+        The array of the file.
+    careful
+        Makes the context in which to write to it.
+    """
+    written = 0
+
+    def put(block: NDArray[Any]) -> None:
+        nonlocal written
+        with careful():
+            array[written : written + len(block)] = block
+        written += len(block)
+
+    return put
+
+
+def create_vector(group: Any, name: str, values: NDArray[Any]) -> Any:
+    """Make an HDF5 dataset of numbers, or of text of variable length."""
+    import h5py
+
+    if values.dtype.kind != "U":
+        return group.create_dataset(name, data=values)
+    return group.create_dataset(name, data=values.astype(object), dtype=h5py.string_dtype())

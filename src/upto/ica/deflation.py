@@ -1,0 +1,94 @@
+"""FastICA by deflation: one component after the other, each orthogonal to those before."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.core import TraceStep
+from upto.ica.searching import Search
+from upto.ica.solving import orthogonalised
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.ica.searching import Listener
+    from upto.ica.solving import Problem
+
+    Float = NDArray[np.float64]
+
+
+def deflate(
+    problem: Problem,
+    start: Float,
+    *,
+    turn: float,
+    max_iterations: int,
+    listener: Listener | None = None,
+) -> Search:
+    """Find components one by one; errors of the first go into all that follow.
+
+    A component is found when the cosine between two of its steps is nearer to one than `turn`;
+    `max_iterations` count for each.
+    """
+    started, rotation, steps = time.perf_counter(), start.copy(), []
+    passes = longest = 0
+    converged, interrupted = True, False
+
+    def tell(excess: float, moved: float, count: int) -> None:
+        steps.append(
+            TraceStep(
+                iteration=count,
+                solver="deflation",
+                dtype="float64",
+                contrast=excess,
+                gradient=moved,
+                turned=moved,
+                passes=passes,
+                seconds=time.perf_counter() - started,
+            )
+        )
+        if listener is not None:
+            listener(steps[-1], rotation)
+
+    try:
+        for number in range(len(rotation)):
+            before = rotation[:number]
+            row = rotation[number]
+            for count in range(1, max_iterations + 1):
+                products, slope, _ = problem.means([row[None]])
+                passes += 1
+                longest = max(longest, count)
+                following = _apart(products[0] - slope[0] * row, before)
+                moved = abs(abs(float(following @ row)) - 1.0)
+                excess = abs(float(slope[0] - products[0] @ row))
+                row = rotation[number] = following
+                tell(excess, moved, longest)
+                if moved < turn:
+                    break
+            else:
+                converged = False
+    except KeyboardInterrupt:
+        converged, interrupted = False, True
+    # What was not reached is completed, and rounding is taken out of the rest.
+    rotation = orthogonalised(rotation)
+    (point,) = problem.evaluate([rotation], values=False)
+    passes += 1
+    tell(point.contrast, point.gradient, longest)
+    return Search(
+        problem=problem,
+        point=point,
+        converged=converged,
+        interrupted=interrupted,
+        steps=tuple(steps),
+        n_passes=passes,
+    )
+
+
+def _apart(row: Float, others: Float) -> Float:
+    """Return the direction of what is orthogonal to other rows."""
+    row = row - (row @ others.T) @ others
+    length = float(np.linalg.norm(row))
+    return row / length if length > 0 else row

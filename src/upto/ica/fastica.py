@@ -1,0 +1,42 @@
+"""Symmetric FastICA: the fixed-point step, all components at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from upto.ica.solving import orthogonalised
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.ica.solving import Point, Problem
+
+    Float = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class FastICA:
+    """Jump to the rotation nearest to the fixed-point update; one pass a step.
+
+    To first order this is Newton's step with the Hessian of independent components, but without a
+    line search: far from the solution it moves fast, on components that are not independent it may
+    circle.
+    """
+
+    name: ClassVar[str] = "fastica"
+
+    def advance(self, problem: Problem, point: Point, dtype: str) -> list[Point]:
+        """Return the points that were evaluated, the accepted one last."""
+        return problem.evaluate([fixed_point(point)], dtype, values=False)
+
+
+def fixed_point(point: Point) -> Float:
+    """Return the next rotation of the fixed-point iteration, without flipping components."""
+    update = np.diag(point.slope) - point.cross
+    if point.frozen is not None:
+        # Frozen components have no say; the less they weigh, the more a step is Newton's.
+        update[point.frozen] = np.diag(0.1 * point.noise * point.signs)[point.frozen]
+    return orthogonalised(point.signs[:, None] * update) @ point.rotation

@@ -1,0 +1,261 @@
+"""The ICA estimator."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from upto.core import refuse_scale
+from upto.engines import choose_engine
+from upto.ica.fitting import Settings, fit_components
+from upto.ica.restarts import stability_of
+from upto.ica.sklearn_names import in_our_words
+from upto.ica.whitening import check_width
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from upto.core import TraceStep
+    from upto.engines.base import Engine
+    from upto.ica.components import Whiten
+    from upto.ica.fitting import Fitted
+    from upto.ica.narrowing import Dropped
+    from upto.ica.searching import Solver
+
+
+class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Independent component analysis, attribute-compatible with scikit-learn's `FastICA`.
+
+    Unlike it, dead or duplicated coordinates and any scale or mean of the data are handled, no copy
+    of the data is made, convergence is a small gradient on the part that is identifiable, and the
+    components come in one order and sign.
+
+    Parameters
+    ----------
+    n_components
+        Components to find: a number, or the share of the variance they shall reach; by default as
+        many as the rows have dimensions.
+    solver
+        ``fastica``, ``picard`` (Picard-O), or ``auto``: the first, and the second where it stops
+        making progress.
+    contrast
+        ``logcosh``, ``exp``, ``cube``, or a function of ``(xp, sources)`` that returns G, g and g′;
+        its derivatives are checked.
+    alpha
+        Parameter of ``logcosh``, between 1 and 2.
+    whiten
+        ``unit-variance``; ``arbitrary-variance`` (or True), as scikit-learn's: squares of a source
+        have the sum one; ``active``, directions of some variance only; ``rotation``, centre and
+        divide by one number, so that the result is a rotation of the rows; ``none`` (or False),
+        rotate the rows as they are.
+    tolerance, max_iterations
+        The search ends when no entry of the relative gradient is above `tolerance`.
+    restarts
+        Starts, searched at once; the least Gaussian result is kept and `stability_` compares them.
+    rank_tolerance
+        Directions whose variance is below this fraction of the largest are taken as absent; by
+        default those that cannot be told from rounding.
+    warm_start
+        Start from the components of the last fit.
+    callback
+        Called with every `TraceStep` while the search runs.
+    engine
+        Engine of the passes, as an object or by name.
+    random_state
+        Seed of the random starts.
+    fun, fun_args, tol, max_iter, w_init, algorithm, whiten_solver
+        Scikit-learn's names, with its meaning: `fun` (also a function of sources that returns g and
+        the mean of g′) and ``fun_args={"alpha": a}`` for `contrast` and `alpha`; `tol`, how far the
+        cosine between two steps may be from one, for `tolerance`; `max_iter` for `max_iterations`;
+        `w_init`, where the search starts among white coordinates; `algorithm`, ``parallel`` or
+        ``deflation``; `whiten_solver`, which changes nothing but a warning of ``eigh``.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features_in_)
+        ``sources = (X - mean_) @ components_.T``.
+    mixing_ : ndarray of shape (n_features_in_, n_components)
+        ``X = sources @ mixing_.T + mean_`` on the span of the rows.
+    mean_ : ndarray of shape (n_features_in_,)
+        The centre; zeros with ``whiten="none"``.
+    whitening_ : ndarray of shape (n_components, n_features_in_)
+        The map before the rotation.
+    n_iter_ : int
+        Steps of the search.
+    converged_ : bool
+        Whether it met the tolerance.
+    trace_ : tuple of TraceStep
+        What every step found.
+    turning_ : ndarray of bool
+        Components between which the search saw nothing to choose: only their span is identifiable.
+    stability_ : ndarray or None
+        Icasso's index of every component over the restarts.
+    """
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        solver: Solver = "auto",
+        contrast: str | Callable[..., Any] = "logcosh",
+        alpha: float = 1.0,
+        whiten: Whiten | Literal["arbitrary-variance"] | bool = "unit-variance",
+        tolerance: float = 1e-6,
+        max_iterations: int = 500,
+        restarts: int = 1,
+        rank_tolerance: float | None = None,
+        warm_start: bool = False,
+        callback: Callable[[TraceStep], None] | None = None,
+        engine: Engine | str | None = None,
+        random_state: Any = None,
+        fun: str | Callable[..., Any] | None = None,
+        fun_args: dict[str, Any] | None = None,
+        tol: float | None = None,
+        max_iter: int | None = None,
+        w_init: Any = None,
+        algorithm: Literal["parallel", "deflation"] | None = None,
+        whiten_solver: Literal["svd", "eigh"] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.solver = solver
+        self.contrast = contrast
+        self.alpha = alpha
+        self.whiten = whiten
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.restarts = restarts
+        self.rank_tolerance = rank_tolerance
+        self.warm_start = warm_start
+        self.callback = callback
+        self.engine = engine
+        self.random_state = random_state
+        self.fun = fun
+        self.fun_args = fun_args
+        self.tol = tol
+        self.max_iter = max_iter
+        self.w_init = w_init
+        self.algorithm = algorithm
+        self.whiten_solver = whiten_solver
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the components of the rows of `X`.
+
+        An interrupt keeps the components found so far before it is raised again; with `warm_start`
+        another fit goes on from them.
+        """
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        refuse_scale("X", X.min(axis=0), X.max(axis=0), X.size, what="it")
+        return self._fit(X, X.dtype)
+
+    def fit_rows(self, rows: Any) -> Self:
+        """Find the components of anything that gives blocks of rows, such as a file's reader."""
+        return self._fit(rows, np.dtype(np.float64))
+
+    def _fit(self, rows: Any, dtype: np.dtype[Any]) -> Self:
+        engine = choose_engine(self.engine)
+        start = self.components_ if self.warm_start and hasattr(self, "components_") else None
+        settings = self.settings()
+        asked, width = settings.n_components, int(rows.shape[1])
+        if asked is not None and asked > width:
+            settings = replace(settings, n_components=width)
+        fitted = fit_components(
+            engine, engine.place(rows), settings, start=start, listener=self._tell
+        )
+        self.keep(fitted, dtype)
+        if fitted.unmixing.interrupted:
+            raise KeyboardInterrupt
+        self._warn(fitted, asked)
+        return self
+
+    def _warn(self, fitted: Fitted, asked: int | float | None) -> None:
+        """Warn as scikit-learn does: too many components asked for, low rank, no convergence."""
+        unmixing = fitted.unmixing
+        found, width = unmixing.components.shape
+        if asked is not None and asked > found:
+            message = f"n_components is too large: it will be set to {found}"
+            warnings.warn(message + _dropped(unmixing.dropped), stacklevel=4)
+        if self.whiten_solver == "eigh" and unmixing.rank < width:
+            message = (
+                "There are some small singular values, using whiten_solver = 'svd' might lead to "
+                f"more accurate results: the rows span {unmixing.rank} of {width} dimensions"
+            )
+            warnings.warn(message + _dropped(unmixing.dropped), stacklevel=4)
+        if not self.converged_:
+            message = (
+                f"ICA stopped after {self.n_iter_} steps with a gradient of "
+                f"{self.trace_[-1].gradient:.2g}, above {self.tolerance:g}: raise max_iterations "
+                "or the tolerance."
+            )
+            if self.tol is not None or self.max_iter is not None:
+                message = (
+                    "FastICA did not converge. Consider increasing tolerance or the maximum number "
+                    f"of iterations. It stopped after {self.n_iter_} steps with a gradient of "
+                    f"{self.trace_[-1].gradient:.2g}."
+                )
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+    def settings(self) -> Settings:
+        """Return the parameters as a fit takes them, checked."""
+        given = self.get_params(deep=False)
+        return Settings(
+            solver=self.solver,
+            restarts=self.restarts,
+            rank_tolerance=self.rank_tolerance,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            **in_our_words(given, ICA().get_params(deep=False)),
+        )
+
+    def keep(self, fitted: Fitted, dtype: Any = np.float64) -> Self:
+        """Take the components of a fit as this estimator's own."""
+        unmixing, scale = fitted.unmixing, fitted.scale
+        self.components_ = (scale * unmixing.components).astype(dtype, copy=False)
+        self.mixing_ = (unmixing.mixing / scale).astype(dtype, copy=False)
+        self.mean_ = unmixing.mean.astype(dtype, copy=False)
+        self.whitening_ = (scale * unmixing.whitening).astype(dtype, copy=False)
+        # The first look at a start counts where nothing is left to turn, as scikit-learn asks.
+        self.n_iter_ = max(1, unmixing.n_iterations)
+        self.converged_ = unmixing.converged
+        self.trace_ = unmixing.steps
+        self.turning_ = unmixing.frozen
+        self.stability_ = None
+        if fitted.restarted:
+            self.stability_ = stability_of(unmixing, fitted.restarted).index
+        self.n_features_in_ = unmixing.components.shape[1]
+        self._n_features_out = len(unmixing.components)
+        return self
+
+    def _tell(self, step: TraceStep, _: Any) -> None:
+        if self.callback is not None:
+            self.callback(step)
+
+    # A flag by position, as scikit-learn's methods take it.
+    def transform(self, X: Any, copy: bool = True) -> Any:  # noqa: FBT001, FBT002
+        """Return the sources of rows; `copy` is scikit-learn's, and rows are never overwritten."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        sources = (X - self.mean_.astype(np.float64)) @ self.components_.T
+        return sources.astype(X.dtype, copy=False)
+
+    def inverse_transform(self, X: Any, copy: bool = True) -> Any:  # noqa: FBT001, FBT002
+        """Mix sources back into rows; `copy` is scikit-learn's, and sources stay as they are."""
+        check_is_fitted(self)
+        X = check_array(X, dtype=[np.float64, np.float32])
+        check_width(X, self._n_features_out, "ICA")
+        rows = X @ self.mixing_.T.astype(np.float64) + self.mean_
+        return rows.astype(X.dtype, copy=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _dropped(dropped: Dropped | None) -> str:
+    return "." if dropped is None else f" ({dropped.words})."

@@ -1,0 +1,153 @@
+"""Whether components are found again: in two parts of the rows that share none, from other starts.
+
+A direction that is less Gaussian than chance makes it need not be a source: with few rows for each
+dimension a search finds mixtures of a few. What another part of the rows has too, found from
+another start, is no accident of either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.optimize
+import scipy.stats
+from numpy.typing import NDArray
+
+from upto.engines import blas_threads_for
+from upto.ica.components import (
+    Unmixing,
+    is_safe_in_single,
+    pose,
+    settle,
+    starting_rotation,
+    whitening_for,
+)
+from upto.ica.restarts import correlated
+from upto.ica.searching import LARGE, search
+
+if TYPE_CHECKING:
+    from upto.engines.base import Engine
+    from upto.ica.contrasts import Contrast
+    from upto.ica.searching import Solver
+
+Float = NDArray[np.float64]
+
+FOUND, FOUND_OF_FEW = 0.7, 0.9
+"""Correlation from which on a component counts as found again: at least, and at most.
+
+Each part has half of the rows, so between two parts a component strays four times as much as the
+one of all rows does: 0.7 between them is about 0.92 of that one with its source, 0.9 about 0.97.
+"""
+CHANCE = 0.05
+"""Chance that a random direction comes as close to one of as many axes."""
+PART_ROWS, PART_ROWS_EACH, PART_BYTES = 20_000, 500, 2**28
+"""Rows of a part that are searched at most: in any case, for each component, and by memory."""
+ITERATIONS = 100
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Recurrence:
+    """Which component of each part is which of all rows, -1 for none, and how alike they are.
+
+    `between` holds the correlation of the two parts' components with each other, and `similarity`
+    the lowest of the three correlations between them and the component of all rows.
+    """
+
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    between: Float
+    similarity: Float
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Components that both parts span."""
+        known: NDArray[np.bool_] = (self.first >= 0) & (self.second >= 0)
+        return known
+
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """Components that both parts have."""
+        limit = found_limit(len(self.similarity))
+        found: NDArray[np.bool_] = self.known & (self.similarity >= limit)
+        return found
+
+
+def found_limit(n_components: int) -> float:
+    """Return the correlation from which on one of so many components counts as found again.
+
+    Among few axes a random direction is close to one: the squared cosine with each has a beta
+    distribution.
+    """
+    if n_components < 2:
+        return FOUND
+    square = scipy.stats.beta.isf(CHANCE / n_components, 0.5, (n_components - 1) / 2)
+    return float(np.clip(np.sqrt(square), FOUND, FOUND_OF_FEW))
+
+
+def affordable_part(n_components: int, width: int) -> int:
+    """Return how many rows of a part are searched."""
+    wanted = max(PART_ROWS, PART_ROWS_EACH * n_components)
+    return max(min(wanted, PART_BYTES // (8 * width)), 4 * width)
+
+
+def find_in_part(
+    engine: Engine,
+    rows: Any,
+    *,
+    n_components: int,
+    contrast: Contrast,
+    solver: Solver = "auto",
+    rank_tolerance: float | None = None,
+    seed: int,
+) -> Unmixing:
+    """Find the components of a part of the rows, to the accuracy that so many rows deserve.
+
+    None of them is held still, whether it looks Gaussian or not: what comes of a free search is the
+    evidence.
+    """
+    with blas_threads_for(rows.shape[1]):
+        whitening = whitening_for(
+            engine, rows, None, n_components=n_components, rank_tolerance=rank_tolerance
+        )
+        problem = replace(pose(engine, rows, whitening, contrast), noise=0.0)
+        tolerance = 0.1 / np.sqrt(problem.n_samples)
+        is_large = problem.n_samples * whitening.matrix.size > LARGE
+        found = search(
+            problem,
+            starting_rotation(whitening, None, seed),
+            solver=solver,
+            tolerance=tolerance,
+            max_iterations=ITERATIONS,
+            single=is_large and is_safe_in_single(whitening),
+        )
+        if found.interrupted:
+            raise KeyboardInterrupt
+        return settle(found, whitening, tolerance=tolerance)
+
+
+def recurrence(unmixing: Unmixing, first: Unmixing, second: Unmixing) -> Recurrence:
+    """Match the components of two parts with those of all rows, one to one."""
+    mixing = unmixing.mixing
+    ours, theirs = (_matched(unmixing, part) for part in (first, second))
+    k = len(unmixing.components)
+    similarity, between = np.full((2, k), np.nan)
+    known = (ours >= 0) & (theirs >= 0)
+    whole = unmixing.components[known]
+    mine, other = first.components[ours[known]], second.components[theirs[known]]
+    pairs = [
+        np.abs(np.diag(correlated(a, b, mixing)))
+        for a, b in ((whole, mine), (whole, other), (mine, other))
+    ]
+    between[known] = pairs[2]
+    similarity[known] = np.min(pairs, axis=0)
+    return Recurrence(first=ours, second=theirs, between=between, similarity=similarity)
+
+
+def _matched(unmixing: Unmixing, part: Unmixing) -> NDArray[np.intp]:
+    likeness = np.abs(correlated(unmixing.components, part.components, unmixing.mixing))
+    ours, theirs = scipy.optimize.linear_sum_assignment(likeness, maximize=True)
+    match = np.full(len(likeness), -1, dtype=np.intp)
+    match[ours] = theirs
+    return match

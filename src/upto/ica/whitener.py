@@ -1,0 +1,157 @@
+"""The whitening estimator."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from upto.core import InputError, refuse_scale
+from upto.engines import choose_engine, row_moments
+from upto.ica.narrowing import Source
+from upto.ica.whitening import METHODS, check_rank_tolerance, check_width, find_whitening, shrunk
+
+if TYPE_CHECKING:
+    from upto.engines.base import Engine
+    from upto.ica.whitening import Method, Shrinkage
+
+
+class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Turn rows into coordinates of zero mean, unit variance and no correlation, and back.
+
+    Parameters
+    ----------
+    n_components
+        Widest directions to keep: a number, or the share of the variance they shall reach; by
+        default all that the rows have.
+    method
+        ``pca`` orders coordinates by variance, ``zca`` stays closest to the rows, ``cholesky`` is
+        lower triangular and needs full rank.
+    shrinkage
+        Pull the covariance towards a multiple of the identity: ``ledoit-wolf``, ``oas``, a number
+        between 0 and 1, or None.
+    rank_tolerance
+        Directions whose variance is below this fraction of the largest are taken as absent; by
+        default those that cannot be told from rounding.
+    engine
+        Engine of the passes, as an object or by name.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features_in_,)
+        The centre.
+    whitening_ : ndarray of shape (n_out, n_features_in_)
+        ``white = (X - mean_) @ whitening_.T``.
+    unwhitening_ : ndarray of shape (n_features_in_, n_out)
+        ``X = white @ unwhitening_.T + mean_`` on the span of the kept directions.
+    explained_variance_ : ndarray
+        Variances of the kept directions, the widest first.
+    rank_ : int
+        Directions the rows have.
+    """
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        method: Method = "pca",
+        shrinkage: Shrinkage = None,
+        rank_tolerance: float | None = None,
+        engine: Engine | str | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.method = method
+        self.shrinkage = shrinkage
+        self.rank_tolerance = rank_tolerance
+        self.engine = engine
+
+    def fit(self, X: Any, y: Any = None, *, subset: Any = None) -> Self:
+        """Find the whitening of rows.
+
+        Parameters
+        ----------
+        X
+            Rows.
+        y
+            Ignored.
+        subset
+            Rows to fit on, such as controls: a mask or positions; all by default.
+        """
+        if self.method not in METHODS:
+            message = f"there is no method {self.method!r}: choose one of {', '.join(METHODS)}."
+            raise InputError(message)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        refuse_scale("X", X.min(axis=0), X.max(axis=0), X.size, what="it")
+        if subset is not None:
+            X = _chosen(X, subset)
+        if self.n_components is not None and self.n_components > X.shape[1]:
+            message = (
+                f"{self.n_components} directions are asked for, but rows of {X.shape[1]} "
+                f"coordinates have at most {X.shape[1]}."
+            )
+            raise InputError(message)
+        check_rank_tolerance(self.rank_tolerance)
+        engine = choose_engine(self.engine)
+        rows = engine.place(X)
+        part = shrunk(engine, rows, row_moments(engine, rows), self.shrinkage)
+        found = find_whitening(
+            part,
+            method=self.method,
+            n_components=self.n_components,
+            rank_tolerance=self.rank_tolerance,
+            # A covariance that was shrunk is not that of the rows, and has no narrow directions.
+            source=Source(engine, rows) if self.shrinkage is None else None,
+        )
+        if self.n_components is not None and found.rank < self.n_components:
+            message = (
+                f"{self.n_components} directions are asked for, but the rows span {found.rank}: "
+                "these are kept."
+            )
+            warnings.warn(message, stacklevel=2)
+        self.mean_ = found.mean
+        self.whitening_ = found.matrix
+        self.unwhitening_ = found.inverse
+        self.explained_variance_ = found.variances
+        self.rank_ = found.rank
+        self._n_features_out = len(found.matrix)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Whiten rows."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return ((X - self.mean_) @ self.whitening_.T).astype(X.dtype, copy=False)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Turn white rows back."""
+        check_is_fitted(self)
+        X = check_array(X, dtype=[np.float64, np.float32])
+        check_width(X, self._n_features_out, "Whitener")
+        return (X @ self.unwhitening_.T + self.mean_).astype(X.dtype, copy=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _chosen(X: Any, subset: Any) -> Any:
+    index = np.asarray(subset)
+    if index.dtype == bool and index.shape != (len(X),):
+        message = f"the mask of rows has shape {index.shape}, but X has {len(X)} rows."
+        raise InputError(message)
+    if index.ndim != 1:
+        message = f"the rows to fit on have shape {index.shape}: give a mask or positions."
+        raise InputError(message)
+    try:
+        X = X[index]
+    except IndexError as error:
+        message = f"the rows to fit on cannot be chosen: {error}."
+        raise InputError(message) from None
+    if len(X) < 2:
+        message = f"{len(X)} of the rows are chosen: at least two are needed to whiten."
+        raise InputError(message)
+    return X

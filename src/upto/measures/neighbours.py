@@ -1,0 +1,325 @@
+"""Who is whose neighbour: measures that see only the nearest rows of every row.
+
+The k nearest rows of a row are all that are no farther than its k-th nearest, so ties make them
+more than k; no answer depends on the order of rows. Rows that tie share the harmonic mean of the
+ranks they fill, which leaves the sum of inverse ranks as it would be without ties.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.measures.kinds import SCALED_SHAPE, Change, RelationMeasure, as_count
+from upto.measures.relations import ROUNDING, cosine_distances, euclidean_squares
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.measures.kinds import Relation
+
+    Float = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+CONE = SCALED_SHAPE - {Change.TRANSLATION}
+"""What keeps the angles between rows."""
+_PLACES = 2**22
+
+
+def euclidean_neighbours(rows: Float, k: float) -> Relation:
+    """Say for every row which rows are nearest by distance, and how many they are."""
+    is_near, _ = _nearest(*_by_distance(rows, k), k)
+    return is_near, np.count_nonzero(is_near, axis=1)
+
+
+def cosine_neighbours(rows: Float, k: float) -> Relation:
+    """Say for every row which rows are nearest by angle, and how many they are."""
+    is_near, _ = _nearest(*_by_angle(rows, k), k)
+    return is_near, np.count_nonzero(is_near, axis=1)
+
+
+def euclidean_neighbour_ranks(rows: Float, k: float) -> Relation:
+    """Return the ranks of the nearest rows by distance, from one, and zero for other rows."""
+    return _ranks(*_by_distance(rows, k), k)
+
+
+def cosine_neighbour_ranks(rows: Float, k: float) -> Relation:
+    """Return the ranks of the nearest rows by angle, from one, and zero for other rows."""
+    return _ranks(*_by_angle(rows, k), k)
+
+
+def neighbour_angles(rows: Float, k: float) -> Relation:
+    """Say which rows are nearest by angle, and return one minus the cosine to every row."""
+    distances, scale = _by_angle(rows, k)
+    is_near, _ = _nearest(distances, scale, k)
+    return is_near, distances.astype(np.float32)
+
+
+def neighbour_kernel(rows: Float, k: float) -> Relation:
+    """Return the cosines to the nearest rows, zero for other rows, at unit self-similarity."""
+    distances, scale = _by_angle(rows, k)
+    is_near, _ = _nearest(distances, scale, k)
+    kernel = 1.0 - distances
+    kernel[~is_near | (np.abs(kernel) <= ROUNDING)] = 0.0
+    own = _local_alignment(kernel, kernel)
+    # A similarity with itself that is not positive has no root: the run then resembles none.
+    kernel *= 1.0 / np.sqrt(own) if own > ROUNDING * np.vdot(kernel, kernel) else 0.0
+    return (kernel.astype(np.float32),)
+
+
+def mutual_neighbours(first: Relation, second: Relation, _: float) -> float:
+    """Return the mean share of nearest rows that both runs have in common."""
+    shared = _shared(first, second)
+    return float(np.mean(shared / np.maximum(first[1], second[1])))
+
+
+def jaccard_neighbours(first: Relation, second: Relation, _: float) -> float:
+    """Return the mean of shared nearest rows over those nearest in either run."""
+    shared = _shared(first, second)
+    return float(np.mean(shared / (first[1] + second[1] - shared)))
+
+
+def ranked_neighbours(first: Relation, second: Relation, _: float) -> float:
+    """Return the mean agreement of the ranks of shared nearest rows (Wang et al. 2020).
+
+    A shared row of ranks r and s adds 2 / ((r + s)(1 + |r − s|)); the sum is divided by the largest
+    that as many shared rows can have, and is zero where there are none.
+    """
+    n = len(first[0])
+    row, column = _places((first[0] > 0.0) & (second[0] > 0.0))
+    own, other = (each[0][row, column].astype(np.float64) for each in (first, second))
+    terms = 2.0 / ((own + other) * (1.0 + np.abs(own - other)))
+    sums = np.bincount(row, weights=terms, minlength=n)
+    counts = np.maximum(np.bincount(row, minlength=n), 1)
+    largest = np.cumsum(1.0 / np.arange(1, counts.max() + 1))
+    return float(np.mean(sums / largest[counts - 1]))
+
+
+def second_order_cosine(first: Relation, second: Relation, _: float) -> float:
+    """Return the mean cosine between the distances of a row to those nearest in either run.
+
+    Distances are one minus the cosine. Where all are zero in both runs the row agrees fully, and
+    where they are in one run it does not agree.
+    """
+    row, column = _places(first[0] | second[0])
+    own, other = (each[1][row, column].astype(np.float64) for each in (first, second))
+    product, own_square, other_square = (
+        np.bincount(row, weights=terms, minlength=len(first[0]))
+        for terms in (own * other, own * own, other * other)
+    )
+    lengths = np.sqrt(own_square * other_square)
+    alike = (own_square + other_square == 0.0).astype(np.float64)
+    return float(np.mean(np.divide(product, lengths, out=alike, where=lengths > 0.0)))
+
+
+def local_alignment(first: Relation, second: Relation, _: float) -> float:
+    """Return kernel alignment over the rows that are nearest in both runs, as platonic-rep does.
+
+    Cosines of rows are the kernel; they are not centred before rows that are not nearest in both
+    runs are set to zero, and the unbiased estimate of Song et al. (2012) is then applied as if the
+    result were a kernel. It is not symmetric, so exchanging the runs changes the value a little,
+    and its estimate has no bounds: in tens of rows it can be above 1, where it is cut.
+    platonic-rep also adds 1e-6 to the denominator, which is not small where rows are many and is
+    left out here.
+    """
+    return _local_alignment(first[0], second[0])
+
+
+def _by_distance(rows: Float, k: float) -> tuple[Float, Float]:
+    _refuse_neighbours(k, len(rows))
+    return euclidean_squares(rows)
+
+
+def _by_angle(rows: Float, k: float) -> tuple[Float, Float]:
+    _refuse_neighbours(k, len(rows))
+    return cosine_distances(rows), np.ones(len(rows))
+
+
+def _nearest(distances: Float, scale: Float, k: float) -> tuple[Flags, Float]:
+    """Say which rows are nearest, and by how much rounding may tell equal distances apart."""
+    np.fill_diagonal(distances, np.inf)
+    farthest = np.partition(distances, int(k) - 1, axis=1)[:, int(k) - 1]
+    slack = ROUNDING * (scale + farthest)
+    is_near = distances <= (farthest + slack)[:, None]
+    np.fill_diagonal(distances, 0.0)
+    np.fill_diagonal(is_near, val=False)
+    return is_near, slack
+
+
+def _ranks(distances: Float, scale: Float, k: float) -> Relation:
+    is_near, slack = _nearest(distances, scale, k)
+    ranks = np.zeros(distances.shape, dtype=np.float32)
+    # Of rows that all tie every row is a neighbour, so not all are ordered at once.
+    block = max(1, _PLACES // len(ranks))
+    for start in range(0, len(ranks), block):
+        part = slice(start, start + block)
+        _rank(ranks[part], distances[part], is_near[part], slack[part])
+    return (ranks,)
+
+
+def _rank(ranks: NDArray[np.float32], distances: Float, is_near: Flags, slack: Float) -> None:
+    row, column = _places(is_near)
+    order = np.lexsort((distances[row, column], row))
+    row, column = row[order], column[order]
+    counts = np.count_nonzero(is_near, axis=1)
+    inverse = 1.0 / (np.arange(1, len(row) + 1) - (np.cumsum(counts) - counts)[row])
+    is_new = np.ones(len(row), dtype=np.bool_)
+    is_new[1:] = (np.diff(row) > 0) | (np.diff(distances[row, column]) > slack[row[1:]])
+    starts = np.flatnonzero(is_new)
+    sizes = np.diff(starts, append=len(row))
+    ranks[row, column] = np.repeat(sizes / np.add.reduceat(inverse, starts), sizes)
+
+
+def _shared(first: Relation, second: Relation) -> NDArray[np.intp]:
+    shared: NDArray[np.intp] = np.count_nonzero(first[0] & second[0], axis=1)
+    return shared
+
+
+def _places(flags: Flags) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    # Several times as fast as np.nonzero.
+    row, column = np.divmod(np.flatnonzero(flags), flags.shape[1])
+    return row, column
+
+
+def _local_alignment(first: Float, second: Float) -> float:
+    n = len(first)
+    if n < 4:
+        return 0.0
+    shared = (first != 0.0) & (second != 0.0)
+    row, column = _places(shared)
+    own, other = (each[row, column].astype(np.float64) for each in (first, second))
+    columns_of_own = np.bincount(column, weights=own, minlength=n)
+    rows_of_other = np.bincount(row, weights=other, minlength=n)
+    # Cosines are the same both ways, but who is near whom is not.
+    square = own @ (other * shared[column, row]) + own.sum() * other.sum() / ((n - 1) * (n - 2))
+    return float(square - 2.0 * (columns_of_own @ rows_of_other) / (n - 2))
+
+
+def _refuse_neighbours(k: float, n_samples: int) -> None:
+    as_count(
+        k,
+        f"nearest rows are asked for of {n_samples} rows",
+        most=n_samples - 1,
+        up_to=f" to less than {n_samples}, or give more rows",
+    )
+
+
+MUTUAL_NEIGHBOURS = RelationMeasure(
+    name="mutual-knn:10",
+    title="mutual nearest neighbours",
+    says="The share of each row's k nearest rows that are its k nearest in the other run too.",
+    source="Huh et al. 2024",
+    note="Neighbours by Euclidean distance; all rows that tie at the k-th distance are neighbours.",
+    low=0.0,
+    high=1.0,
+    ignores=SCALED_SHAPE,
+    parameter=10,
+    parameter_name="neighbours",
+    relate=euclidean_neighbours,
+    score=mutual_neighbours,
+)
+MUTUAL_COSINE_NEIGHBOURS = RelationMeasure(
+    name="mutual-knn-cosine:10",
+    title="mutual nearest neighbours by angle",
+    says="The share of each row's k nearest rows that are its k nearest in the other run too; "
+    "the nearest have the largest cosine.",
+    source="Huh et al. 2024",
+    note="The mutual_knn of platonic-rep, whose features are normalised.",
+    low=0.0,
+    high=1.0,
+    ignores=CONE,
+    parameter=10,
+    parameter_name="neighbours",
+    relate=cosine_neighbours,
+    score=mutual_neighbours,
+)
+JACCARD_NEIGHBOURS = RelationMeasure(
+    name="jaccard-knn:10",
+    title="Jaccard similarity of nearest neighbours",
+    says="The number of rows among each row's k nearest in both runs over that in either run.",
+    source="Schumacher et al. 2021",
+    low=0.0,
+    high=1.0,
+    ignores=SCALED_SHAPE,
+    parameter=10,
+    parameter_name="neighbours",
+    relate=euclidean_neighbours,
+    score=jaccard_neighbours,
+)
+JACCARD_COSINE_NEIGHBOURS = RelationMeasure(
+    name="jaccard-knn-cosine:10",
+    title="Jaccard similarity of nearest neighbours by angle",
+    says="The number of rows among each row's k nearest in both runs over that in either run; "
+    "the nearest have the largest cosine.",
+    source="Schumacher et al. 2021",
+    note="The default of ReSi.",
+    low=0.0,
+    high=1.0,
+    ignores=CONE,
+    parameter=10,
+    parameter_name="neighbours",
+    relate=cosine_neighbours,
+    score=jaccard_neighbours,
+)
+RANKED_NEIGHBOURS = RelationMeasure(
+    name="rank-knn:10",
+    title="rank similarity of nearest neighbours",
+    says="How well the ranks agree of the rows that are among each row's k nearest in both runs.",
+    source="Wang et al. 2020",
+    low=0.0,
+    high=1.0,
+    ignores=SCALED_SHAPE,
+    parameter=10,
+    parameter_name="neighbours",
+    relate=euclidean_neighbour_ranks,
+    score=ranked_neighbours,
+)
+RANKED_COSINE_NEIGHBOURS = RelationMeasure(
+    name="rank-knn-cosine:10",
+    title="rank similarity of nearest neighbours by angle",
+    says="How well the ranks agree of the rows that are among each row's k nearest in both "
+    "runs; the nearest have the largest cosine.",
+    source="Wang et al. 2020",
+    note="The default of ReSi.",
+    low=0.0,
+    high=1.0,
+    ignores=CONE,
+    parameter=10,
+    parameter_name="neighbours",
+    relate=cosine_neighbour_ranks,
+    score=ranked_neighbours,
+)
+SECOND_ORDER_COSINE = RelationMeasure(
+    name="second-order-cosine:10",
+    title="second-order cosine similarity",
+    says="The cosine between each row's cosine distances in both runs to the rows that are "
+    "among its k nearest in either.",
+    source="Hamilton et al. 2016",
+    note="As in ReSi: cosine distances, not similarities, to the union of the neighbours.",
+    low=0.0,
+    high=1.0,
+    ignores=CONE,
+    parameter=10,
+    parameter_name="neighbours",
+    relate=neighbour_angles,
+    score=second_order_cosine,
+)
+LOCAL_ALIGNMENT = RelationMeasure(
+    name="cknna:10",
+    title="CKNNA",
+    says="Kernel alignment of the cosines between rows, kept only where one row is among the k "
+    "nearest of the other in both runs.",
+    source="Huh et al. 2024, as in platonic-rep",
+    note="The released code of platonic-rep, on rows of unit length: cosines are masked "
+    "without centring. It is not symmetric and may pass 1, where it is cut. The 1e-6 "
+    "that code adds to the denominator is left out.",
+    low=-1.0,
+    high=1.0,
+    ignores=CONE,
+    symmetric=False,
+    parameter=10,
+    parameter_name="neighbours",
+    relate=neighbour_kernel,
+    score=local_alignment,
+)

@@ -1,0 +1,128 @@
+"""How alike the coordinates of several runs are: the unsupervised disentanglement ranking."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.core import InputError
+from upto.measures.dependence import ranks
+from upto.measures.kinds import MATCHING, Change, MomentMeasure, as_rows, refuse_extremes
+from upto.measures.matching import correlations, varies
+from upto.measures.moments import pair_moments, run_moments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from upto.measures.moments import PairMoments
+
+    Float = NDArray[np.float64]
+
+INFORMATIVE_SHARE = 0.01
+"""Coordinates with less of the largest variance are not counted where nothing else is said."""
+
+
+def relative_strength(_: PairMoments, held: PairMoments) -> float:
+    """Return how far every coordinate has one partner only in the other run."""
+    strength = np.abs(correlations(held))[varies(held.x)][:, varies(held.y)]
+    return (_one_sided(strength, 0) + _one_sided(strength, 1)) / 2
+
+
+def udr_scores(
+    runs: Sequence[ArrayLike], informative: Sequence[ArrayLike] | None = None
+) -> NDArray[np.float64]:
+    """Return for every run the median of its pairwise scores with all others.
+
+    Parameters
+    ----------
+    runs
+        Two or more runs with the same rows.
+    informative
+        For every run, which of its coordinates count. By default those with more than 1 % of the
+        largest variance in the run; with a variational autoencoder, give those whose
+        Kullback-Leibler divergence from the prior is above 0.01.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.measures import udr_scores
+    >>> rng = np.random.default_rng(0)
+    >>> factors = rng.normal(size=(500, 3))
+    >>> turned = factors @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    >>> scores = udr_scores([factors, -factors[:, ::-1], np.exp(factors), turned])
+    >>> int(scores.argmin())
+    3
+    >>> bool(scores[:3].min() > 0.8)
+    True
+    """
+    if len(runs) < 2:
+        message = f"there is {len(runs)} run: give two or more runs of the same model."
+        raise InputError(message)
+    rows = [as_rows(run, f"run {number}") for number, run in enumerate(runs, start=1)]
+    lengths = sorted({len(run) for run in rows})
+    if len(lengths) > 1:
+        message = f"runs have {lengths[0]} to {lengths[-1]} rows: all must describe the same ones."
+        raise InputError(message)
+    if informative is not None and len(informative) != len(runs):
+        message = f"there are {len(informative)} masks for {len(runs)} runs: give one for each."
+        raise InputError(message)
+    if informative is None:
+        for number, run in enumerate(rows, start=1):
+            refuse_extremes(run, f"run {number}")
+        masks = [_informative(run) for run in rows]
+    else:
+        masks = [_as_mask(mask, run) for mask, run in zip(informative, rows, strict=True)]
+    ranked = [ranks(run * mask) for run, mask in zip(rows, masks, strict=True)]
+    moments = [run_moments(run) for run in ranked]
+    scores = np.full((len(runs), len(runs)), np.nan)
+    for i, j in combinations(range(len(runs)), 2):
+        pair = pair_moments(ranked[i], ranked[j], x=moments[i], y=moments[j])
+        scores[i, j] = scores[j, i] = relative_strength(pair, pair)
+    medians: Float = np.nanmedian(scores, axis=1)
+    return medians
+
+
+def _one_sided(strength: Float, axis: int) -> float:
+    largest = strength.max(axis=axis, initial=0.0)
+    total = strength.sum(axis=axis)
+    parts = np.divide(largest**2, total, out=np.zeros_like(total), where=total > 0)
+    return float(parts.mean()) if len(parts) else 0.0
+
+
+def _informative(rows: Float) -> NDArray[np.bool_]:
+    variance = rows.var(axis=0)
+    mask: NDArray[np.bool_] = variance > INFORMATIVE_SHARE * variance.max()
+    return mask
+
+
+def _as_mask(mask: ArrayLike, rows: Float) -> NDArray[np.bool_]:
+    found = np.asarray(mask)
+    if found.dtype != np.bool_ or found.shape != rows.shape[1:]:
+        message = (
+            f"a mask of {found.dtype} has shape {found.shape}, its run has {rows.shape[1]} "
+            "coordinates: give one True or False for each."
+        )
+        raise InputError(message)
+    return found
+
+
+UDR = MomentMeasure(
+    name="udr",
+    title="UDR of a pair",
+    says="The mean, over varying coordinates of both runs, of the largest rank correlation with a "
+    "coordinate of the other run, times its share of all of them.",
+    source="Duan et al. 2020",
+    low=0.0,
+    high=1.0,
+    ignores=MATCHING | {Change.MONOTONE},
+    score=relative_strength,
+    is_fitted=False,
+    prepare=ranks,
+    note="The Spearman variant of disentanglement_lib, where every coordinate that varies counts "
+    "as informative; `udr_scores` takes other masks, and several runs. A run scores 1 with itself "
+    "only where its coordinates are uncorrelated. Nothing is fitted, and noise is not 0.",
+)

@@ -1,0 +1,19 @@
+"""The claims of the papers, each made again by one command."""
+
+from upto_studies.outcome import Outcome, Work
+
+STUDIES = {
+    "leaky-autoencoders": "upto_studies.leaky_autoencoders",
+    "sprite-isometry": "upto_studies.sprite_isometry",
+    "bounds-hold": "upto_studies.bounds_hold",
+    "misspecified-regression": "upto_studies.misspecified_regression",
+    "metric-behaviour": "upto_studies.metric_behaviour",
+    "autoencoder-ica": "upto_studies.autoencoder_ica",
+    "plate-holdout-synthetic": "upto_studies.plate_holdout_synthetic",
+    "cell-painting": "upto_studies.cell_painting",
+    "speakers": "upto_studies.speakers",
+    "rxrx3-openphenom": "upto_studies.rxrx3_openphenom",
+}
+"""The module of each study; its folder has the study's own name."""
+
+__all__ = ["STUDIES", "Outcome", "Work"]

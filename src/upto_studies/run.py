@@ -1,0 +1,355 @@
+"""Run a study: its settings and expectations come from its folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+import time
+import tomllib
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from upto.core import (
+    InputError,
+    Provenance,
+    SettingValue,
+    SilentProgress,
+    StudyResult,
+    library_versions,
+)
+from upto.core.files import write_text_atomically
+from upto.core.reading import read_whole
+from upto.core.study import Fixed, Quantity, Span, tally_claims, tally_expectations
+from upto_studies import STUDIES
+from upto_studies.outcome import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from upto.core import Progress
+    from upto_studies.outcome import Outcome
+
+SIZES = ("tiny", "small", "full")
+NOT_RUN = "**Not run.**"
+"""What begins the paragraph of a README that says why no run is recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a study is and the settings of one size of it."""
+
+    name: str
+    title: str
+    claim: str
+    expectation: str
+    paper: str
+    size: str
+    settings: dict[str, SettingValue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Expectation:
+    name: str
+    says: str
+    claimed: Span | None = None
+    expected: Span | None = None
+    fixed: Fixed | None = None
+    reference: float | None = None
+    source: str = ""
+    sizes: tuple[str, ...] = SIZES
+
+
+def study_folder(name: str) -> Path:
+    """Return the folder of a study.
+
+    Raises
+    ------
+    InputError
+        If there is no study of this name.
+    """
+    if name not in STUDIES:
+        close = get_close_matches(name, STUDIES, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(STUDIES)}."
+        message = f"there is no study {name!r}: {hint}"
+        raise InputError(message)
+    return Path(__file__).parent / name
+
+
+def study_plan(name: str, *, size: str = "full", settings: Mapping[str, Any] | None = None) -> Plan:
+    """Read what a study is and the settings of one size.
+
+    Parameters
+    ----------
+    name
+        The study.
+    size
+        ``tiny``, ``small`` or ``full``.
+    settings
+        Settings to change.
+
+    Raises
+    ------
+    InputError
+        If the study, the size or a setting is unknown, or a setting has the wrong type.
+    """
+    folder = study_folder(name)
+    if size not in SIZES:
+        message = f"a study has the sizes {', '.join(SIZES)}, not {size!r}."
+        raise InputError(message)
+    with (folder / "study.toml").open("rb") as file:
+        record = tomllib.load(file)
+    known = record["settings"]
+    changes = dict(settings or {})
+    for key in changes:
+        if key not in known:
+            close = get_close_matches(key, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(known)}."
+            message = f"{name} has no setting {key!r}: {hint}"
+            raise InputError(message)
+    return Plan(
+        name=name,
+        title=record["title"],
+        claim=record["claim"],
+        expectation=record.get("expectation", ""),
+        paper=record["paper"],
+        size=size,
+        settings=known | record.get(size, {}) | changes,
+    )
+
+
+def run_study(
+    name: str,
+    *,
+    size: str = "small",
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    device: str = "cpu",
+    folder: str | Path | None = None,
+    resume: bool = False,
+    restart: bool = False,
+    data: str | Path | None = None,
+    progress: Progress | None = None,
+) -> StudyResult:
+    """Run a study and hold what it measured against the paper's claims and our expectations.
+
+    Parameters
+    ----------
+    name
+        The study; ``upto study list`` names them.
+    size
+        ``tiny`` takes seconds, ``small`` about a minute on two cores, ``full`` is the paper's.
+    settings
+        Settings to change, by their names in the study's ``study.toml``.
+    seed
+        The seed of everything random.
+    device
+        ``cpu`` or a CUDA device, for studies that train.
+    folder
+        Where to keep checkpoints; without one, an interrupted study starts from the beginning.
+    resume
+        Whether to go on from the checkpoints in `folder`.
+    restart
+        Whether to throw away the checkpoints of an interrupted run in `folder`.
+    data
+        A folder with datasets, for studies of data that cannot be bundled.
+    progress
+        What long work reports to.
+
+    Returns
+    -------
+    StudyResult
+        What was measured beside claims and expectations, tables and plots.
+
+    Raises
+    ------
+    InputError
+        If a setting is wrong, data are missing, or the checkpoints are of another run.
+    """
+    plan = study_plan(name, size=size, settings=settings)
+    if data is not None and not Path(data).is_dir():
+        message = f"{data} is not a folder: name the one with the datasets."
+        raise InputError(message)
+    module = import_module(STUDIES[name])
+    converted = _settings(plan, module.Settings)
+    started = time.perf_counter()
+    with _checkpoints(folder, plan, seed=seed, resume=resume, restart=restart) as place:
+        outcome: Outcome = module.run(
+            converted,
+            Work(
+                seed=seed,
+                device=device,
+                folder=place,
+                resume=resume,
+                data=None if data is None else Path(data),
+                progress=progress or SilentProgress(),
+            ),
+        )
+    quantities = _quantities(name, size, outcome)
+    return StudyResult(
+        name=name,
+        title=plan.title,
+        paper=plan.paper,
+        size=size,
+        settings=plan.settings,
+        device=outcome.device,
+        quantities=quantities,
+        details=outcome.tables,
+        plots=outcome.panels,
+        verdict=_verdict(plan, quantities, outcome.says),
+        findings=outcome.findings,
+        provenance=Provenance(
+            call=_command(plan, seed=seed, device=device, changes=settings or {}),
+            seed=seed,
+            engine=device,
+            seconds=time.perf_counter() - started,
+            versions=_versions(),
+        ),
+    )
+
+
+def recorded_result(name: str) -> StudyResult | None:
+    """Return the result of the best full run, which stands beside the study, if there is one."""
+    path = study_folder(name) / "result.json"
+    if not path.is_file():
+        return None
+    return StudyResult.from_json(read_whole(path))
+
+
+def unrecorded_reason(name: str) -> str | None:
+    """Return why there is no recorded run: the paragraph of the README that begins so, if any."""
+    for paragraph in study_readme(name).split("\n\n"):
+        if paragraph.startswith(NOT_RUN):
+            return " ".join(paragraph.removeprefix(NOT_RUN).split())
+    return None
+
+
+def study_readme(name: str) -> str:
+    """Return what the study says of itself, as Markdown."""
+    return (study_folder(name) / "README.md").read_text(encoding="utf-8")
+
+
+def _settings(plan: Plan, kind: type) -> Any:
+    try:
+        converted: Any = msgspec.convert(plan.settings, kind)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$.")
+        message = f"the setting {where.rstrip('`') or '?'} of {plan.name} is wrong: {what}."
+        raise InputError(message) from None
+    unknown = set(plan.settings) - {field.name for field in fields(kind)}
+    if unknown:
+        message = f"{plan.name} does not use {', '.join(sorted(unknown))}: remove it."
+        raise InputError(message)
+    return converted
+
+
+@contextmanager
+def _checkpoints(
+    folder: str | Path | None, plan: Plan, *, seed: int, resume: bool, restart: bool
+) -> Iterator[Path]:
+    """Yield the folder of the checkpoints, which belong to one plan and seed only."""
+    if folder is None:
+        if resume:
+            message = "a study resumes from a folder: name the one of the interrupted run."
+            raise InputError(message)
+        with tempfile.TemporaryDirectory() as temporary:
+            yield Path(temporary)
+        return
+    place = Path(folder) / "checkpoints"
+    record = place / "plan.json"
+    now = {"study": plan.name, "seed": seed, "settings": plan.settings}
+    if place.exists() and not record.is_file() and (not place.is_dir() or any(place.iterdir())):
+        message = f"{place} is not of a study, and would be lost: choose another folder."
+        raise InputError(message)
+    if resume:
+        _refuse_other_run(record, now)
+    elif restart and record.is_file():
+        shutil.rmtree(place)
+    elif record.is_file():
+        message = (
+            f"{place} holds an interrupted run: pass --resume to go on from it, or --restart to "
+            "throw it away."
+        )
+        raise InputError(message)
+    place.mkdir(parents=True, exist_ok=True)
+    write_text_atomically(record, json.dumps(now, indent=1) + "\n")
+    try:
+        yield place
+    except BaseException:
+        if not has_checkpoints(place):
+            shutil.rmtree(place)
+            if not any(place.parent.iterdir()):
+                place.parent.rmdir()
+        raise
+    shutil.rmtree(place)
+
+
+def has_checkpoints(folder: Path) -> bool:
+    """Tell whether an interrupted run left something to go on from."""
+    return any(path.name != "plan.json" for path in folder.glob("*"))
+
+
+def _refuse_other_run(record: Path, now: dict[str, Any]) -> None:
+    if not record.is_file():
+        message = f"{record.parent} has no interrupted run to resume: leave out --resume."
+        raise InputError(message)
+    before = json.loads(record.read_text(encoding="utf-8"))
+    changed = [key for key in ("study", "seed") if before.get(key) != now[key]]
+    old = before.get("settings", {})
+    changed += [key for key in now["settings"] if old.get(key) != now["settings"][key]]
+    if changed:
+        message = (
+            f"{record.parent} is of a run with another {', '.join(changed)}: give the same "
+            "settings and seed, or leave out --resume to start again."
+        )
+        raise InputError(message)
+
+
+def _quantities(name: str, size: str, outcome: Outcome) -> tuple[Quantity, ...]:
+    text = (study_folder(name) / "expected.json").read_bytes()
+    expected = msgspec.json.decode(text, type=tuple[_Expectation, ...], strict=True)
+    return tuple(
+        Quantity(
+            name=each.name,
+            says=each.says,
+            measured=outcome.measured.get(each.name),
+            claimed=each.claimed,
+            expected=each.expected,
+            fixed=each.fixed,
+            reference=each.reference,
+            source=each.source,
+        )
+        for each in expected
+        if size in each.sizes
+    )
+
+
+def _verdict(plan: Plan, quantities: tuple[Quantity, ...], says: str) -> str:
+    claims, expectations = tally_claims(quantities), tally_expectations(quantities)
+    counts = []
+    if claims.total:
+        counts.append(f"the paper's claims borne out: {claims}")
+    if expectations.total:
+        counts.append(f"our expectations met: {expectations}")
+    return f"{plan.title}, {plan.size} size: {says}" + (f" ({'; '.join(counts)})" if counts else "")
+
+
+def _command(plan: Plan, *, seed: int, device: str, changes: Mapping[str, Any]) -> str:
+    words = [f"upto study run {plan.name} --size {plan.size}"]
+    words += [f"--set {key}={json.dumps(value)}" for key, value in changes.items()]
+    words += [f"--seed {seed}"] if seed else []
+    words += [f"--device {device}"] if device != "cpu" else []
+    return " ".join(words)
+
+
+def _versions() -> dict[str, str]:
+    versions = library_versions()
+    torch = sys.modules.get("torch")
+    return versions | ({"torch": str(torch.__version__)} if torch is not None else {})

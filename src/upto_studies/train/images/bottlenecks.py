@@ -1,0 +1,107 @@
+"""The bottleneck of each model, and the two that leave the encoder's values as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch.nn import functional
+
+from upto.core import InputError
+from upto_studies.train.images.base import Bottled, Bottleneck
+from upto_studies.train.images.gaussians import AnnealedVae, BetaTcvae, BetaVae, FactorVae
+from upto_studies.train.images.quantisers import LatentQuantised, VectorQuantised
+
+if TYPE_CHECKING:
+    from upto_studies.train.images.models import ImageModel
+
+__all__ = ["Bottled", "Bottleneck", "make_bottleneck"]
+
+
+class Plain(Bottleneck):
+    """Latents are the encoder's values and cost nothing.
+
+    Parameters
+    ----------
+    n_latents
+        How many there are.
+    """
+
+    def __init__(self, *, n_latents: int) -> None:
+        super().__init__(n_latents=n_latents, n_hidden=n_latents, n_inputs=n_latents)
+
+    def bottled(self, hidden: Any, share: Any, generator: Any) -> Bottled:
+        """Return the values as they are."""
+        return Bottled(hidden, hidden.new_zeros(()), {})
+
+
+class Biological(Plain):
+    """Latents shall be positive and small (BioAE: Whittington et al. 2023).
+
+    Parameters
+    ----------
+    n_latents
+        How many there are.
+    activity
+        The weight of the mean square; that of the mean negative part is 1.
+    """
+
+    def __init__(self, *, n_latents: int, activity: float) -> None:
+        super().__init__(n_latents=n_latents)
+        self.activity = activity
+
+    def bottled(self, hidden: Any, share: Any, generator: Any) -> Bottled:
+        """Return the values as they are, and their price."""
+        negative = functional.relu(-hidden).mean()
+        activity = hidden.square().mean()
+        terms = {"negative": negative.detach(), "activity": activity.detach()}
+        return Bottled(hidden, negative + self.activity * activity, terms)
+
+
+def make_bottleneck(model: ImageModel, *, n_values: int, n_images: int) -> Bottleneck:
+    """Return the bottleneck of a model, on the CPU.
+
+    Its first parameters come from torch's global generator.
+
+    Parameters
+    ----------
+    model
+        Which one.
+    n_values
+        Values of an image: pixels times channels.
+    n_images
+        Images of the data set.
+
+    Raises
+    ------
+    InputError
+        If there is no image, or an image has no value.
+    """
+    if n_values < 1 or n_images < 1:
+        message = f"{n_images} images of {n_values} values: there must be 1 of each at least."
+        raise InputError(message)
+    n_latents, strength = model.n_latents, model.strength or 0.0
+    match model.kind:
+        case "ae":
+            return Plain(n_latents=n_latents)
+        case "bio-ae":
+            return Biological(n_latents=n_latents, activity=strength)
+        case "beta-vae":
+            return BetaVae(n_latents=n_latents, n_values=n_values, strength=strength)
+        case "annealed-vae":
+            return AnnealedVae(
+                n_latents=n_latents,
+                n_values=n_values,
+                strength=strength,
+                capacity=model.capacity,
+                annealed_share=model.annealed_share,
+            )
+        case "beta-tcvae":
+            return BetaTcvae(
+                n_latents=n_latents, n_values=n_values, strength=strength, n_images=n_images
+            )
+        case "factor-vae":
+            return FactorVae(n_latents=n_latents, n_values=n_values, strength=strength)
+        case "vq-vae":
+            return VectorQuantised(n_latents=n_latents, n_codes=model.n_codes, commitment=strength)
+        case "qlae":
+            return LatentQuantised(n_latents=n_latents, n_codes=model.n_codes, strength=strength)

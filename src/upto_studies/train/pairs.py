@@ -1,0 +1,272 @@
+"""Pairs of trained autoencoders: how far apart their codes are, and how far from isometric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.alignment import Aligner
+from upto.core import InputError, random_stream
+from upto.engines import choose_engine
+from upto.engines.feeding import host_array, load_torch
+from upto.measures import diameter
+from upto.geometry.distortion import bi_lipschitz, direction_estimate
+from upto.geometry.jacobians import dense_extremes
+from upto.theory import rigid_mean_promise, rigid_promise
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.core import Promise
+    from upto_studies.train.ensembles import Ensemble
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RigidErrors:
+    """What is left between two codes of the same rows after the best rigid motion.
+
+    Parameters
+    ----------
+    mean, worst
+        Of the distances of the rows the motion was fitted to.
+    held_mean
+        The mean of the distances of other rows.
+    diameter, held_diameter
+        The largest distance between two of the first codes, of either rows.
+    """
+
+    mean: float
+    worst: float
+    held_mean: float
+    diameter: float
+    held_diameter: float
+
+    @property
+    def relative(self) -> float:
+        """The mean error over the diameter."""
+        return self.mean / self.diameter if self.diameter > 0 else 0.0
+
+    @property
+    def held_relative(self) -> float:
+        """The mean error of the other rows over their diameter."""
+        return self.held_mean / self.held_diameter if self.held_diameter > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class DecoderStretches:
+    """The local bi-Lipschitz constant of decoders at codes: members × rows.
+
+    Parameters
+    ----------
+    exact
+        max(σ₁, 1/σₙ) of the Jacobian.
+    estimate
+        The same over random directions only, which is never more.
+    """
+
+    exact: Float
+    estimate: Float
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Pair:
+    """Two autoencoders of one leak that differ in their seeds.
+
+    Parameters
+    ----------
+    leak, n_code
+        Of both, the slope of their rectifiers below zero and the width of their code.
+    about
+        What they were trained on, where pairs differ in it.
+    reconstruction
+        Mean squared error of each on the rows it was trained on.
+    errors
+        How far apart their codes are.
+    stretches
+        Of their decoders at the codes of the same rows.
+    """
+
+    leak: float
+    n_code: int
+    about: str
+    reconstruction: tuple[float, float]
+    errors: RigidErrors
+    stretches: DecoderStretches
+
+    def excess(self, *, exact: bool, worst: bool) -> float:
+        """Return L, how far the larger of the two constants is above one.
+
+        Parameters
+        ----------
+        exact
+            Whether to take the exact constants or the estimates.
+        worst
+            Whether to take the largest over the codes or the mean.
+        """
+        constants = self.stretches.exact if exact else self.stretches.estimate
+        each = constants.max(axis=1) if worst else constants.mean(axis=1)
+        return max(float(each.max()) - 1.0, 0.0)
+
+    def promises(self) -> tuple[Promise, Promise]:
+        """Return what Theorem 1 promises for the worst and the root mean square error.
+
+        It is given the largest exact constants at the codes, and they may be larger elsewhere.
+        """
+        first, second = (max(float(each) - 1.0, 0.0) for each in self.stretches.exact.max(axis=1))
+        both = (
+            function(
+                first,
+                second_lipschitz=second,
+                n_dimensions=self.n_code,
+                diameter=self.errors.diameter,
+            )
+            for function in (rigid_promise, rigid_mean_promise)
+        )
+        worst, mean = both
+        return worst, mean
+
+    @property
+    def breaks_promise(self) -> bool:
+        """Whether an error is above what Theorem 1 promises."""
+        worst, mean = map(float, self.promises())
+        return self.errors.worst > worst or self.errors.mean > mean
+
+
+EXCESSES = {
+    "mean L, ten directions": {"exact": False, "worst": False},
+    "mean L, exact": {"exact": True, "worst": False},
+    "largest L, ten directions": {"exact": False, "worst": True},
+    "largest L, exact": {"exact": True, "worst": True},
+}
+"""What L of a pair can be, as arguments of `Pair.excess`."""
+
+
+def rigid_errors(first: Float, second: Float, held_first: Float, held_second: Float) -> RigidErrors:
+    """Fit the best rigid motion from the second codes to the first, and measure what is left."""
+    aligner = Aligner("rigid").fit(second, first)
+    left = np.linalg.norm(aligner.transform(second) - first, axis=1)
+    held = np.linalg.norm(aligner.transform(held_second) - held_first, axis=1)
+    return RigidErrors(
+        mean=float(left.mean()),
+        worst=float(left.max()),
+        held_mean=float(held.mean()),
+        diameter=_diameter(first),
+        held_diameter=_diameter(held_first),
+    )
+
+
+def decoder_stretches(ensemble: Ensemble, codes: Float, *, directions: Float) -> DecoderStretches:
+    """Measure the local bi-Lipschitz constants of all decoders at codes.
+
+    Parameters
+    ----------
+    ensemble
+        The autoencoders.
+    codes
+        Members × rows × code.
+    directions
+        Random directions for the estimate: members × rows × directions × code.
+    """
+    torch = load_torch()
+    units = directions / np.linalg.norm(directions, axis=-1, keepdims=True)
+    exact, estimate = [], []
+    for block, jacobians in ensemble.decoder_jacobians(codes):
+        found = dense_extremes(jacobians.flatten(0, 1))
+        exact.append(bi_lipschitz(found.largest, found.smallest).reshape(jacobians.shape[:2]))
+        pushed = torch.as_tensor(units[:, block]).to(jacobians) @ jacobians
+        lengths = host_array(torch.linalg.vector_norm(pushed, dim=-1))
+        estimate.append(direction_estimate(np.moveaxis(lengths, -1, 0)))
+    return DecoderStretches(
+        exact=np.concatenate(exact, axis=1), estimate=np.concatenate(estimate, axis=1)
+    )
+
+
+def measure_pairs(
+    ensemble: Ensemble,
+    rows: Any,
+    held_rows: Any,
+    *,
+    n_samples: int,
+    n_directions: int,
+    seed: int,
+    about: str = "",
+) -> list[Pair]:
+    """Measure members 0 and 1, 2 and 3, and so on, as pairs.
+
+    Parameters
+    ----------
+    ensemble
+        Autoencoders, an even number.
+    rows
+        What they were trained on. Codes of a random sample of it are compared.
+    held_rows
+        What they were not trained on.
+    n_samples
+        The size of the samples of both.
+    n_directions
+        Random directions at each code.
+    seed
+        Of the samples and the directions.
+    about
+        What the rows are, where several such calls are told apart.
+
+    Raises
+    ------
+    InputError
+        If a member diverged.
+    """
+    if ensemble.diverged.any():
+        message = (
+            f"{ensemble.diverged.sum()} of {len(ensemble)} members diverged, the first with seed "
+            f"{ensemble.seeds[int(ensemble.diverged.argmax())]}: lower the learning rate, or leave "
+            "their pairs out with Ensemble.select."
+        )
+        raise InputError(message)
+    sample = _sampled(rows, n_samples, seed, "samples", about)
+    held = _sampled(held_rows, n_samples, seed, "held samples", about)
+    reconstruction = ensemble.errors(rows)
+    codes, held_codes = ensemble.encode(sample), ensemble.encode(held)
+    stream = random_stream(seed, "directions", about)
+    pairs = []
+    for first in range(0, len(ensemble), 2):
+        both = [first, first + 1]
+        directions = stream.standard_normal((2, len(sample), n_directions, codes.shape[2]))
+        stretches = decoder_stretches(ensemble.select(both), codes[both], directions=directions)
+        pairs.append(
+            Pair(
+                leak=float(ensemble.leaks[first]),
+                n_code=codes.shape[2],
+                about=about,
+                reconstruction=(float(reconstruction[first]), float(reconstruction[first + 1])),
+                errors=rigid_errors(*codes[both], *held_codes[both]),
+                stretches=stretches,
+            )
+        )
+    return pairs
+
+
+def converged_pairs(
+    pairs: Sequence[Pair], *, reference_leak: float, percentile: float
+) -> list[Pair]:
+    """Leave out pairs one of whose members reconstructs worse than most at a reference leak."""
+    reference = [pair.reconstruction for pair in pairs if pair.leak == reference_leak]
+    if not reference:
+        return list(pairs)
+    limit = float(np.percentile(reference, percentile))
+    return [pair for pair in pairs if max(pair.reconstruction) <= limit]
+
+
+def _diameter(codes: Float) -> float:
+    return diameter(choose_engine(None), codes, codes.mean(axis=0), codes).value
+
+
+def _sampled(rows: Any, n_samples: int, seed: int, *purpose: str) -> Any:
+    if len(rows) <= n_samples:
+        return rows
+    chosen = random_stream(seed, *purpose).choice(len(rows), n_samples, replace=False)
+    return rows[np.sort(chosen)]
