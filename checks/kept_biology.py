@@ -43,9 +43,9 @@ from upto import score_batches
 from upto.assess.batches.conditions import CONDITIONS, Making
 from upto.core import Embeddings
 from upto.corrections import BiologyComponents
+from upto.ica import ICA
 from upto.simulate import CONTROL, PlateLayout, ScreenEffects, draw_screen
 from upto_studies.held_out_data import find_file
-from upto.ica import ICA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

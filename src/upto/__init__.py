@@ -11,6 +11,7 @@ TYPE_CHECKING = False  # as in `typing`, which takes its time: an interrupt here
 if TYPE_CHECKING:
     from typing import Any
 
+    from upto.activations import load_model, record_activations
     from upto.alignment import Aligner
     from upto.assess import (
         apply_transform,
@@ -47,12 +48,9 @@ if TYPE_CHECKING:
         Unmixed,
         UptoError,
     )
-    from upto.engines import DaskEngine, ThreadsEngine, TorchEngine
     from upto.datasets import ImageSet, read_image_set
-    from upto.activations import load_model, record_activations
+    from upto.engines import DaskEngine, ThreadsEngine, TorchEngine
     from upto.files import read_manifest, read_run, read_runs
-    from upto.report import Report
-    from upto_studies.run import run_study
     from upto.ica import (
         ICA,
         Whitener,
@@ -61,6 +59,7 @@ if TYPE_CHECKING:
         save_transform,
         write_to_anndata,
     )
+    from upto.report import Report
 
 _HOMES = {
     "Aligner": "upto.alignment",
@@ -76,7 +75,7 @@ _HOMES = {
     "Finding": "upto.core",
     "Group": "upto.core",
     "ICA": "upto.ica",
-    "ImageSet": "upto.files",
+    "ImageSet": "upto.datasets",
     "InputError": "upto.core",
     "Inspection": "upto.core",
     "Layers": "upto.core",
@@ -99,14 +98,13 @@ _HOMES = {
     "ica_from_anndata": "upto.ica",
     "inspect_run": "upto.assess",
     "lipschitz": "upto.assess",
-    "load_model": "upto.files",
+    "load_model": "upto.activations",
     "load_transform": "upto.ica",
-    "read_image_set": "upto.files",
+    "read_image_set": "upto.datasets",
     "read_manifest": "upto.files",
     "read_run": "upto.files",
     "read_runs": "upto.files",
-    "record_activations": "upto.files",
-    "run_study": "upto_studies.run",
+    "record_activations": "upto.activations",
     "save_transform": "upto.ica",
     "score_batches": "upto.assess",
     "score_factors": "upto.assess",
@@ -159,7 +157,6 @@ __all__ = [
     "read_run",
     "read_runs",
     "record_activations",
-    "run_study",
     "save_transform",
     "score_batches",
     "score_factors",

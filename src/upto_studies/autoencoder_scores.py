@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from upto.assess.factors.forms import FORMS, bring_into
-from upto.engines import ThreadsEngine
 from upto.disentanglement import infomec, information
 from upto.disentanglement.info_scores import VARIANTS, active_codes, ratio_scores
+from upto.engines import ThreadsEngine
 from upto.measures.matching import mean_correlation
 from upto.measures.moments import pair_moments
 from upto_studies.image_runs import SETS, evaluated_points

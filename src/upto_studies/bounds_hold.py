@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from upto.core import Column, Estimate, Marks, Panel, Table, random_stream
-from upto_studies import compared_promises
+from upto_studies import compared_promises, trials
 from upto_studies.outcome import Outcome
-from upto_studies import trials
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,9 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from upto.assess.batches.scoring import score_batches
-from upto.core import Estimate, InputError, random_stream
 from upto.batch_metrics.effects import batch_and_label_shares
+from upto.core import Estimate, InputError, random_stream
+from upto.ica import ICA
 from upto.simulate import CONTROL, GUIDES, PlateLayout, ScreenEffects
 from upto_studies.outcome import Outcome, Work
 from upto_studies.plate_cases import CASES, MAIN, draw_case
@@ -25,7 +26,6 @@ from upto_studies.plate_tables import (
     rows_panel,
     within_table,
 )
-from upto.ica import ICA
 
 if TYPE_CHECKING:
     from upto.core import Batches, Embeddings

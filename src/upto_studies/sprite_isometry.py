@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.manifold import Isomap
 
 from upto.core import Column, Estimate, InputError, Marks, Panel, Table
-from upto_studies.rates import power_rate
 from upto.simulate import (
     draw_sprites,
     flat_coordinates,
@@ -23,7 +22,12 @@ from upto.simulate import (
     pixel_metric,
     smoothing_constant,
 )
+from upto.theory import (
+    conformal_factor,
+    sprite_metric,
+)
 from upto_studies.outcome import Outcome, Work
+from upto_studies.rates import power_rate
 from upto_studies.sprite_ranges import (
     constants_table,
     error_panel,
@@ -32,10 +36,6 @@ from upto_studies.sprite_ranges import (
     learned_latents,
     measure_range,
     worst_error,
-)
-from upto.theory import (
-    conformal_factor,
-    sprite_metric,
 )
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from upto.engines import choose_engine
+from upto.ica import ICA, smallest_curvature
+from upto.ica.contrasts import Cube, Exp, LogCosh
 from upto.theory import (
     certify_network,
     isometry_constant,
@@ -22,8 +24,6 @@ from upto.theory import (
 from upto_studies import trials
 from upto_studies.trials.following import contrast_signs, derivatives, skew_basis
 from upto_studies.trials.rigid import squared_errors
-from upto.ica import ICA, smallest_curvature
-from upto.ica.contrasts import Cube, Exp, LogCosh
 
 pytestmark = pytest.mark.slow
 

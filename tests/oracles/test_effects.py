@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from upto.core import InputError
 from upto.batch_metrics.effects import batch_and_label_shares
+from upto.core import InputError
 from upto.measures.tails import q_values
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "effects.json").read_text())

@@ -18,7 +18,7 @@ from upto_studies.train.images.discriminator import (
     Discriminator,
     discrimination_loss,
     estimated_correlation,
-)  # noqa: E402
+)
 from upto_studies.train.images.divergences import Normals, decomposed_kl, kl_divergence  # noqa: E402
 from upto_studies.train.images.quantisers import VectorQuantised  # noqa: E402
 

@@ -13,9 +13,9 @@ from upto.assess.batches.conditions import CONDITIONS, Making, find_conditions
 from upto.assess.batches.judging import Judged, Judging, _Fold, _Part, _top, _transformed
 from upto.assess.batches.screen import read_screen
 from upto.assess.batches.summing import SHARED
-from upto.batch_metrics.folds import split_batches
 from upto.batch_metrics.classifiers import auroc
 from upto.batch_metrics.fold_means import compare_conditions, mean_over_folds, p_of_mean
+from upto.batch_metrics.folds import split_batches
 
 JOINED = ("control-scaled+ica", "tvn+biology", "combat+pca")
 INDUCTIVE = [

@@ -27,11 +27,11 @@ from upto.engines import (
     row_moments,
     survey,
 )
-from upto.measures import diameter, pair_moments
-from upto.testing import embeddings_strategy, random_element
 from upto.ica import components, find_components, nongaussianity, pair_curvature, smallest_curvature
 from upto.ica.components import whitening_for
 from upto.ica.whitening import shrunk
+from upto.measures import diameter, pair_moments
+from upto.testing import embeddings_strategy, random_element
 
 AGREEMENT = 1e-10
 N_ROWS, WIDTH = 407, 5

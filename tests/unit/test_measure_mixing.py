@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import silhouette_samples
 
-from upto.core import InputError
 from upto.batch_metrics import mixing
 from upto.batch_metrics.mixing import points as mixing_points
 from upto.batch_metrics.mixing.kbet import accepts
 from upto.batch_metrics.mixing.neighbours import find_neighbours
 from upto.batch_metrics.mixing.points import find_points
+from upto.core import InputError
 
 
 def screen(seed=0, n_samples=100, width=4, shift=0.7):

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from upto.core import InputError
 from upto.batch_metrics import retrieval
 from upto.batch_metrics import retrieval_nulls as nulls
 from upto.batch_metrics.retrieval import average_precision, mean_average_precision
@@ -21,6 +20,7 @@ from upto.batch_metrics.retrieval_nulls import (
     chance_precision,
     mean_p_value,
 )
+from upto.core import InputError
 
 
 def precision_of_order(order):

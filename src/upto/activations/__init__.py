@@ -1,1 +1,6 @@
-"""TODO activations."""
+"""Layers of any torch module, recorded to disk, and models of the Hugging Face Hub and timm."""
+
+from upto.activations.hub import load_model
+from upto.activations.record import record_activations
+
+__all__ = ["load_model", "record_activations"]

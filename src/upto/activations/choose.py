@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from upto.core import InputError
 from upto.activations.inputs import import_torch
 from upto.activations.pooling import Pool, checked_rule
+from upto.core import InputError
 from upto.files.request import listed
 
 _OWN_NAMES = ("output", "output of the model")

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from upto.core import InputError, SilentProgress
-from upto.core.files import replacing
-from upto.core.reading import expanded
+from upto.activations.choose import chosen_modules, pooling_rules
 from upto.activations.inputs import (
     ModuleCall,
     count_rows,
@@ -23,7 +21,6 @@ from upto.activations.inputs import (
     may_shuffle,
     on_device,
 )
-from upto.activations.choose import chosen_modules, pooling_rules
 from upto.activations.pooling import BatchFacts, NotPooled, Pool, pooled
 from upto.activations.recorded import (
     MANIFEST,
@@ -32,6 +29,9 @@ from upto.activations.recorded import (
     check_listing,
     write_listing,
 )
+from upto.core import InputError, SilentProgress
+from upto.core.files import replacing
+from upto.core.reading import expanded
 from upto.files.request import listed
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from upto.core import Progress
     from upto.activations.choose import Chosen
+    from upto.core import Progress
 
 
 def record_activations(

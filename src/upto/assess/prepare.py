@@ -12,10 +12,10 @@ from upto.assess.spanning import Span, find_span, stored_rounding
 from upto.assess.split import take_rows
 from upto.core import Embeddings, Finding, InputError, RunSummary, refuse_scale
 from upto.engines import Moments, moments, survey
-from upto.measures import diameter, distance_quantile
 from upto.ica import Unmixing, find_components, nongaussianity
 from upto.ica.components import spans
 from upto.ica.gaussianity import CLEAR
+from upto.measures import diameter, distance_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from upto.assess.prepare import ICA_TOLERANCE
 from upto.assess.split import take_rows
 from upto.core import Constant, Finding, Group, Promise, Promised, finite_or_none
+from upto.ica import smallest_curvature
+from upto.ica.hessian import affordable_rows
 from upto.theory import (
     rigid_mean_promise,
     rigid_promise,
     rigid_promise_from_defect,
     unmixing_promise,
 )
-from upto.ica import smallest_curvature
-from upto.ica.hessian import affordable_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,1 +1,1 @@
-"""TODO batch_metrics."""
+"""Metrics of batches and labels: mixing, retrieval, effects, held-out classifiers."""

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from upto.core import InputError
 from upto.batch_metrics.batch_tests import EffectTest, batch_test, control_test, untold
 from upto.batch_metrics.crossings import Crossing, add_rows
-from upto.measures.residual_components import UprightRows
 from upto.batch_metrics.shifts import largest_shifts
+from upto.core import InputError
+from upto.measures.residual_components import UprightRows
 from upto.measures.tails import q_values, upper_tail
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core import InputError
 from upto.batch_metrics.mixing.points import as_codes, as_rows
 from upto.batch_metrics.names import as_names
 from upto.batch_metrics.retrieval_nulls import (
@@ -22,6 +21,7 @@ from upto.batch_metrics.retrieval_nulls import (
     average_precision_of,
     chance_precision,
 )
+from upto.core import InputError
 from upto.measures.tails import q_values
 
 Float = NDArray[np.float64]

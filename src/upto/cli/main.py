@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from upto.cli.exits import EPILOG, exit_codes
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 COMMANDS = {
     "compare": "Tell whether runs are the same representation, up to what, with what error.",
@@ -18,13 +21,15 @@ COMMANDS = {
     "factors": "Tell how well latents match known factors, before and after ICA.",
     "batches": "Tell which transform lets labels transfer to batches never seen.",
     "diversity": "Check whether a head identifies the representation below it.",
-    "study": "Make the claims of the papers again, each with one command.",
     "report": "Make one page from results written as JSON.",
     "explain": "Say what a finding means, why it matters and what to do.",
     "doctor": "Show what is installed and what is missing.",
     "demo": "Tell the whole story in a minute on bundled real embeddings.",
     "completion": "Print the script that completes commands in your shell.",
 }
+
+GROUP = "upto.commands"
+"""Entry points of packages that bring a command of their own, as `upto_studies` does."""
 
 ELSEWHERE = {"consensus": "upto compare RUN RUN ... --consensus OUT"}
 """What people take for commands, and where it is."""
@@ -48,13 +53,17 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands in the order people need them."""
-        return list(COMMANDS)
+        return [*COMMANDS, *_installed()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
-        if cmd_name not in COMMANDS:
+        command: click.Command
+        if cmd_name in COMMANDS:
+            command = import_module(f"upto.cli.{cmd_name}").command
+        elif found := _installed().get(cmd_name):
+            command = found.load()
+        else:
             return None
-        command: click.Command = import_module(f"upto.cli.{cmd_name}").command
         return command
 
     def resolve_command(
@@ -69,7 +78,7 @@ class LazyGroup(click.Group):
             if call := ELSEWHERE.get(args[0]):
                 message = f"No such command {args[0]!r}: it is an option, {call!r}."
                 raise click.UsageError(message, error.ctx) from None
-            if not (close := get_close_matches(args[0], COMMANDS, n=1)):
+            if not (close := get_close_matches(args[0], self.list_commands(ctx), n=1)):
                 raise
             message = f"No such command {args[0]!r}: did you mean {close[0]}?"
             raise click.UsageError(message, error.ctx) from None
@@ -77,7 +86,16 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            installed = {
+                name: found.load().get_short_help_str() for name, found in _installed().items()
+            }
+            formatter.write_dl([*COMMANDS.items(), *installed.items()])
+
+
+def _installed() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return {found.name: found for found in entry_points(group=GROUP)}
 
 
 @click.group(

@@ -13,12 +13,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from upto.batch_metrics.effects import LIMIT, batch_and_label_shares
+from upto.batch_metrics.names import as_names
 from upto.core import InputError
 from upto.corrections.base import TYPES, mapped
 from upto.corrections.dropping import draw_batches, dropping_cost
 from upto.corrections.grouping import batch_names
-from upto.batch_metrics.effects import LIMIT, batch_and_label_shares
-from upto.batch_metrics.names import as_names
 from upto.ica import ICA
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.corrections.dropping import DroppingCost
     from upto.batch_metrics.effects import ComponentEffect
+    from upto.corrections.dropping import DroppingCost
 
 Space = Literal["original", "components"]
 SPACES = ("original", "components")

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import Estimate, MissingExtraError, random_stream
-from upto.batch_metrics.folds import shared_by_folds, split_batches
 from upto.batch_metrics.classifiers import auroc, prepare, side_by_side
 from upto.batch_metrics.fold_means import mean_over_folds
+from upto.batch_metrics.folds import shared_by_folds, split_batches
 from upto.batch_metrics.tasks import ask, can_judge, places_of
+from upto.core import Estimate, MissingExtraError, random_stream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core import InputError
 from upto.batch_metrics.names import as_names
+from upto.core import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,6 @@ import numpy as np
 
 from upto.core import FactorGrid, InputError
 from upto.core.reading import read_whole
-from upto.files.arrays import load_member, mapped_npy
-from upto.files.arrays import member_header as header_of
-from upto.files.damage import damage_reported
 from upto.datasets.archives import member_bits, member_header, member_pictures, read_member
 from upto.datasets.find import Check, check_file, find_file, missing_files
 from upto.datasets.matlab import read_matlab_bytes
@@ -27,6 +24,9 @@ from upto.datasets.sources import (
     open_zip,
 )
 from upto.datasets.tapes import members_of
+from upto.files.arrays import load_member, mapped_npy
+from upto.files.arrays import member_header as header_of
+from upto.files.damage import damage_reported
 from upto.files.request import listed
 from upto.files.stored import check_stored
 

@@ -10,13 +10,13 @@ import numpy as np
 from upto.core import InputError
 from upto.core.errors import shortened
 from upto.core.reading import read_whole
-from upto.files.damage import damage_reported
 from upto.datasets.binary import read_idx, read_norb_matrix
 from upto.datasets.find import Check, check_file, find_file, missing_files
 from upto.datasets.known import NORB_TESTING, NORB_TRAINING
 from upto.datasets.record import ImageSet, Pixels
 from upto.datasets.sources import REMEDY, ArrayPictures, decode_png
 from upto.datasets.tapes import members_of
+from upto.files.damage import damage_reported
 
 if TYPE_CHECKING:
     from pathlib import Path

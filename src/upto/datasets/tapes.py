@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from upto.core import InputError
 from upto.core.errors import shortened
 from upto.core.reading import check_readable
-from upto.files.damage import damage_reported
 from upto.datasets.sources import REMEDY, damaged
+from upto.files.damage import damage_reported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,1 +1,1 @@
-"""TODO decoders."""
+"""Decoders that can be linearised: functions, torch modules and programs in files."""

@@ -16,8 +16,8 @@ import zipfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from upto.core import InputError
 from upto.activations.inputs import import_torch
+from upto.core import InputError
 from upto.decoders.exported import is_computation
 
 if TYPE_CHECKING:

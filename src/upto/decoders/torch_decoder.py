@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from upto.core import InputError
 from upto.activations.inputs import import_torch
+from upto.core import InputError
 from upto.decoders.chains import layer_chain
 from upto.decoders.decoder import Linearisation, refuse_rows, refuse_type, said
 

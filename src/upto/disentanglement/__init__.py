@@ -8,6 +8,13 @@ from upto.disentanglement.catalogue import (
     ScoreKind,
     find_scores,
 )
+from upto.disentanglement.class_matching import (
+    ClassSimilarities,
+    class_similarities,
+    latent_matching_score,
+    most_similar_averaging_score,
+    most_similar_gap_score,
+)
 from upto.disentanglement.dci import (
     Dci,
     dci_scores,
@@ -18,13 +25,6 @@ from upto.disentanglement.gaps import dcimig, jemmig, mig, mig_sup, rmig
 from upto.disentanglement.gaussian_tc import gaussian_total_correlation, wasserstein_correlation
 from upto.disentanglement.info_scores import InfoMEC, infomec
 from upto.disentanglement.interventions import beta_vae_score, factor_vae_score, irs_score
-from upto.disentanglement.class_matching import (
-    ClassSimilarities,
-    class_similarities,
-    latent_matching_score,
-    most_similar_averaging_score,
-    most_similar_gap_score,
-)
 from upto.disentanglement.modularity import ridgeway_modularity
 from upto.disentanglement.predictive import explicitness
 from upto.disentanglement.probes import downstream_probe, linear_probe, ridgeway_explicitness

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.disentanglement.predictors import indicators
 from upto.disentanglement.labelled import (
     BINS,
     Factor,
@@ -18,6 +17,7 @@ from upto.disentanglement.labelled import (
     one_of,
     sentences,
 )
+from upto.disentanglement.predictors import indicators
 from upto.disentanglement.score import FactorScore
 
 if TYPE_CHECKING:

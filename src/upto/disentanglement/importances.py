@@ -19,8 +19,8 @@ from sklearn.metrics import r2_score
 from sklearn.preprocessing import minmax_scale
 
 from upto.core import InputError, MissingExtraError
-from upto.disentanglement.predictors import indicators, quietly
 from upto.disentanglement.labelled import Float, parted
+from upto.disentanglement.predictors import indicators, quietly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

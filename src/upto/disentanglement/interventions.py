@@ -9,7 +9,6 @@ import numpy as np
 
 from upto.core import InputError, random_stream
 from upto.disentanglement.above_chance import above_chance, permuted_scores
-from upto.disentanglement.predictors import fitted_logistic
 from upto.disentanglement.labelled import (
     BINS,
     Codes,
@@ -24,6 +23,7 @@ from upto.disentanglement.labelled import (
     sentences,
     without_outliers,
 )
+from upto.disentanglement.predictors import fitted_logistic
 from upto.disentanglement.score import FactorScore
 from upto.disentanglement.shared_information import PERMUTATIONS
 

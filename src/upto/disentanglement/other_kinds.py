@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from upto.disentanglement import importances, interventions, probes, sap
 from upto.disentanglement.above_chance import above_chance
+from upto.disentanglement.class_matching import MATCHES, SIMILARITIES, score_classes
 from upto.disentanglement.gaussian_tc import gaussian_total_correlation, wasserstein_correlation
 from upto.disentanglement.kinds import Compute, ScoreKind
-from upto.disentanglement.class_matching import MATCHES, SIMILARITIES, score_classes
 from upto.disentanglement.score import FactorScore
 
 if TYPE_CHECKING:

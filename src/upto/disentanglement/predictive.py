@@ -10,7 +10,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from upto.core import random_stream
-from upto.disentanglement.predictors import fitted_logistic, quietly
 from upto.disentanglement.labelled import (
     Factor,
     as_codes,
@@ -21,6 +20,7 @@ from upto.disentanglement.labelled import (
     without_outliers,
 )
 from upto.disentanglement.mutual_information import entropy
+from upto.disentanglement.predictors import fitted_logistic, quietly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,7 +14,6 @@ from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import KFold
 
 from upto.core import InputError, random_stream
-from upto.disentanglement.predictors import fitted_logistic, indicators
 from upto.disentanglement.labelled import (
     BINS,
     Codes,
@@ -31,6 +30,7 @@ from upto.disentanglement.labelled import (
     scaled,
     without_outliers,
 )
+from upto.disentanglement.predictors import fitted_logistic, indicators
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

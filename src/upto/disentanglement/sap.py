@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from upto.disentanglement.predictors import quietly
 from upto.disentanglement.labelled import (
     Float,
     as_codes,
@@ -21,6 +20,7 @@ from upto.disentanglement.labelled import (
     scaled,
     without_outliers,
 )
+from upto.disentanglement.predictors import quietly
 from upto.disentanglement.score import FactorScore
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.disentanglement.above_chance import chance_orders, known_values
+from upto.disentanglement.class_matching import ClassSimilarities, class_similarities
 from upto.disentanglement.dci import Dci, dci_scores
 from upto.disentanglement.info_scores import (
     VARIANTS,
@@ -18,7 +19,6 @@ from upto.disentanglement.info_scores import (
     varying_codes,
 )
 from upto.disentanglement.labelled import Codes, Float, Labels, Whole, as_codes
-from upto.disentanglement.class_matching import ClassSimilarities, class_similarities
 from upto.disentanglement.predictive import predictive_chance, predictive_shares
 from upto.disentanglement.shared_information import (
     ADJUSTED,

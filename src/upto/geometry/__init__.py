@@ -1,1 +1,1 @@
-"""TODO geometry."""
+"""Jacobians of a decoder, and how far it is from an isometry."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.measures.distances import squared_distances
 from upto.geometry.jacobians import power_of_two, row_lengths
+from upto.measures.distances import squared_distances
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from upto.theory.rigid import relative_defect, rigid_promise
 from upto.theory.unmixing import unmixing_promise
 
 if TYPE_CHECKING:
-    from upto.theory.unmixing import ContrastBounds
     from upto.ica.contrasts import Contrast
+    from upto.theory.unmixing import ContrastBounds
 
 
 def structure_promises(

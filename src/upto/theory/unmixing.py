@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from upto.core import Constant, Group, InputError, Promise, finite_or_none
+from upto.ica.contrasts import Exp, LogCosh, choose_contrast
 from upto.theory.checks import (
     check_count,
     check_finite,
@@ -23,7 +24,6 @@ from upto.theory.checks import (
     infinite_says_nothing,
 )
 from upto.theory.whitening import given_constants, rotation_promise
-from upto.ica.contrasts import Exp, LogCosh, choose_contrast
 
 if TYPE_CHECKING:
     from upto.ica.contrasts import Contrast

@@ -12,9 +12,9 @@ from upto.alignment import Aligner
 from upto.core import InputError, random_stream
 from upto.engines import choose_engine
 from upto.engines.feeding import host_array, load_torch
-from upto.measures import diameter
 from upto.geometry.distortion import bi_lipschitz, direction_estimate
 from upto.geometry.jacobians import dense_extremes
+from upto.measures import diameter
 from upto.theory import rigid_mean_promise, rigid_promise
 
 if TYPE_CHECKING:

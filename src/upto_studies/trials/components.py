@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
+from upto.ica.contrasts import Contrast, Cube, Exp, LogCosh
 from upto.simulate import draw_mixing
 from upto.theory.structure import structure_promises
+from upto.theory.unmixing import ica_promise, unmixing_promise
 from upto_studies.trials.case import Case
 from upto_studies.trials.following import Followed, contrast_signs, follow, turning_shift
 from upto_studies.trials.rigid import squared_errors
 from upto_studies.trials.white import centred, linear_maps, whitening_map
-from upto.theory.unmixing import ica_promise, unmixing_promise
-from upto.ica.contrasts import Contrast, Cube, Exp, LogCosh
 
 Float = NDArray[np.float64]
 

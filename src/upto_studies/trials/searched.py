@@ -11,7 +11,10 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import pdist
 from sklearn.exceptions import ConvergenceWarning
 
+from upto.ica.contrasts import Contrast, LogCosh
+from upto.ica.ica import ICA
 from upto.theory.structure import structure_promises
+from upto.theory.unmixing import unmixing_promise
 from upto_studies.trials.case import Case
 from upto_studies.trials.components import (
     best_rotation,
@@ -22,9 +25,6 @@ from upto_studies.trials.components import (
 )
 from upto_studies.trials.following import contrast_signs, follow
 from upto_studies.trials.white import centred, linear_maps, whitening_map
-from upto.theory.unmixing import unmixing_promise
-from upto.ica.contrasts import Contrast, LogCosh
-from upto.ica.ica import ICA
 
 if TYPE_CHECKING:
     from upto.core import Promise

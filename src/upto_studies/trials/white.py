@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from upto_studies.trials.case import Case
 from upto.theory.whitening import rotation_promise, whitening_promise
+from upto_studies.trials.case import Case
 
 Float = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from upto import Embeddings, InputError
 from upto.assess import score_batches
 from upto.assess.batches.looking import map_rows
 from upto.assess.batches.screen import read_screen
-from upto.core import BatchMap
 from upto.batch_metrics.retrieval import mean_average_precision
+from upto.core import BatchMap
 
 ASKED = {
     "batch": "plate",

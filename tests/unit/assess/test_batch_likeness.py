@@ -9,8 +9,8 @@ from upto import Embeddings
 from upto.assess import score_batches
 from upto.assess.batches.likeness import find_look_alikes, find_shared_copies
 from upto.assess.batches.screen import read_screen
-from upto.engines import choose_engine
 from upto.batch_metrics.names import look_alikes, reads_as_missing
+from upto.engines import choose_engine
 
 
 def screen_of(rows, **columns):

@@ -16,12 +16,12 @@ from upto.assess.batches.judging import Judged
 from upto.assess.batches.leaks import count_repeated_rows
 from upto.assess.batches.screen import read_screen
 from upto.assess.batches.words import kept_whole
+from upto.batch_metrics.fold_means import compare_conditions, holm, mean_over_folds, p_of_mean
+from upto.batch_metrics.folds import split_batches
+from upto.batch_metrics.names import as_names
 from upto.core import Batches, Estimate, MissingExtraError
 from upto.core.batch_rules import BATCH_RULES
 from upto.corrections.dropping import DroppingCost
-from upto.batch_metrics.folds import split_batches
-from upto.batch_metrics.fold_means import compare_conditions, holm, mean_over_folds, p_of_mean
-from upto.batch_metrics.names import as_names
 from upto.report.batches import batches_badge
 
 FAST = {

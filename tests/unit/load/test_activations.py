@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from upto.activations.record import record_activations
+from upto.activations.recorded import GrowingArray, file_names
 from upto.core import InputError
 from upto.files import read_manifest
-from upto.activations.record import record_activations
 from upto.files.manifest import listed_runs
-from upto.activations.recorded import GrowingArray, file_names
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 nn = torch.nn

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.files import read_run
 from upto.datasets.sources import open_zip
+from upto.files import read_run
 from upto.files.zips import check_directory
 
 

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from upto.activations.hub import load_model
+from upto.activations.record import record_activations
 from upto.core import InputError, MissingExtraError
 from upto.files import read_manifest
-from upto.activations.record import record_activations
-from upto.activations.hub import load_model
 
 pytestmark = pytest.mark.slow
 

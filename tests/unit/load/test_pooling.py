@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from upto.core import InputError
 from upto.activations.pooling import POOLS, BatchFacts, NotPooled, checked_rule, pooled
+from upto.core import InputError
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 

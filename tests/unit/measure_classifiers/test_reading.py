@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from upto.core import InputError
 from upto.batch_metrics.classifiers import (
     auroc,
     auroc_within,
@@ -20,6 +19,7 @@ from upto.batch_metrics.classifiers import (
     normalised_concentration,
     top_features,
 )
+from upto.core import InputError
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=1, max_size=40)
 

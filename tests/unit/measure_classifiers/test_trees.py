@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from upto.core import InputError, MissingExtraError
 from upto.batch_metrics.classifiers import TABLE_6, auroc, prepare
 from upto.batch_metrics.classifiers.boosting import ROUNDS
+from upto.core import InputError, MissingExtraError
 
 lightgbm = pytest.importorskip("lightgbm")
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.disentanglement import calibrate as calibrating, views
+from upto.disentanglement import calibrate as calibrating
+from upto.disentanglement import views
 from upto.disentanglement.calibrate import evaluate_scores
 from upto.disentanglement.catalogue import DEFAULT_SCORES
-from upto.disentanglement.gaps import mig
 from upto.disentanglement.class_matching import most_similar_averaging_score
+from upto.disentanglement.gaps import mig
 from upto.disentanglement.score import FactorScore
 
 N_SAMPLES = 200

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
+from upto.disentanglement import class_matching as classes
 from upto.disentanglement import (
     dci,
     gaps,
@@ -17,7 +18,6 @@ from upto.disentanglement import (
     probes,
     sap,
 )
-from upto.disentanglement import class_matching as classes
 from upto.disentanglement.calibrate import evaluate_scores
 from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES, find_scores
 

@@ -9,8 +9,8 @@ import pytest
 
 from upto.disentanglement.calibrate import evaluate_scores
 from upto.disentanglement.catalogue import find_scores
-from upto.disentanglement.info_scores import infomec
 from upto.disentanglement.class_matching import SIMILARITIES
+from upto.disentanglement.info_scores import infomec
 from upto.disentanglement.shared_information import information
 
 N_SAMPLES = 2000

@@ -10,7 +10,6 @@ import scipy.optimize
 from scipy.special import ndtr
 
 from upto.core import InputError
-from upto_studies.rates import power_rate
 from upto.simulate import (
     arc_coordinates,
     draw_sprites,
@@ -24,6 +23,7 @@ from upto.simulate import (
     smoothing_constant,
 )
 from upto.theory import position_distance, sprite_metric
+from upto_studies.rates import power_rate
 
 SIGMAS = [0.02, 0.05, 0.1]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from upto.core import InputError
-from upto_studies import bounds_hold
+from upto_studies import bounds_hold, trials
 from upto_studies.run import run_study
-from upto_studies import trials
 
 pytestmark = pytest.mark.slow
 

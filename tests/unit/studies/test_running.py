@@ -6,7 +6,8 @@ from types import ModuleType
 import pytest
 
 from upto.core import Column, Estimate, InputError, Marks, Panel, Span, StudyResult, Table
-from upto_studies import STUDIES, Outcome, run as running
+from upto_studies import STUDIES, Outcome
+from upto_studies import run as running
 from upto_studies.run import (
     SIZES,
     recorded_result,

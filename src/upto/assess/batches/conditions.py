@@ -19,8 +19,8 @@ from upto.files.request import listed
 
 if TYPE_CHECKING:
     from upto.assess.batches.screen import Screen
-    from upto.corrections.dropping import DroppingCost
     from upto.batch_metrics.folds import Mask, Names
+    from upto.corrections.dropping import DroppingCost
 
 Counts = NDArray[np.intp]
 Rows = NDArray[np.floating[Any]]

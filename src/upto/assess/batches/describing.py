@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.core import BatchFold, BatchSummary, Condition, InputError, Task
 from upto.batch_metrics.tasks import can_judge
+from upto.core import BatchFold, BatchSummary, Condition, InputError, Task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

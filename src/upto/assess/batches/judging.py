@@ -12,9 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.assess.batches.conditions import ConditionKind, Making, Rows, fit_condition
-from upto.core import FoldScore, TopScore, random_stream
-from upto.corrections.dropping import DroppingCost
-from upto.batch_metrics.folds import Codes, Mask, Split
 from upto.batch_metrics.classifiers import (
     Prepared,
     auroc,
@@ -24,7 +21,10 @@ from upto.batch_metrics.classifiers import (
     side_by_side,
     top_features,
 )
+from upto.batch_metrics.folds import Codes, Mask, Split
 from upto.batch_metrics.tasks import can_judge, places_of
+from upto.core import FoldScore, TopScore, random_stream
+from upto.corrections.dropping import DroppingCost
 
 if TYPE_CHECKING:
     from collections.abc import Callable

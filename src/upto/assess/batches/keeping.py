@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from upto.assess.applying import single_run
 from upto.assess.batches.screen import find_control, find_label, join_columns
 from upto.assess.prepare import place_runs, survey_runs
+from upto.batch_metrics.effects import LIMIT, ComponentEffect, batch_and_label_shares
 from upto.core import InputError, SilentProgress
 from upto.corrections.biology import SPACES, Space, choose_components, keeping_map
 from upto.corrections.dropping import DroppingCost
@@ -20,7 +21,6 @@ from upto.engines import choose_engine, select_rows
 from upto.files import check_output, open_writer, read_runs
 from upto.files.names import Naming, names_in
 from upto.files.rows import BlockRows
-from upto.batch_metrics.effects import LIMIT, ComponentEffect, batch_and_label_shares
 from upto.ica import ICA
 
 if TYPE_CHECKING:
@@ -111,8 +111,8 @@ def keep_biology(
     """Write a run without the independent components that batches move and no label does.
 
     Components are left out only if it is shown that labels do not miss them, by the rule of
-    `upto.corrections.BiologyComponents`; else the run is written as it is. Ids and columns are kept,
-    and in tables the names of features too; rows are read and written block by block, but for the
+    `upto.corrections.BiologyComponents`; else the run is written as it is. Ids and columns are
+    kept, and in tables the names of features too; rows are read and written block by block, but for the
     batches that are held out, which are drawn up to 20,000 rows.
 
     Parameters

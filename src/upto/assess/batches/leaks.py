@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core import random_stream
 from upto.batch_metrics.classifiers import auroc, prepare, side_by_side
 from upto.batch_metrics.tasks import can_judge
+from upto.core import random_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from upto.assess.batches.conditions import Rows
     from upto.assess.batches.judging import Judging
     from upto.assess.batches.screen import Screen
-    from upto.batch_metrics.folds import Codes, Mask, Split
     from upto.batch_metrics.classifiers import Prepared
+    from upto.batch_metrics.folds import Codes, Mask, Split
     from upto.batch_metrics.tasks import Question
 
 Float = NDArray[np.float64]

@@ -8,15 +8,15 @@ import numpy as np
 
 from upto.assess.dependence import GROUPED, find_near_copies
 from upto.assess.split import find_keys
+from upto.batch_metrics.names import look_alikes, reads_as_missing
 from upto.core import Finding
 from upto.files.request import listed
-from upto.batch_metrics.names import look_alikes, reads_as_missing
 
 if TYPE_CHECKING:
     from upto.assess.batches.conditions import Rows
     from upto.assess.batches.screen import Screen
-    from upto.engines.base import Engine
     from upto.batch_metrics.folds import Codes, Mask
+    from upto.engines.base import Engine
 
 
 def find_look_alikes(screen: Screen) -> list[Finding]:

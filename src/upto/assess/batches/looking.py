@@ -8,10 +8,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from upto.assess.batches.conditions import CONDITIONS, fit_condition
-from upto.core import BatchMap, BatchScore, ComponentCarries
 from upto.batch_metrics.effects import batch_and_label_shares
 from upto.batch_metrics.mixing import MIXING, evaluate_mixing
 from upto.batch_metrics.retrieval import mean_average_precision
+from upto.core import BatchMap, BatchScore, ComponentCarries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -38,6 +38,8 @@ from upto.assess.batches.summing import HeldOut, add_up, estimate
 from upto.assess.comparing import as_embeddings
 from upto.assess.prepare import survey_runs
 from upto.assess.split import row_keys
+from upto.batch_metrics.classifiers import CLASSIFIERS
+from upto.batch_metrics.folds import split_batches
 from upto.core import (
     Batches,
     Finding,
@@ -51,8 +53,6 @@ from upto.core import (
 from upto.core.batches import BASE
 from upto.corrections.biology import NothingKeptError
 from upto.engines import choose_engine
-from upto.batch_metrics.folds import split_batches
-from upto.batch_metrics.classifiers import CLASSIFIERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,9 +63,9 @@ if TYPE_CHECKING:
     from upto.assess.batches.judging import Judged
     from upto.assess.batches.screen import Screen
     from upto.assess.comparing import Run
+    from upto.batch_metrics.folds import Codes, Scheme, Split
     from upto.core import Embeddings, Progress
     from upto.engines.base import Engine
-    from upto.batch_metrics.folds import Codes, Scheme, Split
 
 MIN_ROWS = 8
 

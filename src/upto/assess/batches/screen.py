@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.assess.batches.columns import find_column, is_values
-from upto.core import InputError
-from upto.files.request import listed
 from upto.batch_metrics.folds import Codes, Mask, Names
 from upto.batch_metrics.names import as_names
 from upto.batch_metrics.tasks import Question, ask
+from upto.core import InputError
+from upto.files.request import listed
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence

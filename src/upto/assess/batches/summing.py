@@ -9,23 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.assess.batches.confounding import are_mostly, is_partly_told, is_untold
-from upto.core import Concentration, ConditionDifference, ConditionScore, Estimate
-from upto.batch_metrics.folds import shared_by_folds
 from upto.batch_metrics.classifiers import (
     concentration_difference,
     concentration_ratio,
     normalised_concentration,
 )
 from upto.batch_metrics.fold_means import LEVEL, compare_conditions, mean_over_folds, standard_error
+from upto.batch_metrics.folds import shared_by_folds
+from upto.core import Concentration, ConditionDifference, ConditionScore, Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from upto.assess.batches.judging import Judged, Judging
-    from upto.core import Task
-    from upto.core.batch_scores import Measure, Reading
     from upto.batch_metrics.folds import Scheme, Split
     from upto.batch_metrics.tasks import Question
+    from upto.core import Task
+    from upto.core.batch_scores import Measure, Reading
 
 Float = NDArray[np.float64]
 

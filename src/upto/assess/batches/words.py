@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from upto.assess.batches.judging import Judged
     from upto.assess.batches.screen import Screen
-    from upto.core import Batches, ConditionDifference, ConditionScore, Estimate, Task
     from upto.batch_metrics.folds import Split
+    from upto.core import Batches, ConditionDifference, ConditionScore, Estimate, Task
 
 FEW_BATCHES = 5
 FEW_ROWS = 5

@@ -28,9 +28,9 @@ from upto.core import (
     library_versions,
     unique_findings,
 )
-from upto.engines import blas_threads_for, choose_engine
 from upto.disentanglement.calibrate import MIN_HALVES, evaluate_view, full_view
 from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES, find_scores
+from upto.engines import blas_threads_for, choose_engine
 from upto.measures.kinds import refuse_extremes
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from upto.assess.factors.structure import Truth
     from upto.assess.factors.truth import Factor, FactorSource
     from upto.core import Embeddings, LatentForm, Progress, Structure
-    from upto.engines.base import Engine
     from upto.disentanglement.calibrate import CalibratedScore
     from upto.disentanglement.kinds import NamedScore
     from upto.disentanglement.views import View
+    from upto.engines.base import Engine
 
 Float = NDArray[np.float64]
 

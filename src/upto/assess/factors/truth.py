@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from upto.core import Embeddings, FactorSummary, InputError
 from upto.core.latents import FactorKind
+from upto.disentanglement.mutual_information import entropy
 from upto.files import match_rows, read_columns
 from upto.files.tables import LABEL_NAMES
-from upto.disentanglement.mutual_information import entropy
 from upto.measures.kinds import LARGEST, SMALLEST
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.core import Finding
 from upto.batch_metrics.names import look_alikes
+from upto.core import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -30,8 +30,8 @@ from upto.core import (
     library_versions,
     unique_findings,
 )
-from upto.engines import choose_engine
 from upto.decoders.decoder import find_decoder, importing_from_here
+from upto.engines import choose_engine
 from upto.geometry.distortion import (
     best_scale,
     bi_lipschitz,
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
     from upto.assess.comparing import Run
     from upto.core import Progress
-    from upto.engines.base import Engine
     from upto.decoders.decoder import Decoder
+    from upto.engines.base import Engine
 
 Float = NDArray[np.float64]
 

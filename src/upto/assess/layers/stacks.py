@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from upto.activations.layers_of_runs import read_layers
 from upto.assess.comparing import as_embeddings
 from upto.core import Embeddings, InputError
-from upto.activations.layers_of_runs import read_layers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,5 +1,6 @@
 """Classifiers that share what is prepared once, and what is read off them."""
 
+from upto.batch_metrics.classifiers.auroc import auroc, auroc_within
 from upto.batch_metrics.classifiers.boosting import FAST, TABLE_6
 from upto.batch_metrics.classifiers.concentration import (
     concentration_difference,
@@ -9,7 +10,6 @@ from upto.batch_metrics.classifiers.concentration import (
     top_features,
 )
 from upto.batch_metrics.classifiers.prepare import CLASSIFIERS, Fitted, Prepared, n_cores, prepare
-from upto.batch_metrics.classifiers.auroc import auroc, auroc_within
 from upto.batch_metrics.classifiers.threads import side_by_side
 
 __all__ = [

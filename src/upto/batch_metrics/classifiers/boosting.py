@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core import MissingExtraError
 from upto.batch_metrics.classifiers.tasks import chosen_rows, rows_of_width
+from upto.core import MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

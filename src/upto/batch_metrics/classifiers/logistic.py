@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.engines import ThreadsEngine, blas_threads_for
 from upto.batch_metrics.classifiers.tasks import chosen_rows, rows_of_width
+from upto.engines import ThreadsEngine, blas_threads_for
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

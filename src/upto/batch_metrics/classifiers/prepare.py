@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Protocol
 
-from upto.core import InputError
 from upto.batch_metrics.classifiers.boosting import FAST, TABLE_6, PreparedTrees
 from upto.batch_metrics.classifiers.logistic import PreparedLogistic
+from upto.core import InputError
 from upto.measures.kinds import as_rows
 
 if TYPE_CHECKING:

@@ -1,5 +1,7 @@
 """How well batches mix and labels are kept: scores in use, from plain arrays."""
 
+from upto.batch_metrics.mixing.catalogue import MIXING, MixingKind, find_mixing
+from upto.batch_metrics.mixing.evaluate import MixingScore, evaluate_mixing, scib_total
 from upto.batch_metrics.mixing.scores import (
     batch_variance,
     bras,
@@ -13,8 +15,6 @@ from upto.batch_metrics.mixing.scores import (
     silhouette_batch,
     silhouette_label,
 )
-from upto.batch_metrics.mixing.catalogue import MIXING, MixingKind, find_mixing
-from upto.batch_metrics.mixing.evaluate import MixingScore, evaluate_mixing, scib_total
 from upto.batch_metrics.mixing.whole import ClusterAgreement
 
 __all__ = [

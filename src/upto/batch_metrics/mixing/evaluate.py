@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import InputError
 from upto.batch_metrics.mixing import kbet, lisi, whole
 from upto.batch_metrics.mixing.catalogue import MIXING, MixingKind, Side, find_mixing
 from upto.batch_metrics.mixing.neighbours import Neighbours, NeighbourSearch
@@ -27,6 +26,7 @@ from upto.batch_metrics.mixing.silhouettes import (
     isolated_width,
     label_width,
 )
+from upto.core import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from upto.batch_metrics.names import as_names
 from upto.core import InputError
 from upto.measures.kinds import as_rows as finite_rows
-from upto.batch_metrics.names import as_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

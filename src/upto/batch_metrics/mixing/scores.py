@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core import InputError
 from upto.batch_metrics.mixing import kbet as tests
 from upto.batch_metrics.mixing import lisi, whole
 from upto.batch_metrics.mixing.evaluate import GRAPH_NEIGHBOURS, KBET_NEIGHBOURS, LISI_NEIGHBOURS
@@ -34,6 +33,7 @@ from upto.batch_metrics.mixing.silhouettes import (
     isolated_width,
     label_width,
 )
+from upto.core import InputError
 
 Names = Sequence[Any] | NDArray[Any]
 

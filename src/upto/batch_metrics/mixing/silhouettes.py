@@ -6,8 +6,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from upto.core import InputError
 from upto.batch_metrics.mixing.points import Float, Grouping, Index, Points, UndefinedScoreError
+from upto.core import InputError
 
 Between = Literal["nearest", "mean-other", "furthest"]
 BETWEEN: tuple[Between, ...] = get_args(Between)

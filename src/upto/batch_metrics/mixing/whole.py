@@ -10,8 +10,8 @@ from scipy.sparse import csgraph
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from upto.core import random_stream
 from upto.batch_metrics.mixing.points import Float, Grouping, Index, Points, UndefinedScoreError
+from upto.core import random_stream
 
 if TYPE_CHECKING:
     from upto.batch_metrics.mixing.neighbours import Neighbours

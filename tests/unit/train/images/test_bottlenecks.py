@@ -18,14 +18,14 @@ from upto_studies.train.images.discriminator import (
     discrimination_loss,
     estimated_correlation,
     permuted_codes,
-)  # noqa: E402
+)
 from upto_studies.train.images.divergences import (
     Normals,
     decomposed_kl,
     kl_divergence,
     normals_of,
     sampled,
-)  # noqa: E402
+)
 from upto_studies.train.images.gaussians import FactorVae, Gaussian  # noqa: E402
 from upto_studies.train.images.quantisers import LatentQuantised, Quantised, VectorQuantised  # noqa: E402
 

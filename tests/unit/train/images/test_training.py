@@ -17,7 +17,7 @@ from upto_studies.train.images import (
     ImageTrainer,
     ImageTraining,
     train_images,
-)  # noqa: E402
+)
 from upto_studies.train.images.models import DEFAULTS  # noqa: E402
 from upto_studies.train.images.networks import (
     ImageDecoder,
@@ -26,7 +26,7 @@ from upto_studies.train.images.networks import (
     Widening,
     bottom_pixels,
     normalised,
-)  # noqa: E402
+)
 from upto_studies.train.images.steps import MemberSteps, image_order  # noqa: E402
 
 SMALL = {"batch_images": 8, "width": 2}
@@ -473,7 +473,9 @@ def test_annealing_goes_on_from_leg_to_leg(monkeypatch):
 
 @pytest.mark.slow
 def test_the_compiler_is_loaded_by_those_who_compile_only():
-    program = "import sys, upto_studies.train.images.autoencoders; print('torch._dynamo' in sys.modules)"
+    program = (
+        "import sys, upto_studies.train.images.autoencoders; print('torch._dynamo' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert done.stdout.strip() == b"False"
 

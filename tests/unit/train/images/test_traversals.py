@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto_studies.train.images.traversals import tiled, traversals
 from upto.ica import ICA
+from upto_studies.train.images.traversals import tiled, traversals
 
 
 class Pixels:
