@@ -86,10 +86,10 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
-            installed = {
-                name: found.load().get_short_help_str() for name, found in _installed().items()
-            }
-            formatter.write_dl([*COMMANDS.items(), *installed.items()])
+            texts = dict(COMMANDS)
+            for name, found in _installed().items():
+                texts[name] = found.load().get_short_help_str(limit=100)
+            formatter.write_dl(list(texts.items()))
 
 
 def _installed() -> dict[str, EntryPoint]:
