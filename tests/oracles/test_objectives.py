@@ -14,7 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from upto_studies.train.images.discriminator import (
+from upto_studies.train.images.discriminator import (  # noqa: E402
     Discriminator,
     discrimination_loss,
     estimated_correlation,

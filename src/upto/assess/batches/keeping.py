@@ -112,8 +112,8 @@ def keep_biology(
 
     Components are left out only if it is shown that labels do not miss them, by the rule of
     `upto.corrections.BiologyComponents`; else the run is written as it is. Ids and columns are
-    kept, and in tables the names of features too; rows are read and written block by block, but for the
-    batches that are held out, which are drawn up to 20,000 rows.
+    kept, and in tables the names of features too; rows are read and written block by block, but
+    for the batches that are held out, which are drawn up to 20,000 rows.
 
     Parameters
     ----------

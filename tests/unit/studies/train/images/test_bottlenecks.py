@@ -13,13 +13,13 @@ torch = pytest.importorskip("torch")
 
 from upto_studies.train.images.base import Bottleneck  # noqa: E402
 from upto_studies.train.images.bottlenecks import make_bottleneck  # noqa: E402
-from upto_studies.train.images.discriminator import (
+from upto_studies.train.images.discriminator import (  # noqa: E402
     Discriminator,
     discrimination_loss,
     estimated_correlation,
     permuted_codes,
 )
-from upto_studies.train.images.divergences import (
+from upto_studies.train.images.divergences import (  # noqa: E402
     Normals,
     decomposed_kl,
     kl_divergence,

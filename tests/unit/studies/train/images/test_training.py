@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from upto.core import InputError, read_tensors, write_tensors  # noqa: E402
-from upto_studies.train.images import (
+from upto_studies.train.images import (  # noqa: E402
     ImageAutoencoder,
     ImageModel,
     ImageTrainer,
@@ -19,7 +19,7 @@ from upto_studies.train.images import (
     train_images,
 )
 from upto_studies.train.images.models import DEFAULTS  # noqa: E402
-from upto_studies.train.images.networks import (
+from upto_studies.train.images.networks import (  # noqa: E402
     ImageDecoder,
     ImageEncoder,
     Narrowing,
