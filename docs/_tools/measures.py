@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[1] / "measures.md"
 N_SAMPLES, WIDTH, SEED = 256, 64, 0
 
 OPENING = f"""\
-<!-- Written by docs/_tools/measures.py; change the declarations in upto/measure instead. -->
+<!-- Written by docs/_tools/measures.py; change the declarations in upto/measures instead. -->
 
 # Measures
 

@@ -35,7 +35,7 @@ $ upto study run leaky-autoencoders --size small
 
 A run leaves `result.json`, `figure.svg` and `report.html` in a folder of its name, keeps
 checkpoints there while it works, and goes on from them with `--resume`. `--set KEY=VALUE` changes
-a setting of its `study.toml`. In Python: `upto.run_study("sprite-isometry", size="tiny")`.
+a setting of its `study.toml`. In Python: `upto_studies.run_study("sprite-isometry", size="tiny")`.
 """
 
 

@@ -166,9 +166,34 @@ __all__ = [
 ]
 
 
+_ROOMS = frozenset(
+    {
+        "activations",
+        "alignment",
+        "batch_metrics",
+        "core",
+        "corrections",
+        "datasets",
+        "decoders",
+        "disentanglement",
+        "engines",
+        "files",
+        "geometry",
+        "ica",
+        "measures",
+        "report",
+        "simulate",
+        "testing",
+        "theory",
+    }
+)
+
+
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("upto")
+    if name in _ROOMS:
+        return import_module(f"upto.{name}")
     if name not in _HOMES:
         message = f"module 'upto' has no attribute {name!r}"
         raise AttributeError(message)
@@ -178,4 +203,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted({*globals(), *__all__, *_ROOMS, "__version__"})

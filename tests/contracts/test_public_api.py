@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import subprocess
+import sys
 
 import pytest
 
@@ -54,7 +56,6 @@ PUBLIC = [
     "read_run",
     "read_runs",
     "record_activations",
-    "run_study",
     "save_transform",
     "score_batches",
     "score_factors",
@@ -135,3 +136,14 @@ def test_a_name_that_does_not_exist_says_so():
 def test_the_names_are_listed_and_the_version_is_known():
     assert set(PUBLIC) <= set(dir(upto))
     assert upto.__version__.count(".") == 2
+
+
+def test_every_room_is_there_after_importing_the_package():
+    rooms = {
+        name.removeprefix("upto.")
+        for name in PACKAGES[1:]
+        if name not in ("upto.assess", "upto.cli")
+    }
+    program = f"import upto; print([getattr(upto, name).__name__ for name in {sorted(rooms)}])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout.decode().strip() == str([f"upto.{name}" for name in sorted(rooms)])

@@ -71,7 +71,7 @@ def command(output: Path) -> None:
     console.print(
         Text(
             "Now yours: upto compare first.npy second.npy --report report.html\n"
-            "The excerpts and their licences are in upto/load/bundled/README.md."
+            "The excerpts and their licences are in upto/files/bundled/README.md."
         )
     )
 
