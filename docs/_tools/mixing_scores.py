@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[1] / "mixing-scores.md"
 N_SAMPLES, WIDTH, SEED = 600, 8, 0
 
 OPENING = """\
-<!-- Written by docs/_tools/mixing_scores.py; change the declarations in upto/batch_metrics/mixing. -->
+<!-- Written by docs/_tools/mixing_scores.py; change upto/batch_metrics/mixing. -->
 
 # Mixing scores
 

@@ -124,7 +124,7 @@ def test_no_public_name_is_the_name_of_a_module_beside_it(package):
 
 
 def test_a_name_shared_with_a_module_is_noticed():
-    assert shadowed("upto", ["load", "compare"], ["upto.files", "upto.core"]) == {"load"}
+    assert shadowed("upto", ["files", "compare"], ["upto.files", "upto.core"]) == {"files"}
     assert shadowed("upto.a", ["b"], ["upto.a.b", "upto.b"]) == {"b"}
 
 

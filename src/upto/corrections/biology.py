@@ -55,10 +55,10 @@ class BiologyComponents(TransformerMixin, BaseEstimator):
     `upto.batch_metrics.effects.batch_and_label_shares`. That no label is found in a component is
     not enough to drop it: it must be shown, label by label and over batches, that none moves it
     far; and then, with whole training batches held out in turn, that boosted trees and logistic
-    regression predict labels as well without all that is dropped: the lower 95 % limit of the mean change of AUROC is above -0.005 for both. Where that
-    cannot be shown, or LightGBM is not installed, nothing is dropped, and rows stay as they are.
-    What is kept is a fixed linear map: rows of batches never seen need neither batch nor label nor
-    control.
+    regression predict labels as well without all that is dropped: the lower 95 % limit of the mean
+    change of AUROC is above -0.005 for both. Where that cannot be shown, or LightGBM is not
+    installed, nothing is dropped, and rows stay as they are. What is kept is a fixed linear map:
+    rows of batches never seen need neither batch nor label nor control.
 
     Parameters
     ----------
