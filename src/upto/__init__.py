@@ -181,6 +181,7 @@ _ROOMS = frozenset(
         "geometry",
         "ica",
         "measures",
+        "questions",
         "report",
         "simulate",
         "testing",

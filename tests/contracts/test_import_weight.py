@@ -12,7 +12,8 @@ HEAVY = ("sklearn", "matplotlib", "scipy.stats", "pandas", "pyarrow", "h5py", "j
 LIBRARY = ("sklearn", "matplotlib", "pandas", "pyarrow", "h5py", "zarr", "jinja2", *ENGINES)
 LIGHT = {
     "import upto; upto.Group; upto.InputError": HEAVY,
-    "from upto.cli.main import main": HEAVY,
+    "from upto.cli.main import main": (*HEAVY, "numpy", "scipy"),
+    "from upto.question import questions; questions()": (*HEAVY, "numpy", "scipy"),
     "import upto.core": (*HEAVY, "scipy"),
     "import upto.assess, upto.alignment, upto.ica, upto.measures": LIBRARY,
     "import upto.corrections": LIBRARY,

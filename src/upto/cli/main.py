@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from upto.cli.exits import EPILOG, exit_codes
+from upto.question import questions, resolve
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-COMMANDS = {
-    "compare": "Tell whether runs are the same representation, up to what, with what error.",
-    "similarity": "Score every pair of runs by any measures, each beside what chance gives.",
-    "inspect": "Show what a run is like: shape, rank, spectrum, Gaussianity.",
-    "lipschitz": "Measure how far a decoder is from an isometry, and what theory promises.",
-    "unmix": "Find the independent components of a run and write them to a file.",
-    "factors": "Tell how well latents match known factors, before and after ICA.",
-    "batches": "Tell which transform lets labels transfer to batches never seen.",
-    "diversity": "Check whether a head identifies the representation below it.",
+OTHERS = {
     "report": "Make one page from results written as JSON.",
     "explain": "Say what a finding means, why it matters and what to do.",
     "doctor": "Show what is installed and what is missing.",
     "demo": "Tell the whole story in a minute on bundled real embeddings.",
     "completion": "Print the script that completes commands in your shell.",
 }
+"""Commands that answer no question: one module each, beside this one."""
+
+HOMES = {each.name: each.command for each in questions() if each.command is not None} | {
+    name: f"upto.cli.{name}:command" for name in OTHERS
+}
+COMMANDS = {each.name: each.asks for each in questions() if each.command is not None} | OTHERS
 
 GROUP = "upto.commands"
 """Entry points of packages that bring a command of their own, as `upto_studies` does."""
@@ -59,7 +57,7 @@ class LazyGroup(click.Group):
         """Import a command."""
         command: click.Command
         if cmd_name in COMMANDS:
-            command = import_module(f"upto.cli.{cmd_name}").command
+            command = resolve(HOMES[cmd_name])
         elif found := _installed().get(cmd_name):
             command = found.load()
         else:

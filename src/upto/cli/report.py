@@ -39,40 +39,13 @@ def command(results: tuple[Path, ...], output: Path) -> None:
 
 def read_results(paths: Sequence[Path]) -> list[Result]:
     """Read results of any kind from the files they were written to."""
-    from upto.core import (
-        Batches,
-        Comparison,
-        ComparisonMatrix,
-        Consensus,
-        Diversity,
-        Factors,
-        InputError,
-        Inspection,
-        Layers,
-        Lipschitz,
-        Similarities,
-        StudyResult,
-        Unmixed,
-        result_from_json,
-    )
+    from upto.core import InputError, StudyResult, result_from_json
     from upto.core.errors import one_sentence
     from upto.core.reading import read_whole
+    from upto.question import questions, resolve
 
-    known = (
-        Batches,
-        Comparison,
-        ComparisonMatrix,
-        Consensus,
-        Diversity,
-        Factors,
-        Inspection,
-        Layers,
-        Lipschitz,
-        Similarities,
-        StudyResult,
-        Unmixed,
-    )
-    kinds = {each.kind: each for each in known}
+    kinds = {kind: resolve(home) for each in questions() for kind, home in each.results.items()}
+    kinds[StudyResult.kind] = StudyResult
     read: list[Result] = []
     for path in paths:
         text = read_whole(path)

@@ -88,6 +88,7 @@ from upto.core.study import Quantity, SettingValue, Span, StudyResult
 from upto.core.table import Cell, Column, Table
 from upto.core.tensors import read_tensors, write_tensors
 from upto.core.unmixed import Component, Identifiability, TraceStep, Unmixed
+from upto.question import Question, question_of_kind, questions
 
 __all__ = [
     "RULES",
@@ -157,6 +158,7 @@ __all__ = [
     "Promised",
     "Provenance",
     "Quantity",
+    "Question",
     "Result",
     "Rows",
     "Rule",
@@ -189,6 +191,8 @@ __all__ = [
     "number_ranges",
     "promise_table",
     "promised_table",
+    "question_of_kind",
+    "questions",
     "random_stream",
     "read_tensors",
     "refuse_scale",

@@ -13,6 +13,7 @@ import msgspec
 
 from upto.core.errors import InputError, one_sentence, reason, shortened
 from upto.printable import printable
+from upto.question import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,9 +81,8 @@ class Result(ABC):
 
     def plot(self) -> Figure:
         """Draw the result as a matplotlib figure."""
-        from upto.report.figures import draw
-
-        return draw(self)
+        figure: Figure = resolve("upto.report.figures:draw")(self)
+        return figure
 
     def to_json(self) -> str:
         """Write the result as JSON; `from_json` reads it back."""

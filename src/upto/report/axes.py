@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from upto.core import MissingExtraError
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 BLUE, ORANGE, INK, GREY = "#0b5fa5", "#c45500", "#15191e", "#565e69"
 COLOURS = ("#00805d", "#b8558f", "#b88600", "#43339b", "#6b4a2b", "#2b8f8a", "#82205a")
+
+
+def blank_figure(width: float, height: float) -> Figure:
+    """Return a figure without axes, unknown to pyplot.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        what = "a figure"
+        raise MissingExtraError(what, package="matplotlib", extra="plot") from None
+    return Figure(figsize=(width, height), layout="constrained", dpi=150)
 
 
 def plain(axes: Axes, *, grid: Literal["x", "y"] = "x") -> None:

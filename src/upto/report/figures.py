@@ -14,11 +14,11 @@ from upto.core import (
     InputError,
     Inspection,
     Layers,
-    MissingExtraError,
     Similarities,
     Unmixed,
 )
-from upto.report.axes import BLUE, COLOURS, GREY, INK, ORANGE, plain, say, stems
+from upto.question import question_of_kind, resolve
+from upto.report.axes import BLUE, COLOURS, GREY, INK, ORANGE, blank_figure, plain, say, stems
 from upto.report.batch_figures import batches_size, draw_batches
 from upto.report.consensus import reproducible_order
 from upto.report.factor_figures import draw_factors, factors_size
@@ -67,12 +67,16 @@ def draw(result: Result) -> Figure:
     MissingExtraError
         If matplotlib is not installed.
     """
+    question = question_of_kind(result.kind)
+    if question is not None and question.figure is not None:
+        figure: Figure = resolve(question.figure)(result)
+        return figure
     if isinstance(result, Comparison):
         return _comparison(result)
     if isinstance(result, ComparisonMatrix):
         return _matrix(result)
     if isinstance(result, Unmixed):
-        return draw_unmixed(_figure(6.6, 6.4), result)
+        return draw_unmixed(blank_figure(6.6, 6.4), result)
     if isinstance(result, Consensus):
         return _consensus(result)
     if isinstance(result, Layers):
@@ -80,28 +84,19 @@ def draw(result: Result) -> Figure:
     if isinstance(result, Similarities):
         return _similarities(result)
     if isinstance(result, Factors):
-        return draw_factors(_figure(*factors_size(result)), result)
+        return draw_factors(blank_figure(*factors_size(result)), result)
     if isinstance(result, Batches):
-        return draw_batches(_figure(*batches_size(result)), result)
+        return draw_batches(blank_figure(*batches_size(result)), result)
     if isinstance(result, Inspection):
         return _inspection(result)
     if panels := result.panels():
-        return draw_panels(_figure(*panels_size(panels)), panels)
+        return draw_panels(blank_figure(*panels_size(panels)), panels)
     message = f"a result of kind {result.kind!r} has no figure; its numbers are in tables()."
     raise InputError(message)
 
 
-def _figure(width: float, height: float) -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        what = "a figure"
-        raise MissingExtraError(what, package="matplotlib", extra="plot") from None
-    return Figure(figsize=(width, height), layout="constrained", dpi=150)
-
-
 def _comparison(result: Comparison) -> Figure:
-    figure = _figure(6.3, 1.3 + 0.36 * len(result.fits))
+    figure = blank_figure(6.3, 1.3 + 0.36 * len(result.fits))
     axes = figure.subplots()
     for row, fit in enumerate(result.fits):
         chosen = fit.up_to is result.up_to and not fit.unmixed
@@ -144,7 +139,7 @@ def _matrix(result: ComparisonMatrix) -> Figure:
     columns = min(count, 3)
     rows = math.ceil(count / columns)
     size = min(max(1.9, 0.42 * len(result.runs)), 4.5)
-    figure = _figure(size * columns + 2.0, (size + 0.25) * rows + 0.2)
+    figure = blank_figure(size * columns + 2.0, (size + 0.25) * rows + 0.2)
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     top = max((v for m in result.matrices for r in m.error for v in r if v is not None), default=1)
     short = tell_apart([run.name for run in result.runs])
@@ -182,7 +177,7 @@ def _heat_map(axes: Axes, matrix: Matrix, *, top: float):  # type: ignore[no-unt
 
 def _consensus(result: Consensus) -> Figure:
     order = reproducible_order(result)
-    figure = _figure(6.6, 2.6 + min(0.28 * len(result.runs), 5.0))
+    figure = blank_figure(6.6, 2.6 + min(0.28 * len(result.runs), 5.0))
     above, below = figure.subplots(2, sharex=True, height_ratios=(1.4, 0.28 * len(result.runs)))
     above.set_title(f"consensus up to {result.up_to}", loc="left", fontsize=10)
     components = [result.components[number] for number in order]
@@ -236,7 +231,7 @@ def _where(n_runs: int | None, count: int) -> str:
 
 def _layers(result: Layers) -> Figure:
     pairs = result.pairs[:_MAX_PAIRS]
-    figure = _figure(9.2, 3.7 * len(pairs))
+    figure = blank_figure(9.2, 3.7 * len(pairs))
     panels = figure.subplots(len(pairs), 2, squeeze=False, width_ratios=(1.1, 1))
     for pair, (heat, curve) in zip(pairs, panels, strict=True):
         image = draw_layer_map(heat, result, pair)
@@ -249,7 +244,7 @@ def _layers(result: Layers) -> Figure:
 
 def _similarities(result: Similarities) -> Figure:
     if len(result.runs) == 2:
-        figure = _figure(7.4, 1.2 + 0.22 * len(lines_in_order(result)))
+        figure = blank_figure(7.4, 1.2 + 0.22 * len(lines_in_order(result)))
         draw_measures(figure.subplots(), result)
         first, second = (shorten(run.name, _NAME) for run in result.runs)
         title = f"{first} and {second}: value, and calibrated from chance (0) to the best (1)"
@@ -259,7 +254,7 @@ def _similarities(result: Similarities) -> Figure:
     columns = min(len(measures), 3)
     rows = math.ceil(len(measures) / columns)
     size = min(max(2.2, 0.36 * len(result.runs)), 4.5)
-    figure = _figure((size + 1.3) * columns, (size + 0.9) * rows)
+    figure = blank_figure((size + 1.3) * columns, (size + 0.9) * rows)
     panels = figure.subplots(rows, columns, squeeze=False)
     for measure, axes in zip(measures, panels.flat, strict=False):
         bar = figure.colorbar(draw_measure_map(axes, result, measure), ax=axes, shrink=0.7)
@@ -275,7 +270,7 @@ def _similarities(result: Similarities) -> Figure:
 
 
 def _inspection(result: Inspection) -> Figure:
-    figure = _figure(6.3, 3.0)
+    figure = blank_figure(6.3, 3.0)
     axes = figure.subplots()
     # Beyond the rank, shares are rounding.
     shares = [share for share in result.spectrum[: result.run.rank] if share > 0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from upto.core import InputError, MissingExtraError
 from upto.core.files import write_text_atomically
+from upto.question import questions
 from upto.report.markup import Inert
 from upto.report.summary import summarise
 
@@ -103,8 +104,14 @@ def _environment() -> jinja2.Environment:
     except ImportError:
         what = "a report"
         raise MissingExtraError(what, package="jinja2", extra="report") from None
+    shared = jinja2.PackageLoader("upto.report", "templates")
+    own = {
+        each.name: jinja2.PackageLoader(each.page.partition(":")[0].rpartition(".")[0], ".")
+        for each in questions()
+        if each.page is not None
+    }
     return jinja2.Environment(
-        loader=jinja2.PackageLoader("upto.report", "templates"),
+        loader=jinja2.ChoiceLoader([shared, jinja2.PrefixLoader(own)]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

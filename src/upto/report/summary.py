@@ -16,6 +16,7 @@ from upto.core import (
     Similarities,
     Unmixed,
 )
+from upto.question import question_of_kind, resolve
 from upto.report.batches import (
     BatchesView,
     batches_badge,
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from upto.core import Result
+    from upto.report.section import Section
 
 _MAX_TABLE_RUNS = 24
 _MAX_HEADLINE = 160
@@ -133,6 +135,9 @@ class View:
     batches: BatchesView | None = None
     panels: tuple[PanelView, ...] = ()
     plain: bool = False
+    template: str = ""
+    body: Any = None
+    details: str = ""
     omitted: str = ""
 
 
@@ -149,6 +154,9 @@ def summarise(result: Result, number: int = 1) -> View:
         "findings": finding_views(result.findings),
         "provenance": _provenance(result),
     }
+    question = question_of_kind(result.kind)
+    if question is not None and question.page is not None:
+        return _section(question.name, resolve(question.page)(result), common)
     if isinstance(result, Comparison):
         return _comparison(result, common)
     if isinstance(result, ComparisonMatrix):
@@ -176,6 +184,22 @@ def summarise(result: Result, number: int = 1) -> View:
         data=json_block({"plots": panels_data(panels)}),
         panels=panels,
         plain=True,
+    )
+
+
+def _section(name: str, section: Section, common: dict[str, Any]) -> View:
+    return View(
+        **common,
+        names=section.names,
+        badge=section.badge,
+        facts=_told(section.facts),
+        tables=section.tables,
+        runs=None,
+        data=json_block(section.data),
+        template=f"{name}/page.html",
+        body=section.body,
+        details=section.details,
+        omitted=section.omitted,
     )
 
 

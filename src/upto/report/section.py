@@ -1,0 +1,42 @@
+"""What a question shows on its page: the records that its template reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from upto.report.tables import TableView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A question's part of a page, made from its result.
+
+    Attributes
+    ----------
+    names
+        Names of the runs or of the one thing the result is about.
+    facts
+        Numbers under the verdict: what, its value, and a detail or nothing.
+    tables
+        The first is shown by the template, the others are folded below.
+    body
+        What the question's template reads as `view.body`.
+    data
+        What the page's script reads, such as plots for their tooltips.
+    badge
+        A word on the verdict and its style.
+    details
+        The line that opens the folded tables; without it they are not shown.
+    omitted
+        What the page leaves to the JSON of the result.
+    """
+
+    names: tuple[str, ...]
+    facts: tuple[tuple[str, str, str], ...]
+    tables: tuple[TableView, ...]
+    body: Any
+    data: Any
+    badge: tuple[str, str] | None = None
+    details: str = ""
+    omitted: str = ""

@@ -1,0 +1,56 @@
+"""Every question is one record whose parts are where it says."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import upto.questions
+from upto.core import RULES, Result
+from upto.question import question_of_kind, questions, resolve
+
+QUESTIONS = [pytest.param(each, id=each.name) for each in questions()]
+
+
+def test_every_folder_is_a_question_of_the_list():
+    folder = Path(upto.questions.__file__).parent
+    found = {path.parent.name for path in folder.glob("*/__init__.py")}
+    assert found == {each.name for each in questions()}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_part_is_where_the_record_says(question):
+    parts = (question.function, question.command, question.page, question.figure)
+    for part in parts:
+        assert part is None or callable(resolve(part))
+    assert getattr(upto, resolve(question.function).__name__) is resolve(question.function)
+    assert question.command is None or resolve(question.command).name == question.name
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_results_are_of_the_kind_they_are_listed_under(question):
+    for kind, home in question.results.items():
+        result = resolve(home)
+        assert issubclass(result, Result)
+        assert result.kind == kind
+        assert getattr(upto, result.__name__) is result
+        assert question_of_kind(kind) is question
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_rules_of_a_question_are_in_the_catalogue(question):
+    for rule in resolve(question.findings) if question.findings else ():
+        assert RULES[rule.code] is rule
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_page_has_its_template_beside_it(question):
+    if question.page is not None:
+        module = import_module(question.page.partition(":")[0])
+        assert (Path(module.__file__).parent / "page.html").is_file()
+
+
+def test_results_of_no_question_are_told_apart():
+    assert question_of_kind("nothing") is None
