@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from upto.alignment import Aligner
     from upto.assess import (
         apply_transform,
-        check_diversity,
         compare,
         compare_layers,
         consensus,
-        inspect_run,
         lipschitz,
         score_batches,
         score_factors,
@@ -31,14 +29,12 @@ if TYPE_CHECKING:
         Comparison,
         ComparisonMatrix,
         Consensus,
-        Diversity,
         Embeddings,
         Estimate,
         Factors,
         Finding,
         Group,
         InputError,
-        Inspection,
         Layers,
         Lipschitz,
         Promise,
@@ -59,6 +55,10 @@ if TYPE_CHECKING:
         save_transform,
         write_to_anndata,
     )
+    from upto.questions.diversity.question import check_diversity
+    from upto.questions.diversity.result import DiversityResult
+    from upto.questions.inspect.question import inspect_run
+    from upto.questions.inspect.result import InspectResult
     from upto.report import Report
 
 _HOMES = {
@@ -68,7 +68,7 @@ _HOMES = {
     "ComparisonMatrix": "upto.core",
     "Consensus": "upto.core",
     "DaskEngine": "upto.engines",
-    "Diversity": "upto.core",
+    "DiversityResult": "upto.questions.diversity.result",
     "Embeddings": "upto.core",
     "Estimate": "upto.core",
     "Factors": "upto.core",
@@ -77,7 +77,7 @@ _HOMES = {
     "ICA": "upto.ica",
     "ImageSet": "upto.datasets",
     "InputError": "upto.core",
-    "Inspection": "upto.core",
+    "InspectResult": "upto.questions.inspect.result",
     "Layers": "upto.core",
     "Lipschitz": "upto.core",
     "Promise": "upto.core",
@@ -91,12 +91,12 @@ _HOMES = {
     "UptoError": "upto.core",
     "Whitener": "upto.ica",
     "apply_transform": "upto.assess",
-    "check_diversity": "upto.assess",
+    "check_diversity": "upto.questions.diversity.question",
     "compare": "upto.assess",
     "compare_layers": "upto.assess",
     "consensus": "upto.assess",
     "ica_from_anndata": "upto.ica",
-    "inspect_run": "upto.assess",
+    "inspect_run": "upto.questions.inspect.question",
     "lipschitz": "upto.assess",
     "load_model": "upto.activations",
     "load_transform": "upto.ica",
@@ -121,7 +121,7 @@ __all__ = [
     "ComparisonMatrix",
     "Consensus",
     "DaskEngine",
-    "Diversity",
+    "DiversityResult",
     "Embeddings",
     "Estimate",
     "Factors",
@@ -129,7 +129,7 @@ __all__ = [
     "Group",
     "ImageSet",
     "InputError",
-    "Inspection",
+    "InspectResult",
     "Layers",
     "Lipschitz",
     "Promise",

@@ -18,7 +18,6 @@ from upto.core import (
     Fit,
     Group,
     Histogram,
-    Inspection,
     Matrix,
     Provenance,
     RunSummary,
@@ -27,6 +26,7 @@ from upto.core import (
     TraceStep,
     Unmixed,
 )
+from upto.questions.inspect.result import InspectResult
 
 # Group, ICA first or not, held out, in sample, p, R² held out.
 ROWS = (
@@ -312,11 +312,11 @@ def unmixed(
 
 def inspection(
     *, name: str = "mae-seed-1/encoder.npy", spectrum: tuple[float, ...] | None = None
-) -> Inspection:
+) -> InspectResult:
     usual = (*np.exp(-0.12 * np.arange(62)), 1e-17, 0.0)
     shares = np.asarray(usual if spectrum is None else spectrum)
     shares = shares / shares.sum()
-    return Inspection(
+    return InspectResult(
         run=run(name),
         dtype="float32",
         has_ids=False,

@@ -1,6 +1,6 @@
 import numpy as np
 
-from upto.core import Diversity
+from upto.questions.diversity.result import DiversityResult
 
 
 def test_a_head_is_checked_with_its_frequencies(upto, tmp_path, rng):
@@ -14,7 +14,7 @@ def test_a_head_is_checked_with_its_frequencies(upto, tmp_path, rng):
         "--format",
         "json",
     )
-    found = Diversity.from_json(upto(*arguments).stdout)
+    found = DiversityResult.from_json(upto(*arguments).stdout)
     assert (found.n_classes, found.n_left_out, found.rank, found.holds) == (25, 25, 6, True)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from upto.cli.main import COMMANDS, main
-from upto.core import RULES, Inspection
+from upto.core import RULES
+from upto.questions.inspect.result import InspectResult
 
 FAST = ("--no-ica", "--refits", "1", "--no-progress")
 
@@ -35,7 +36,7 @@ def test_inspect_tells_shape_rank_and_columns(upto, tmp_path, rng):
     rows = rng.laplace(size=(2000, 3)) @ rng.normal(size=(3, 5))
     np.savez(tmp_path / "run.npz", z=rows, plate=np.array(["p"] * 2000))
     result = upto("inspect", "run.npz::z", "--format", "json", "--no-progress")
-    found = Inspection.from_json(result.stdout)
+    found = InspectResult.from_json(result.stdout)
     assert (found.run.n_samples, found.run.n_features, found.run.rank) == (2000, 5, 3)
     assert found.columns == ("plate",)
     assert len(found.nongaussianity) == 3

@@ -6,13 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from upto.assess.comparing import compare
-from upto.assess.inspecting import inspect_run
 
 if TYPE_CHECKING:
     from upto.assess.agreement.agreeing import consensus
     from upto.assess.applying import apply_transform
     from upto.assess.batches.scoring import score_batches
-    from upto.assess.diversity_checking import check_diversity
     from upto.assess.factors.scoring import score_factors
     from upto.assess.geometry.stretching import lipschitz
     from upto.assess.layers.layering import compare_layers
@@ -21,11 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "apply_transform",
-    "check_diversity",
     "compare",
     "compare_layers",
     "consensus",
-    "inspect_run",
     "lipschitz",
     "score_batches",
     "score_factors",
@@ -38,7 +34,6 @@ def __getattr__(name: str) -> Any:
     # They bring scikit-learn's estimators, or every measure, which the others do not need.
     homes = {
         "apply_transform": "applying",
-        "check_diversity": "diversity_checking",
         "compare_layers": "layers.layering",
         "consensus": "agreement.agreeing",
         "lipschitz": "geometry.stretching",

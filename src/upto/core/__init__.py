@@ -40,7 +40,6 @@ from upto.core.consensus import (
     ConsensusUpTo,
     number_ranges,
 )
-from upto.core.diversity import Diversity
 from upto.core.embeddings import Embeddings, GatheringRows, Rows, SelectedRows
 from upto.core.errors import InputError, MissingExtraError, UptoError
 from upto.core.estimate import Estimate
@@ -48,7 +47,6 @@ from upto.core.factors import Factors
 from upto.core.finding import RULES, Finding, unique_findings
 from upto.core.grids import FactorGrid
 from upto.core.group import Group
-from upto.core.inspection import Inspection
 from upto.core.latents import (
     FactorMatch,
     FactorSummary,
@@ -119,7 +117,6 @@ __all__ = [
     "Counterpart",
     "Defect",
     "Diameter",
-    "Diversity",
     "Embeddings",
     "Errors",
     "Estimate",
@@ -136,7 +133,6 @@ __all__ = [
     "Histogram",
     "Identifiability",
     "InputError",
-    "Inspection",
     "LatentForm",
     "Layer",
     "LayerMeasure",

@@ -12,7 +12,6 @@ from upto.core import (
     Consensus,
     Factors,
     InputError,
-    Inspection,
     Layers,
     Similarities,
     Unmixed,
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from upto.core import Matrix, Result
 
 _NAME = 24
-_LONG_NAME = 60
 _MAX_NUMBERED_RUNS = 8
 _MAX_PAIRS = 6
 _MAX_MAPS = 12
@@ -87,8 +85,6 @@ def draw(result: Result) -> Figure:
         return draw_factors(blank_figure(*factors_size(result)), result)
     if isinstance(result, Batches):
         return draw_batches(blank_figure(*batches_size(result)), result)
-    if isinstance(result, Inspection):
-        return _inspection(result)
     if panels := result.panels():
         return draw_panels(blank_figure(*panels_size(panels)), panels)
     message = f"a result of kind {result.kind!r} has no figure; its numbers are in tables()."
@@ -266,26 +262,4 @@ def _similarities(result: Similarities) -> Figure:
     if len(measures) < len(result.measures):
         words += f"; the first {len(measures)} of {len(result.measures)} measures"
     figure.suptitle(words, fontsize=9)
-    return figure
-
-
-def _inspection(result: Inspection) -> Figure:
-    figure = blank_figure(6.3, 3.0)
-    axes = figure.subplots()
-    # Beyond the rank, shares are rounding.
-    shares = [share for share in result.spectrum[: result.run.rank] if share > 0]
-    axes.plot(range(1, len(shares) + 1), shares, "o-", color=BLUE, markersize=3.5, lw=1)
-    if len(shares) > 1 and max(shares) > 20 * min(shares):
-        axes.set_yscale("log")
-    else:
-        axes.set_ylim(bottom=0)
-    dimension = result.effective_dimension
-    label = f"effective dimension {dimension:.1f}"
-    axes.axvline(dimension, color=ORANGE, lw=1.2, ls="--", label=label)
-    axes.locator_params(axis="x", integer=True, min_n_ticks=1)
-    axes.set_xlabel("principal direction")
-    axes.set_ylabel("share of the variance")
-    axes.set_title(shorten(result.run.name, _LONG_NAME), loc="left", fontsize=10, parse_math=False)
-    axes.legend(frameon=False, fontsize=8)
-    plain(axes, grid="y")
     return figure

@@ -7,7 +7,7 @@ from upto.question import Question
 QUESTION = Question(
     name="diversity",
     asks="Check whether a head identifies the representation below it.",
-    function="upto.assess.diversity_checking:check_diversity",
-    results={"diversity": "upto.core.diversity:Diversity"},
-    command="upto.cli.diversity:command",
+    function="upto.questions.diversity.question:check_diversity",
+    results={"diversity": "upto.questions.diversity.result:DiversityResult"},
+    command="upto.questions.diversity.command:command",
 )

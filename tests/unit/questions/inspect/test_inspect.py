@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from upto import ThreadsEngine
-from upto.assess import inspect_run
+from upto.questions.inspect.question import inspect_run
 
 ENGINE = ThreadsEngine(n_threads=1)
 

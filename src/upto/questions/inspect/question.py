@@ -13,7 +13,6 @@ from upto.assess.prepare import place_runs, prepare_run, survey_runs
 from upto.core import (
     Finding,
     InputError,
-    Inspection,
     Provenance,
     SilentProgress,
     library_versions,
@@ -21,6 +20,8 @@ from upto.core import (
 )
 from upto.engines import choose_engine
 from upto.ica.gaussianity import CLEAR
+from upto.questions.inspect.result import InspectResult
+from upto.questions.inspect.text import verdict
 
 if TYPE_CHECKING:
     from upto.assess.comparing import Run
@@ -38,7 +39,7 @@ def inspect_run(
     seed: int = 0,
     engine: Engine | str | None = None,
     progress: Progress | None = None,
-) -> Inspection:
+) -> InspectResult:
     """Look at one run before it is compared with others.
 
     Parameters
@@ -84,13 +85,7 @@ def inspect_run(
         findings.append(Finding(code="UP007", message=message))
     summary = prepared.summary
     dimension = float(1.0 / np.sum(shares**2))
-    gaussian = ""
-    if near is not None:
-        verb = "is" if near == 1 else "are"
-        gaussian = f"; {near} of {len(scores)} components {verb} near-Gaussian"
-    elif ica:
-        gaussian = "; whether components are Gaussian is not judged"
-    return Inspection(
+    return InspectResult(
         run=summary,
         dtype=str(np.dtype(embeddings.rows.dtype)),
         has_ids=embeddings.ids is not None,
@@ -100,10 +95,7 @@ def inspect_run(
         effective_dimension=dimension,
         nongaussianity=tuple(float(score) for score in scores),
         n_near_gaussian=near,
-        verdict=(
-            f"{summary.name}: {summary.n_samples} rows of {summary.n_features} coordinates, rank "
-            f"{summary.rank}, {dimension:.1f} effective dimensions{gaussian}."
-        ),
+        verdict=verdict(summary, dimension, near, len(scores), ica=ica),
         findings=unique_findings(findings),
         provenance=Provenance(
             call=f"upto.inspect_run({summary.name}, ica={ica}, seed={seed})",

@@ -12,7 +12,7 @@ from upto.core.table import Cell, Column, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diversity(Result):
+class DiversityResult(Result):
     """The diversity condition of linear identifiability on the class vectors of one head.
 
     `n_classes` counts those that occur, `n_left_out` the others. `rank` is the number of

@@ -25,7 +25,7 @@ def command(*, output: Output, run: str, ica: bool) -> None:
     upto inspect runs.npz::seed0 --format json
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     output.check()
-    from upto.assess import inspect_run
+    from upto.questions.inspect.question import inspect_run
 
     result = inspect_run(
         run, ica=ica, seed=output.seed, engine=output.engine, progress=output.watcher()

@@ -36,6 +36,6 @@ def command(*, output: Output, head: str, frequencies: str | None, report: Path 
     upto diversity head.npy --frequencies counts.npy
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     output.check(page=report)
-    from upto.assess import check_diversity
+    from upto.questions.diversity.question import check_diversity
 
     output.publish(check_diversity(head, frequencies=frequencies), report)

@@ -11,18 +11,21 @@ import numpy as np
 
 from upto.assess.comparing import as_embeddings
 from upto.assess.spanning import stored_rounding
-from upto.core import Diversity, InputError, Provenance, library_versions
+from upto.core import InputError, Provenance, library_versions
 from upto.files import read_labels
+from upto.questions.diversity.result import DiversityResult
+from upto.questions.diversity.text import verdict
 from upto.theory import as_head, head_diversity
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from upto.assess.comparing import Run
-    from upto.theory import HeadDiversity
 
 
-def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = None) -> Diversity:
+def check_diversity(
+    head: Run, *, frequencies: ArrayLike | str | Path | None = None
+) -> DiversityResult:
     """Check whether a head identifies the representation below it, up to a linear map.
 
     Two models with the same class probabilities have representations that differ by one invertible
@@ -62,7 +65,7 @@ def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = N
     counts = _read_counts(frequencies) if isinstance(frequencies, str | Path) else frequencies
     checked = head_diversity(vectors, frequencies=counts, deviations=stored_rounding(vectors))
     variance = checked.smallest_variance
-    return Diversity(
+    return DiversityResult(
         name=embeddings.name,
         n_classes=checked.n_classes,
         n_left_out=len(vectors) - checked.n_classes,
@@ -79,7 +82,7 @@ def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = N
         chosen=tuple(int(number) for number in checked.chosen),
         stored_as=checked.stored_as,
         rounding=checked.rounding,
-        verdict=f"{embeddings.name}: {_verdict(checked, len(vectors))}",
+        verdict=f"{embeddings.name}: {verdict(checked, len(vectors))}",
         findings=(),
         provenance=Provenance(
             call=f"upto.check_diversity({embeddings.name})",
@@ -88,31 +91,6 @@ def check_diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = N
             seconds=time.perf_counter() - started,
             versions=library_versions(),
         ),
-    )
-
-
-def _verdict(checked: HeadDiversity, n_rows: int) -> str:
-    counted = (
-        f"{checked.n_classes} classes have {checked.rank} independent differences of "
-        f"{checked.width} needed"
-    )
-    if not checked.holds:
-        turned = " If the rows are inputs, transpose the head." if n_rows < checked.width else ""
-        return (
-            f"the probabilities do not identify the representation: {counted}, so only "
-            f"{checked.rank} of its {checked.width} directions are.{turned}"
-        )
-    barely = "barely " if checked.is_ill_conditioned else ""
-    caution = f", which rounding to {checked.stored_as} or noise may have made" if barely else ""
-    if checked.n_apart and float(checked.singular_values[-1]) > checked.rounding:
-        caution = (
-            f"; but the smallest {checked.n_apart} of {checked.width} singular values lie apart "
-            "from the others, as those of rounding or noise do"
-        )
-    return (
-        f"the probabilities {barely}identify the representation up to an invertible linear map, an "
-        f"affine one if the head has a bias: {counted}, with condition number "
-        f"{checked.condition:.3g}{caution}."
     )
 
 

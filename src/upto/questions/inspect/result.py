@@ -14,7 +14,7 @@ SHOWN_DIRECTIONS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection(Result):
+class InspectResult(Result):
     """One run: its size, rank, spectrum, distances and how Gaussian its components are.
 
     `spectrum` holds the share of the variance in each principal direction, the largest first;

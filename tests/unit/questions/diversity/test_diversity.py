@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import upto
-from upto.core import Diversity, InputError
+from upto.core import InputError
+from upto.questions.diversity.result import DiversityResult
 from upto_studies.trials.heads import as_bfloat16
 
 
@@ -66,7 +67,7 @@ def test_a_tall_head_is_not_called_transposed(rng):
 def test_the_result_survives_a_file_and_is_drawn_as_data(rng):
     for rows in (5, 50):
         found = upto.check_diversity(rng.normal(size=(rows, 6)))
-        assert Diversity.from_json(found.to_json()) == found
+        assert DiversityResult.from_json(found.to_json()) == found
         (panel,) = found.panels()
         (marks,) = panel.marks
         assert len(marks.x) == len(marks.y) == min(rows - 1, 6)
