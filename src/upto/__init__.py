@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         compare,
         compare_layers,
         consensus,
-        lipschitz,
         score_batches,
         score_factors,
         similarity,
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
         Group,
         InputError,
         Layers,
-        Lipschitz,
         Promise,
         Similarities,
         StudyResult,
@@ -59,6 +57,8 @@ if TYPE_CHECKING:
     from upto.questions.diversity.result import DiversityResult
     from upto.questions.inspect.question import inspect_run
     from upto.questions.inspect.result import InspectResult
+    from upto.questions.lipschitz.question import lipschitz
+    from upto.questions.lipschitz.result import LipschitzResult
     from upto.report import Report
 
 _HOMES = {
@@ -79,7 +79,7 @@ _HOMES = {
     "InputError": "upto.core",
     "InspectResult": "upto.questions.inspect.result",
     "Layers": "upto.core",
-    "Lipschitz": "upto.core",
+    "LipschitzResult": "upto.questions.lipschitz.result",
     "Promise": "upto.core",
     "Report": "upto.report",
     "Similarities": "upto.core",
@@ -97,7 +97,7 @@ _HOMES = {
     "consensus": "upto.assess",
     "ica_from_anndata": "upto.ica",
     "inspect_run": "upto.questions.inspect.question",
-    "lipschitz": "upto.assess",
+    "lipschitz": "upto.questions.lipschitz.question",
     "load_model": "upto.activations",
     "load_transform": "upto.ica",
     "read_image_set": "upto.datasets",
@@ -131,7 +131,7 @@ __all__ = [
     "InputError",
     "InspectResult",
     "Layers",
-    "Lipschitz",
+    "LipschitzResult",
     "Promise",
     "Report",
     "Similarities",

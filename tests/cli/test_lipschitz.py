@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from decoders import smooth_decoder
 
-from upto import Lipschitz
+from upto import LipschitzResult
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -55,7 +55,7 @@ def test_an_exported_decoder_is_measured(upto, files):
     result = upto(
         "lipschitz", "latents.npy", "--decoder", "decoder.pt2", "--format", "json", *QUIET
     )
-    found = Lipschitz.from_json(result.stdout)
+    found = LipschitzResult.from_json(result.stdout)
     assert (found.decoder, found.n_latents, found.n_outputs) == ("decoder", 4, 9)
 
 
@@ -76,7 +76,7 @@ def test_the_suffix_of_the_output_chooses_the_format(upto, files, suffix):
     assert (result.exit_code, result.stdout) == (0, "")
     text = (files / f"out{suffix}").read_text()
     if suffix == ".json":
-        assert Lipschitz.from_json(text).decoder == "warped"
+        assert LipschitzResult.from_json(text).decoder == "warped"
     elif suffix == ".csv":
         rows = list(csv.DictReader(io.StringIO(text)))
         assert len(rows) == 120
@@ -92,7 +92,7 @@ def test_the_options_reach_the_question(upto, files):
         "--format", "json", *QUIET,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
-    found = Lipschitz.from_json(result.stdout)
+    found = LipschitzResult.from_json(result.stdout)
     assert (found.n_points, found.n_directions, found.method) == (50, 3, "lanczos")
     assert found.provenance.seed == 4
     assert "UP052" in result.stderr
@@ -145,7 +145,7 @@ def test_files_of_images_are_outputs_too(upto, files):
     np.save(files / "images.npy", np.stack([latents, latents], axis=1).reshape(120, 2, 2, 2))
     result = upto("lipschitz", "latents.npy", "images.npy", "--format", "json", *QUIET)
     assert result.exit_code == 0, result.stderr
-    found = Lipschitz.from_json(result.stdout)
+    found = LipschitzResult.from_json(result.stdout)
     assert (found.latents, found.n_outputs) == ("latents", 8)
     assert found.spread("lipschitz").worst == pytest.approx(2**0.5)
 

@@ -30,7 +30,7 @@ PUBLIC = [
     "InputError",
     "InspectResult",
     "Layers",
-    "Lipschitz",
+    "LipschitzResult",
     "Promise",
     "Report",
     "Similarities",

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from upto.assess.applying import apply_transform
     from upto.assess.batches.scoring import score_batches
     from upto.assess.factors.scoring import score_factors
-    from upto.assess.geometry.stretching import lipschitz
     from upto.assess.layers.layering import compare_layers
     from upto.assess.similarities.measuring import similarity
     from upto.assess.unmixing import unmix_run
@@ -22,7 +21,6 @@ __all__ = [
     "compare",
     "compare_layers",
     "consensus",
-    "lipschitz",
     "score_batches",
     "score_factors",
     "similarity",
@@ -36,7 +34,6 @@ def __getattr__(name: str) -> Any:
         "apply_transform": "applying",
         "compare_layers": "layers.layering",
         "consensus": "agreement.agreeing",
-        "lipschitz": "geometry.stretching",
         "score_batches": "batches.scoring",
         "score_factors": "factors.scoring",
         "similarity": "similarities.measuring",

@@ -11,7 +11,7 @@ import numpy as np
 
 from upto.assess.chance import chance_rows
 from upto.assess.details import compare_in_detail
-from upto.assess.geometry.distortions import find_distortions
+from upto.assess.distortions import find_distortions
 from upto.assess.held_out import choose_held_out
 from upto.assess.matrix import compare_all
 from upto.assess.nulls import PAIRED_ROWS, PAIRED_ROWS_OF_MANY
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from upto.assess.geometry.distortions import Distortion, Stretch
+    from upto.assess.distortions import Distortion, Stretch
     from upto.core import Progress
     from upto.engines.base import Engine
 

@@ -26,7 +26,7 @@ from upto.theory import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from upto.assess.geometry.distortions import Distortion
+    from upto.assess.distortions import Distortion
     from upto.assess.pair import Pair
     from upto.assess.prepare import PreparedRun
     from upto.core import Comparison, Fit

@@ -291,7 +291,8 @@ def _labels(labels: str | None) -> Any:
 
 def _stretches(given: tuple[str, ...]) -> Any:
     """Read each L as a number, or as a result of `upto lipschitz`."""
-    from upto.core import InputError, Lipschitz
+    from upto import LipschitzResult
+    from upto.core import InputError
     from upto.core.reading import read_whole
 
     found: list[Any] = []
@@ -302,7 +303,7 @@ def _stretches(given: tuple[str, ...]) -> Any:
             if not Path(each).is_file():
                 message = f"--lipschitz is {each!r}, which is neither a number nor a file."
                 raise InputError(message) from None
-            found.append(Lipschitz.from_json(read_whole(each)))
+            found.append(LipschitzResult.from_json(read_whole(each)))
     return found[0] if len(found) == 1 else found or None
 
 

@@ -64,7 +64,6 @@ from upto.core.layers import (
     Layers,
     LayerStep,
 )
-from upto.core.lipschitz import Lipschitz, PointStretch, Secants, Spread, WorstPoint
 from upto.core.panel import Marks, Panel
 from upto.core.progress import Progress, SilentProgress
 from upto.core.promise import (
@@ -141,14 +140,12 @@ __all__ = [
     "LayeredRun",
     "Layers",
     "Leak",
-    "Lipschitz",
     "Marks",
     "Matrix",
     "MeasureSummary",
     "MeasuredRun",
     "MissingExtraError",
     "Panel",
-    "PointStretch",
     "Progress",
     "Promise",
     "Promised",
@@ -160,7 +157,6 @@ __all__ = [
     "Rule",
     "RunSummary",
     "Scatter",
-    "Secants",
     "SelectedRows",
     "SettingValue",
     "Shared",
@@ -168,7 +164,6 @@ __all__ = [
     "Similarities",
     "Similarity",
     "Span",
-    "Spread",
     "Structure",
     "StructureFit",
     "StudyResult",
@@ -179,7 +174,6 @@ __all__ = [
     "TraceStep",
     "Unmixed",
     "UptoError",
-    "WorstPoint",
     "conditions_table",
     "constants_table",
     "finite_or_none",

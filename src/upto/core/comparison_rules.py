@@ -69,4 +69,16 @@ COMPARISON_RULES = (
         "as well: p-values say what the runs share beside them, and values are as without it.",
         remedy="Look at these rows, and score the runs without them.",
     ),
+    Rule(
+        code="UP057",
+        title="promise not kept",
+        severity="warning",
+        meaning="What was measured between two runs is larger than what a theorem promises for "
+        "their decoders.",
+        matters="The theorem is proved, so one of its assumptions fails here, and it says "
+        "nothing about these runs.",
+        remedy="Check that both runs have the same outputs, that L is not larger somewhere you did "
+        "not look, and that the latents fill a convex set without gaps; for Theorem 2, that both "
+        "searches end in corresponding optima, which restarts show.",
+    ),
 )

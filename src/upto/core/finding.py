@@ -11,7 +11,6 @@ from upto.core.batch_rules import BATCH_RULES
 from upto.core.comparison_rules import COMPARISON_RULES
 from upto.core.component_rules import COMPONENT_RULES
 from upto.core.factor_rules import FACTOR_RULES
-from upto.core.geometry_rules import GEOMETRY_RULES
 from upto.core.identifiability_rules import IDENTIFIABILITY_RULES
 from upto.core.rule import Rule
 from upto.question import questions, resolve
@@ -335,7 +334,6 @@ _SHARED = (
     ),
     *IDENTIFIABILITY_RULES,
     *COMPARISON_RULES,
-    *GEOMETRY_RULES,
     *FACTOR_RULES,
     *BATCH_RULES,
 )

@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 from dataclasses import fields
+from importlib import import_module
 
 import pytest
 
@@ -18,10 +19,10 @@ from upto.core import (
     component_rules,
     factor_rules,
     finding,
-    geometry_rules,
     identifiability_rules,
     unique_findings,
 )
+from upto.question import questions
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
@@ -39,6 +40,8 @@ def test_every_rule_says_everything(rule):
 
 def test_codes_are_unique_in_the_source():
     # The dictionary would hide a code that is used twice.
+    homes = (each.findings for each in questions() if each.findings is not None)
+    own = [import_module(home.partition(":")[0]) for home in homes]
     codes = [
         keyword.value.value
         for module in (
@@ -46,9 +49,9 @@ def test_codes_are_unique_in_the_source():
             comparison_rules,
             component_rules,
             identifiability_rules,
-            geometry_rules,
             factor_rules,
             batch_rules,
+            *own,
         )
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Rule"

@@ -7,7 +7,8 @@ from upto.question import Question
 QUESTION = Question(
     name="lipschitz",
     asks="Measure how far a decoder is from an isometry, and what theory promises.",
-    function="upto.assess.geometry.stretching:lipschitz",
-    results={"lipschitz": "upto.core.lipschitz:Lipschitz"},
-    command="upto.cli.lipschitz:command",
+    function="upto.questions.lipschitz.question:lipschitz",
+    results={"lipschitz": "upto.questions.lipschitz.result:LipschitzResult"},
+    findings="upto.questions.lipschitz.findings:RULES",
+    command="upto.questions.lipschitz.command:command",
 )

@@ -8,7 +8,7 @@ import pytest
 from decoders import orthogonal_decoder, smooth_decoder
 
 import upto
-from upto import InputError, Lipschitz
+from upto import InputError, LipschitzResult
 from upto.report.panels import panel_views
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -152,7 +152,7 @@ def test_fewer_outputs_than_latents_are_a_result_with_a_finding(latents):
         assert "3 outputs cannot tell 5 latents apart" in str(found.findings)
         assert {"UP012", "UP050"} <= set(codes(found))
         assert "not injective" in found.verdict
-        assert Lipschitz.from_json(found.to_json()) == found
+        assert LipschitzResult.from_json(found.to_json()) == found
         assert "inf" in str(found)
         assert found.panels()
 
@@ -244,7 +244,7 @@ def test_neighbours_of_a_grid_do_not_make_it_an_isometry():
     assert "by at least a factor of 3 at the worst" in found.verdict
     same = upto.lipschitz(points, points)
     assert "changes none of the lengths looked at" in same.verdict
-    assert Lipschitz.from_json(same.to_json()) == same
+    assert LipschitzResult.from_json(same.to_json()) == same
     assert str(same)
 
 
@@ -315,7 +315,7 @@ def test_one_latent_and_one_coordinate_are_enough():
     found = upto.lipschitz([[0.5]], decoder=lambda z: z**3)
     assert found.spread("lipschitz").worst == pytest.approx(1 / 0.75)
     assert (found.n_points, found.secants) == (1, None)
-    assert Lipschitz.from_json(found.to_json()) == found
+    assert LipschitzResult.from_json(found.to_json()) == found
 
 
 def test_no_directions_may_be_tried(latents):
@@ -327,7 +327,7 @@ def test_no_directions_may_be_tried(latents):
 
 def test_the_result_survives_json_and_renders(latents):
     found = upto.lipschitz(latents, decoder=orthogonal_decoder(0.5, (5, 8, 12)))
-    assert Lipschitz.from_json(found.to_json()) == found
+    assert LipschitzResult.from_json(found.to_json()) == found
     assert len(found.data_table().rows) == 150
     assert [table.title for table in found.tables()][:2] == [
         "Sequential: 5 latents, 12 outputs",
@@ -385,7 +385,7 @@ def test_outputs_of_any_size_are_measured(latents, factor):
         np.testing.assert_allclose(numbers(found), expected, rtol=1e-9)
         assert found.scaled == pytest.approx(math.sqrt(2))
         assert found.spread("lipschitz").mean.value == pytest.approx(expected)
-        assert Lipschitz.from_json(found.to_json()) == found
+        assert LipschitzResult.from_json(found.to_json()) == found
     usual, scaled = upto.lipschitz(latents, latents), upto.lipschitz(latents, factor * latents)
     np.testing.assert_allclose(numbers(scaled, "largest"), factor * numbers(usual, "largest"))
     assert scaled.secants.smallest == pytest.approx(factor * usual.secants.smallest)

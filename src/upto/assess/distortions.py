@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from upto.core import InputError, Lipschitz
+from upto.core import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from upto import LipschitzResult
     from upto.core import Embeddings, Progress
 
-Stretch = float | Lipschitz
-"""L of a decoder, or what `lipschitz` returned for it."""
+    Stretch = float | LipschitzResult
+    """L of a decoder, or what `lipschitz` returned for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ def find_distortions(
     if decoders is not None:
         given = _two(list(decoders), "decoders")
         return _measured(runs, given, seed=seed, progress=progress)
-    one = isinstance(lipschitz, Real | Lipschitz | str)
+    one = isinstance(lipschitz, Real | str) or _is_measured(lipschitz)
     first, second = _two([lipschitz] * 2 if one else list(lipschitz), "lipschitz")  # type: ignore[arg-type]
     return _distortion(first), _distortion(second)
 
@@ -71,8 +72,8 @@ def _two(given: list[Any], what: str) -> list[Any]:
 def _measured(
     runs: Sequence[Embeddings], decoders: list[Any], *, seed: int, progress: Progress
 ) -> tuple[Distortion, Distortion]:
-    # Measuring a decoder reads runs as comparing them does, so it is imported when it is needed.
-    from upto.assess.geometry.stretching import lipschitz
+    # Another question: asked as anyone asks it.
+    from upto import lipschitz
 
     first, second = (
         _distortion(lipschitz(run, decoder=decoder, seed=seed, progress=progress))
@@ -81,7 +82,7 @@ def _measured(
     return first, second
 
 
-def _refuse_lower_bound(found: Lipschitz) -> None:
+def _refuse_lower_bound(found: LipschitzResult) -> None:
     """Refuse an L that is only known to be at least something: it promises nothing."""
     if found.is_exact:
         return
@@ -99,8 +100,14 @@ def _refuse_lower_bound(found: Lipschitz) -> None:
     raise InputError(message)
 
 
+def _is_measured(given: object) -> TypeGuard[LipschitzResult]:
+    from upto import LipschitzResult
+
+    return isinstance(given, LipschitzResult)
+
+
 def _distortion(given: Any) -> Distortion:
-    if isinstance(given, Lipschitz):
+    if _is_measured(given):
         _refuse_lower_bound(given)
         smallest = min(point.smallest for point in given.points)
         largest = max(point.largest for point in given.points)

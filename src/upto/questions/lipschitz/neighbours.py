@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.geometry.jacobian import Stretches
 from upto.assess.split import take_rows
 from upto.core import InputError
 from upto.geometry.distortion import nearest_rows, neighbour_ratios
+from upto.questions.lipschitz.jacobian import Stretches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,23 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.geometry import words
-from upto.assess.geometry.jacobian import Stretches, jacobian_stretches
-from upto.assess.geometry.neighbours import neighbour_stretches
-from upto.assess.geometry.promised import certified_bound, promised_errors
-from upto.assess.geometry.sampling import Sample, read_sample
 from upto.assess.intervals import mean_intervals
 from upto.core import (
     Estimate,
     InputError,
-    Lipschitz,
-    PointStretch,
     Promise,
     Provenance,
-    Secants,
     SilentProgress,
-    Spread,
-    WorstPoint,
     finite_or_none,
     library_versions,
     unique_findings,
@@ -42,6 +32,18 @@ from upto.geometry.distortion import (
     share_within,
 )
 from upto.geometry.jacobians import power_of_two, row_lengths
+from upto.questions.lipschitz import text
+from upto.questions.lipschitz.jacobian import Stretches, jacobian_stretches
+from upto.questions.lipschitz.neighbours import neighbour_stretches
+from upto.questions.lipschitz.promises import certified_bound, promised_errors
+from upto.questions.lipschitz.result import (
+    LipschitzResult,
+    PointStretch,
+    Secants,
+    Spread,
+    WorstPoint,
+)
+from upto.questions.lipschitz.sample import Sample, read_sample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +72,7 @@ def lipschitz(
     seed: int = 0,
     engine: Engine | str | None = None,
     progress: Progress | None = None,
-) -> Lipschitz:
+) -> LipschitzResult:
     """Measure how far a decoder is from an isometry, at many latents.
 
     Its bi-Lipschitz constant Λ at a point is the largest factor by which it stretches or shrinks a
@@ -186,7 +188,7 @@ def _result(
     *,
     n_directions: int,
     provenance: Provenance,
-) -> Lipschitz:
+) -> LipschitzResult:
     largest, smallest = stretches.largest, stretches.smallest
     constants = {
         "lipschitz": bi_lipschitz(largest, smallest),
@@ -202,7 +204,7 @@ def _result(
     )
     secants = _secants(sample, stretches.outputs)
     measured = float(np.max(constants["lipschitz"]))
-    result = Lipschitz(
+    result = LipschitzResult(
         decoder=None if decoder is None else decoder.name,
         latents=sample.runs[0].name,
         outputs=None if decoder is not None else sample.runs[1].name,
@@ -233,17 +235,17 @@ def _result(
     )
     if result.is_exact:
         result = replace(result, promises=_promises(result, largest, smallest))
-    remarks = words.findings(
+    remarks = text.findings(
         result, n_dead=sample.n_dead, is_single=stretches.is_single, n_clashes=stretches.n_clashes
     )
     return replace(
         result,
-        verdict=words.verdict(result, is_single=stretches.is_single),
+        verdict=text.verdict(result, is_single=stretches.is_single),
         findings=unique_findings([*sample.findings, *remarks]),
     )
 
 
-def _promises(result: Lipschitz, largest: Float, smallest: Float) -> tuple[Promise, ...]:
+def _promises(result: LipschitzResult, largest: Float, smallest: Float) -> tuple[Promise, ...]:
     """Apply Theorem 1, which is about all distances: pairs count beside points."""
     if result.secants is not None:
         largest = np.append(largest, result.secants.largest)

@@ -97,7 +97,7 @@ class Secants:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lipschitz(Result):
+class LipschitzResult(Result):
     """How far a decoder is from an isometry, at many points.
 
     Parameters

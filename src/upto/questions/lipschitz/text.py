@@ -10,7 +10,7 @@ from upto.core import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from upto.core import Lipschitz
+    from upto.questions.lipschitz.result import LipschitzResult
 
 FAR = math.sqrt(2.0)
 """Constant above which distances change by more than the diameter when two decoders are stitched:
@@ -23,7 +23,7 @@ _HARDLY = 0.05
 """The same for one that the decoder hardly uses, as after a posterior collapse."""
 
 
-def verdict(result: Lipschitz, *, is_single: bool) -> str:
+def verdict(result: LipschitzResult, *, is_single: bool) -> str:
     """Say in one sentence how far the decoder is from an isometry."""
     subject = result.decoder or f"the map from {result.latents} to {result.outputs}"
     count = sum(point.lipschitz is None for point in result.points)
@@ -57,7 +57,7 @@ def verdict(result: Lipschitz, *, is_single: bool) -> str:
     return text + "; that is too much for Theorem 1 to promise anything."
 
 
-def _losing(result: Lipschitz, subject: str, where: str, *, is_single: bool) -> str:
+def _losing(result: LipschitzResult, subject: str, where: str, *, is_single: bool) -> str:
     if _is_rounding(result, is_single=is_single):
         return (
             f"{subject} has directions of the latents whose effect cannot be told from zero in "
@@ -86,7 +86,7 @@ def _bounded(subject: str, worst: float, median: float, far: float, where: str) 
 
 
 def findings(
-    result: Lipschitz, *, n_dead: int, is_single: bool, n_clashes: int
+    result: LipschitzResult, *, n_dead: int, is_single: bool, n_clashes: int
 ) -> Iterator[Finding]:
     """Remark on what a reader should not miss."""
     lost = sum(point.lipschitz is None for point in result.points)
@@ -146,12 +146,12 @@ def findings(
         yield Finding(code="UP024", message=message)
 
 
-def _is_rounding(result: Lipschitz, *, is_single: bool) -> bool:
+def _is_rounding(result: LipschitzResult, *, is_single: bool) -> bool:
     """Tell whether a direction that seems lost may only be below the rounding of the decoder."""
     return is_single and result.n_outputs >= result.n_latents
 
 
-def _lost(result: Lipschitz, count: int) -> str:
+def _lost(result: LipschitzResult, count: int) -> str:
     message = f"at {count} of {result.n_points} points some direction does not change the outputs"
     if result.n_outputs < result.n_latents:
         return (
@@ -163,7 +163,7 @@ def _lost(result: Lipschitz, count: int) -> str:
     return f"{message}."
 
 
-def _weak(result: Lipschitz, share: float) -> list[int]:
+def _weak(result: LipschitzResult, share: float) -> list[int]:
     """Return the coordinates that move the outputs by a small share of what the strongest does."""
     limit = share * max(result.coordinates, default=0.0)
     return [place for place, each in enumerate(result.coordinates) if each <= limit]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from upto.cli.output import Output
-    from upto.core import Lipschitz
+    from upto.questions.lipschitz.result import LipschitzResult
 
 Where = Literal["worst", "q95", "median", "mean"]
 
@@ -104,7 +104,7 @@ def command(
         message = "Give OUTPUTS or --decoder, and not both."
         raise click.UsageError(message)
     output.check(page=report)
-    from upto.assess import lipschitz
+    from upto.questions.lipschitz.question import lipschitz
 
     result = lipschitz(
         *_read([each for each in (latents, outputs) if each is not None], ids),
@@ -136,7 +136,7 @@ def _read(files: list[str], ids: str | None) -> Sequence[Any]:
     ]
 
 
-def _judge(result: Lipschitz, where: Where, limit: float) -> None:
+def _judge(result: LipschitzResult, where: Where, limit: float) -> None:
     """Hold the constant against a limit: one known from below only cannot be shown to keep it."""
     found = result.spread("lipschitz").at(where)
     if where == "worst" and result.secants is not None:

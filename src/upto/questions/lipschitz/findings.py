@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from upto.core.rule import Rule
 
-GEOMETRY_RULES = (
+RULES = (
     Rule(
         code="UP050",
         title="decoder not injective",
@@ -71,17 +71,5 @@ GEOMETRY_RULES = (
         "others have about six digits.",
         remedy="Give a torch module, which is copied to double precision, or a function that "
         "keeps the type of its input.",
-    ),
-    Rule(
-        code="UP057",
-        title="promise not kept",
-        severity="warning",
-        meaning="What was measured between two runs is larger than what a theorem promises for "
-        "their decoders.",
-        matters="The theorem is proved, so one of its assumptions fails here, and it says "
-        "nothing about these runs.",
-        remedy="Check that both runs have the same outputs, that L is not larger somewhere you did "
-        "not look, and that the latents fill a convex set without gaps; for Theorem 2, that both "
-        "searches end in corresponding optima, which restarts show.",
     ),
 )

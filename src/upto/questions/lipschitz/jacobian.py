@@ -10,14 +10,7 @@ import array_api_compat
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.geometry.checking import (
-    check_decoder,
-    host_numbers,
-    refuse_chance,
-    refuse_not_finite,
-)
 from upto.core import random_stream
-from upto.core.lipschitz import Method
 from upto.engines import host_array
 from upto.geometry.jacobians import (
     Extremes,
@@ -28,6 +21,13 @@ from upto.geometry.jacobians import (
     lanczos_extremes,
     row_lengths,
 )
+from upto.questions.lipschitz.decoder_checks import (
+    check_decoder,
+    host_numbers,
+    refuse_chance,
+    refuse_not_finite,
+)
+from upto.questions.lipschitz.result import Method
 
 if TYPE_CHECKING:
     from typing import Literal

@@ -1,1 +1,0 @@
-"""How a decoder bends and stretches the space of its latents."""
