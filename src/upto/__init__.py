@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         score_batches,
         score_factors,
         similarity,
-        unmix_run,
     )
     from upto.core import (
         Batches,
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
         Similarities,
         StudyResult,
         Table,
-        Unmixed,
         UptoError,
     )
     from upto.datasets import ImageSet, read_image_set
@@ -59,6 +57,8 @@ if TYPE_CHECKING:
     from upto.questions.inspect.result import InspectResult
     from upto.questions.lipschitz.question import lipschitz
     from upto.questions.lipschitz.result import LipschitzResult
+    from upto.questions.unmix.question import unmix_run
+    from upto.questions.unmix.result import UnmixResult
     from upto.report import Report
 
 _HOMES = {
@@ -87,7 +87,7 @@ _HOMES = {
     "Table": "upto.core",
     "ThreadsEngine": "upto.engines",
     "TorchEngine": "upto.engines",
-    "Unmixed": "upto.core",
+    "UnmixResult": "upto.questions.unmix.result",
     "UptoError": "upto.core",
     "Whitener": "upto.ica",
     "apply_transform": "upto.assess",
@@ -109,7 +109,7 @@ _HOMES = {
     "score_batches": "upto.assess",
     "score_factors": "upto.assess",
     "similarity": "upto.assess",
-    "unmix_run": "upto.assess",
+    "unmix_run": "upto.questions.unmix.question",
     "write_to_anndata": "upto.ica",
 }
 
@@ -139,7 +139,7 @@ __all__ = [
     "Table",
     "ThreadsEngine",
     "TorchEngine",
-    "Unmixed",
+    "UnmixResult",
     "UptoError",
     "Whitener",
     "apply_transform",

@@ -9,7 +9,6 @@ import numpy as np
 from upto.core import (
     Comparison,
     ComparisonMatrix,
-    Component,
     Defect,
     Diameter,
     Errors,
@@ -24,9 +23,9 @@ from upto.core import (
     Scatter,
     Supremum,
     TraceStep,
-    Unmixed,
 )
 from upto.questions.inspect.result import InspectResult
+from upto.questions.unmix.result import Component, UnmixResult
 
 # Group, ICA first or not, held out, in sample, p, R² held out.
 ROWS = (
@@ -270,7 +269,7 @@ def unmixed(
     verdict: str = "19 of 24 components are identifiable: the other 5 lie in 2 subspaces within "
     "which any rotation fits the rows as well; restarts agree on 19.",
     findings: tuple[Finding, ...] = UNMIXED_FINDINGS,
-) -> Unmixed:
+) -> UnmixResult:
     steps = trace() if steps is None else steps
     number_of = {member: i for i, members in enumerate(subspaces, 1) for member in members}
     components = tuple(
@@ -284,7 +283,7 @@ def unmixed(
         left = tuple(replace(c, state="not shown") for c in components[:n_not_shown])
         components = left + components[n_not_shown:]
     n_identifiable = n_components - len(number_of) - n_not_shown
-    return Unmixed(
+    return UnmixResult(
         name=name,
         n_samples=20_000,
         n_features=n_components + 2,

@@ -10,7 +10,7 @@ from browser import sample_results as sample
 from browser.test_page import CONTRAST, HOSTILE, LEGIBLE, column
 
 from upto.core import Finding
-from upto.report.unmixing import subspace_sentences
+from upto.questions.unmix.page import subspace_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from browser.conftest import Tab
     from playwright.sync_api import Locator, Page
 
-    from upto.core import Unmixed
+    from upto.questions.unmix.result import UnmixResult
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -200,7 +200,7 @@ def test_details_hold_the_facts_and_the_trace(show: Callable[..., Tab]) -> None:
     ],
     ids=["one", "unmeasured", "all", "zero"],
 )
-def test_every_extreme_is_shown_and_answers(show: Callable[..., Tab], result: Unmixed) -> None:
+def test_every_extreme_is_shown_and_answers(show: Callable[..., Tab], result: UnmixResult) -> None:
     page = show(result).page
     plots = page.locator("[data-plot]")
     for index in range(plots.count()):
@@ -242,7 +242,7 @@ def test_marks_stand_out_from_the_paper(show: Callable[..., Tab], scheme: str) -
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_words_are_only_words(show: Callable[..., Tab], hostile: str) -> None:
-    def result(word: str) -> Unmixed:
+    def result(word: str) -> UnmixResult:
         steps = tuple(dataclasses.replace(s, solver=word, dtype=word) for s in sample.trace())
         findings = (Finding(code="UP003", message=word),)
         return sample.unmixed(name=word, verdict=word, findings=findings, steps=steps)

@@ -15,10 +15,11 @@ from safetensors.numpy import save_file
 
 from upto import read_run
 from upto.cli.output import ENGINES
-from upto.core import Embeddings, Unmixed
+from upto.core import Embeddings
 from upto.engines import ENGINE_NAMES
 from upto.files import open_writer
 from upto.files.write import Writer
+from upto.questions.unmix.result import UnmixResult
 
 SUFFIXES = ("npy", "npz", "csv", "tsv", "parquet", "h5ad", "h5", "zarr", "safetensors")
 LABELLED = ("npz", "csv", "tsv", "parquet", "h5ad", "h5", "zarr")
@@ -165,7 +166,7 @@ def test_an_annotated_file_gets_components_in_place(unmix, tmp_path, rng):
 def test_the_result_goes_to_stdout_and_into_a_page(unmix, upto, tmp_path, run):
     result = unmix("run.npz", "-o", "out.csv", "--format", "json", "--report", "page.html")
     assert result.exit_code == 0, result.output
-    found = Unmixed.from_json(result.stdout)
+    found = UnmixResult.from_json(result.stdout)
     assert (found.n_samples, found.n_features, len(found.components)) == (N_SAMPLES, 3, 3)
     assert found.converged
     assert (tmp_path / "page.html").read_text().rstrip().endswith("</html>")
@@ -341,7 +342,7 @@ def test_what_cannot_be_done_gets_one_sentence_and_exit_code_three(
 def test_a_wrong_place_is_refused_before_any_work(unmix, tmp_path, run, monkeypatch, place):
     save_as(run, tmp_path / "run.csv")
     before = (tmp_path / "run.csv").read_bytes()
-    monkeypatch.setattr("upto.assess.unmixing.unmix_run", None)
+    monkeypatch.setattr("upto.questions.unmix.question.unmix_run", None)
     assert unmix("run.csv", "-o", place).exit_code == 3
     assert (tmp_path / "run.csv").read_bytes() == before
 

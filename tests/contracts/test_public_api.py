@@ -38,7 +38,7 @@ PUBLIC = [
     "Table",
     "ThreadsEngine",
     "TorchEngine",
-    "Unmixed",
+    "UnmixResult",
     "UptoError",
     "Whitener",
     "apply_transform",

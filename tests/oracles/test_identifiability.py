@@ -11,10 +11,10 @@ import scipy.linalg
 from mixtures import DRAW, correlations, mixed, planted, some_gaussian
 
 from upto import ThreadsEngine
-from upto.assess import unmix_run
 from upto.ica import find_components, hessian, nongaussianity, pair_curvature, smallest_curvature
 from upto.ica.contrasts import Cube, Exp, LogCosh
 from upto.ica.gaussianity import CLEAR
+from upto.questions.unmix.question import unmix_run
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from upto.assess.factors.scoring import score_factors
     from upto.assess.layers.layering import compare_layers
     from upto.assess.similarities.measuring import similarity
-    from upto.assess.unmixing import unmix_run
+
 
 __all__ = [
     "apply_transform",
@@ -24,7 +24,6 @@ __all__ = [
     "score_batches",
     "score_factors",
     "similarity",
-    "unmix_run",
 ]
 
 
@@ -37,7 +36,6 @@ def __getattr__(name: str) -> Any:
         "score_batches": "batches.scoring",
         "score_factors": "factors.scoring",
         "similarity": "similarities.measuring",
-        "unmix_run": "unmixing",
     }
     if name in homes:
         return getattr(import_module(f"{__name__}.{homes[name]}"), name)

@@ -84,7 +84,7 @@ from upto.core.similarity import MeasuredRun, MeasureSummary, Similarities, Simi
 from upto.core.study import Quantity, SettingValue, Span, StudyResult
 from upto.core.table import Cell, Column, Table
 from upto.core.tensors import read_tensors, write_tensors
-from upto.core.unmixed import Component, Identifiability, TraceStep, Unmixed
+from upto.core.trace import Identifiability, TraceStep
 from upto.question import Question, question_of_kind, questions
 
 __all__ = [
@@ -102,7 +102,6 @@ __all__ = [
     "Column",
     "Comparison",
     "ComparisonMatrix",
-    "Component",
     "ComponentCarries",
     "Concentration",
     "Condition",
@@ -172,7 +171,6 @@ __all__ = [
     "Task",
     "TopScore",
     "TraceStep",
-    "Unmixed",
     "UptoError",
     "conditions_table",
     "constants_table",

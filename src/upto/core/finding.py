@@ -9,9 +9,7 @@ from itertools import chain
 
 from upto.core.batch_rules import BATCH_RULES
 from upto.core.comparison_rules import COMPARISON_RULES
-from upto.core.component_rules import COMPONENT_RULES
 from upto.core.factor_rules import FACTOR_RULES
-from upto.core.identifiability_rules import IDENTIFIABILITY_RULES
 from upto.core.rule import Rule
 from upto.question import questions, resolve
 
@@ -101,7 +99,6 @@ _SHARED = (
         "count once in p-values, but they do narrow intervals.",
         remedy="Remove the duplicates before comparing.",
     ),
-    *COMPONENT_RULES,
     Rule(
         code="UP009",
         title="error not better than chance",
@@ -205,24 +202,6 @@ _SHARED = (
         meaning="Some runs name their rows and others do not: rows were matched by position.",
         matters="If the rows are in another order, unrelated samples were compared.",
         remedy="Give every run ids, or make sure that the order is the same.",
-    ),
-    Rule(
-        code="UP021",
-        title="order or sign of components not settled",
-        severity="note",
-        meaning="The rule for order or sign decides between components on less than rounding.",
-        matters="Another machine or start may exchange these components or flip their signs; "
-        "what they are is not in question.",
-        remedy="Match components by their correlation when you compare such files.",
-    ),
-    Rule(
-        code="UP022",
-        title="unstable components",
-        severity="warning",
-        meaning="Some components are not found again from other starts or in resampled rows, "
-        "or some starts did not converge. All starts count.",
-        matters="They depend on the start or on single rows: another run will not show them.",
-        remedy="Keep the stable components, use more rows, or ask for fewer components.",
     ),
     Rule(
         code="UP023",
@@ -332,7 +311,6 @@ _SHARED = (
         remedy="Check that all layers were recorded of the same samples in the same order, or "
         "record ids to match them; use more rows.",
     ),
-    *IDENTIFIABILITY_RULES,
     *COMPARISON_RULES,
     *FACTOR_RULES,
     *BATCH_RULES,

@@ -14,7 +14,6 @@ from upto.core import (
     InputError,
     Layers,
     Similarities,
-    Unmixed,
 )
 from upto.question import question_of_kind, resolve
 from upto.report.axes import BLUE, COLOURS, GREY, INK, ORANGE, blank_figure, plain, say, stems
@@ -25,7 +24,6 @@ from upto.report.layer_figures import draw_layer_curve, draw_layer_map
 from upto.report.markup import shorten, tell_apart
 from upto.report.panel_figures import draw_panels, panels_size
 from upto.report.similarity_figures import draw_measure_map, draw_measures, lines_in_order
-from upto.report.unmixed_figures import draw_unmixed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,8 +71,6 @@ def draw(result: Result) -> Figure:
         return _comparison(result)
     if isinstance(result, ComparisonMatrix):
         return _matrix(result)
-    if isinstance(result, Unmixed):
-        return draw_unmixed(blank_figure(6.6, 6.4), result)
     if isinstance(result, Consensus):
         return _consensus(result)
     if isinstance(result, Layers):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from upto.core import (
     Factors,
     Layers,
     Similarities,
-    Unmixed,
 )
 from upto.question import question_of_kind, resolve
 from upto.report.batches import (
@@ -71,13 +70,6 @@ from upto.report.similarities import (
 )
 from upto.report.studies import study_badge, study_facts
 from upto.report.tables import TableView, runs_table, table_view
-from upto.report.unmixing import (
-    UnmixedView,
-    identifiable_badge,
-    plots,
-    unmixed_facts,
-    unmixed_view,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,8 +79,6 @@ if TYPE_CHECKING:
 
 _MAX_TABLE_RUNS = 24
 _MAX_HEADLINE = 160
-_MAX_COMPONENT_ROWS = 2000
-_MAX_TRACE_ROWS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +117,6 @@ class View:
     efficiency: tuple[Fact, ...] = ()
     agreeing: tuple[str, ...] = ()
     heat: Heat | None = None
-    unmixed: UnmixedView | None = None
     consensus: ConsensusView | None = None
     layers: LayersView | None = None
     similarities: SimilaritiesView | None = None
@@ -161,8 +150,6 @@ def summarise(result: Result, number: int = 1) -> View:
         return _comparison(result, common)
     if isinstance(result, ComparisonMatrix):
         return _matrix(result, common)
-    if isinstance(result, Unmixed):
-        return _unmixed(result, common)
     if isinstance(result, Consensus):
         return _consensus(result, common)
     if isinstance(result, Layers):
@@ -274,33 +261,6 @@ def _matrix(result: ComparisonMatrix, common: dict[str, Any]) -> View:
         data=json_block(data),
         heat=heat,
         omitted="" if small else omitted,
-    )
-
-
-def _unmixed(result: Unmixed, common: dict[str, Any]) -> View:
-    view = unmixed_view(result)
-    components, facts, trace = result.tables()
-    omitted = []
-    if len(components.rows) > _MAX_COMPONENT_ROWS:
-        omitted.append(f"the components after the first {_MAX_COMPONENT_ROWS:,}")
-        components = replace(components, rows=components.rows[:_MAX_COMPONENT_ROWS])
-    tables = [components, facts]
-    if len(trace.rows) > _MAX_TRACE_ROWS:
-        omitted.append(f"the {len(trace.rows):,} steps of the trace")
-    elif trace.rows:
-        tables.append(trace)
-    return View(
-        **common,
-        names=(result.name,),
-        badge=identifiable_badge(result),
-        facts=_told(unmixed_facts(result)),
-        tables=tuple(table_view(table) for table in tables),
-        runs=None,
-        data=json_block({"plots": plots(view)}),
-        unmixed=view,
-        omitted=f"The tables leave {' and '.join(omitted)} to the JSON of the result."
-        if omitted
-        else "",
     )
 
 

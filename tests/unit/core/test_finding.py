@@ -16,10 +16,8 @@ from upto.core import (
     Rule,
     batch_rules,
     comparison_rules,
-    component_rules,
     factor_rules,
     finding,
-    identifiability_rules,
     unique_findings,
 )
 from upto.question import questions
@@ -47,8 +45,6 @@ def test_codes_are_unique_in_the_source():
         for module in (
             finding,
             comparison_rules,
-            component_rules,
-            identifiability_rules,
             factor_rules,
             batch_rules,
             *own,

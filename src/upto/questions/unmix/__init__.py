@@ -7,7 +7,10 @@ from upto.question import Question
 QUESTION = Question(
     name="unmix",
     asks="Find the independent components of a run and write them to a file.",
-    function="upto.assess.unmixing:unmix_run",
-    results={"unmixed": "upto.core.unmixed:Unmixed"},
-    command="upto.cli.unmix:command",
+    function="upto.questions.unmix.question:unmix_run",
+    results={"unmixed": "upto.questions.unmix.result:UnmixResult"},
+    findings="upto.questions.unmix.findings:RULES",
+    command="upto.questions.unmix.command:command",
+    page="upto.questions.unmix.page:page",
+    figure="upto.questions.unmix.figure:draw",
 )

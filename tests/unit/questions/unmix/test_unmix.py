@@ -8,12 +8,13 @@ from mixtures import correlations, mixed, planted, some_gaussian
 
 from upto import InputError, ThreadsEngine, TorchEngine
 from upto.assess import components as judged
-from upto.assess import unmix_run, unmixing
-from upto.core import Unmixed
 from upto.ica import find_components, nongaussianity
 from upto.ica.checkpoint import Checkpoint
 from upto.ica.recurrence import find_in_part
 from upto.ica.saving import load_transform
+from upto.questions.unmix import question as unmixing
+from upto.questions.unmix.question import unmix_run
+from upto.questions.unmix.result import UnmixResult
 
 ENGINE = ThreadsEngine(n_threads=1)
 CLEAR_KINDS = ("laplace", "uniform", "two values", "laplace")
@@ -39,7 +40,7 @@ def rows(rng):
 
 def test_a_clear_run_is_identifiable_without_a_remark(rows):
     result = unmixed(rows)
-    assert isinstance(result, Unmixed)
+    assert isinstance(result, UnmixResult)
     assert result.findings == ()
     assert result.verdict == "run has 4 components, all identifiable up to order and sign."
     assert (result.n_identifiable, result.subspaces, result.rank) == (4, (), 4)
@@ -289,7 +290,7 @@ def test_the_result_does_not_depend_on_the_order_of_the_rows(rows, rng):
 def test_a_result_survives_its_file(rows, tmp_path):
     result = unmixed(rows, restarts=2)
     (tmp_path / "result.json").write_text(result.to_json())
-    assert Unmixed.from_json((tmp_path / "result.json").read_bytes()) == result
+    assert UnmixResult.from_json((tmp_path / "result.json").read_bytes()) == result
 
 
 def interrupted_at(monkeypatch, iteration):

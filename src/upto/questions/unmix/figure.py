@@ -6,9 +6,9 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
-from upto.report.axes import BLUE, COLOURS, GREY, INK, ORANGE, plain, say, stems
+from upto.questions.unmix.page import subspace_sentences
+from upto.report.axes import BLUE, COLOURS, GREY, INK, ORANGE, blank_figure, plain, say, stems
 from upto.report.markup import shorten
-from upto.report.unmixing import subspace_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from upto.core import Component, TraceStep, Unmixed
+    from upto.core import TraceStep
+    from upto.questions.unmix.result import Component, UnmixResult
 
 _NAME = 60
 
@@ -28,8 +29,9 @@ def _colour(component: Component) -> str:
     return BLUE if component.subspace is None else COLOURS[(component.subspace - 1) % len(COLOURS)]
 
 
-def draw_unmixed(figure: Figure, result: Unmixed) -> Figure:
+def draw(result: UnmixResult) -> Figure:
     """Draw the trace, the non-Gaussianity of each component and its stability or subspace."""
+    figure = blank_figure(6.6, 6.4)
     trace, nongaussianity, below = figure.subplots(3, height_ratios=(1.15, 1.15, 0.6))
     trace.set_title(shorten(result.name, _NAME), loc="left", fontsize=10, parse_math=False)
     _trace_panel(trace, result.trace)

@@ -8,19 +8,20 @@ import xml.etree.ElementTree as ET
 import pytest
 from browser import sample_results as sample
 
-from upto.core import Component, Estimate, Unmixed
+from upto.core import Estimate
+from upto.questions.unmix.component_chart import component_chart, consecutive, near_gaussian
+from upto.questions.unmix.page import identifiable_badge, subspace_sentences, unmix_body
+from upto.questions.unmix.result import Component, UnmixResult
+from upto.questions.unmix.trace_chart import trace_chart
 from upto.report import Report, draw
-from upto.report.components import component_chart, consecutive, near_gaussian
 from upto.report.planes import Plot
 from upto.report.scales import range_scale, tick_texts
 from upto.report.summary import summarise
-from upto.report.trace import trace_chart
-from upto.report.unmixing import identifiable_badge, subspace_sentences, unmixed_view
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 
-def chart(result: Unmixed) -> Plot:
+def chart(result: UnmixResult) -> Plot:
     drawn = component_chart(result)
     assert drawn is not None
     return drawn
@@ -45,7 +46,7 @@ def alone(value: float, low: float | None = None, high: float | None = None) -> 
     )
 
 
-def with_components(*components: Component) -> Unmixed:
+def with_components(*components: Component) -> UnmixResult:
     result = sample.unmixed(n_components=len(components), subspaces=())
     return dataclasses.replace(result, components=components)
 
@@ -145,8 +146,8 @@ def test_without_intervals_or_restarts_less_is_drawn() -> None:
 
 
 @pytest.mark.parametrize("result", [sample.unmixed(), sample.unmixed(measured=False)])
-def test_the_keyboard_stops_once_at_each_plot(result: Unmixed) -> None:
-    view = unmixed_view(result)
+def test_the_keyboard_stops_once_at_each_plot(result: UnmixResult) -> None:
+    view = unmix_body(result)
     assert view.components is not None
     assert view.trace is not None
     for plot in (view.components, view.trace.plot):
@@ -210,8 +211,8 @@ def test_a_gradient_of_zero_stands_hollow_at_the_foot() -> None:
     assert dots[2][1] > dots[1][1]
     assert paths(plane, "foot-inside") == [[(dots[2][0], dots[2][1], 0.0)]]
     assert "foot" not in drawn.plot.planes[1].drawing
-    assert "hollow" in unmixed_view(sample.unmixed(steps=steps)).trace_note
-    assert "hollow" not in unmixed_view(sample.unmixed()).trace_note
+    assert "hollow" in unmix_body(sample.unmixed(steps=steps)).trace_note
+    assert "hollow" not in unmix_body(sample.unmixed()).trace_note
 
 
 def test_a_trace_of_zeros_still_draws() -> None:
@@ -229,15 +230,15 @@ def test_a_long_trace_is_thinned_and_keeps_its_end() -> None:
     assert len(drawn.plot.tips) == drawn.n_drawn <= 800
     assert drawn.plot.tips[-1].startswith("iteration 5000\n")
     assert "4,976 iterations" in [phase.iterations for phase in drawn.phases]
-    assert "of 5,000 steps" in unmixed_view(sample.unmixed(steps=steps)).trace_note
+    assert "of 5,000 steps" in unmix_body(sample.unmixed(steps=steps)).trace_note
 
 
 def test_an_empty_trace_says_why() -> None:
-    assert "converged already" in unmixed_view(sample.unmixed(steps=())).trace_note
-    stopped = unmixed_view(sample.unmixed(steps=(), converged=False))
+    assert "converged already" in unmix_body(sample.unmixed(steps=())).trace_note
+    stopped = unmix_body(sample.unmixed(steps=(), converged=False))
     assert "are not converged" in stopped.trace_note
     assert stopped.trace is None
-    assert "before it converged" in unmixed_view(sample.unmixed(converged=False)).trace_note
+    assert "before it converged" in unmix_body(sample.unmixed(converged=False)).trace_note
 
 
 def test_subspaces_are_named_in_words() -> None:
@@ -290,7 +291,7 @@ def test_components_of_which_nothing_is_known_are_named_beside_those_that_stand_
     facts = {fact.label: fact for fact in summarise(result).facts}
     assert facts["identifiable components"].value == "2"
     assert facts["identifiable components"].detail == "of 6; 1 subspace, 2 not shown"
-    assert "\nnot shown" in unmixed_view(result).components.tips[0]
+    assert "\nnot shown" in unmix_body(result).components.tips[0]
 
 
 def test_many_members_are_named_by_their_stretches() -> None:
@@ -323,7 +324,9 @@ def test_many_members_are_named_by_their_stretches() -> None:
         ),
     ],
 )
-def test_the_badge_says_how_much_is_identifiable(result: Unmixed, badge: tuple[str, str]) -> None:
+def test_the_badge_says_how_much_is_identifiable(
+    result: UnmixResult, badge: tuple[str, str]
+) -> None:
     assert identifiable_badge(result) == badge
 
 
@@ -347,7 +350,7 @@ def test_facts_hold_the_numbers_of_the_result() -> None:
 
 def test_drawings_are_well_formed() -> None:
     for result in (sample.unmixed(), sample.unmixed(n_components=400, subspaces=((1, 200),))):
-        view = unmixed_view(result)
+        view = unmix_body(result)
         assert view.components is not None
         assert view.trace is not None
         for plot in (view.components, view.trace.plot):
@@ -366,7 +369,7 @@ def test_hostile_names_are_escaped_in_the_section() -> None:
 
 def test_a_result_read_back_from_json_gives_the_same_view() -> None:
     result = sample.unmixed()
-    assert summarise(Unmixed.from_json(result.to_json())) == summarise(result)
+    assert summarise(UnmixResult.from_json(result.to_json())) == summarise(result)
 
 
 def test_an_axis_of_any_range_names_its_numbers_apart() -> None:
@@ -421,7 +424,7 @@ def test_without_restarts_the_figure_shows_the_subspaces() -> None:
     ],
     ids=["one", "unmeasured", "thousand", "name", "zeros"],
 )
-def test_every_extreme_has_a_figure_and_a_page(result: Unmixed) -> None:
+def test_every_extreme_has_a_figure_and_a_page(result: UnmixResult) -> None:
     file = io.BytesIO()
     draw(result).savefig(file, format="svg")
     assert file.getvalue()

@@ -220,7 +220,7 @@ def _fit(
 
         message = f"there is no {checkpoint} to continue from: start without --resume."
         raise InputError(message)
-    from upto.assess import unmix_run
+    from upto.questions.unmix.question import unmix_run
 
     try:
         result = unmix_run(

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from upto.report.components import (
+from upto.questions.unmix.component_chart import (
     component_chart,
     consecutive,
     near_gaussian,
     subspace_class,
 )
+from upto.questions.unmix.trace_chart import TraceChart, trace_chart
 from upto.report.markup import counted
 from upto.report.planes import Plot
-from upto.report.trace import TraceChart, trace_chart
+from upto.report.section import Section
+from upto.report.tables import table_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.core import Unmixed
+    from upto.questions.unmix.result import UnmixResult
 
 _MAX_NUMBERS = 12
 _MAX_SENTENCES = 12
+_MAX_COMPONENT_ROWS = 2000
+_MAX_TRACE_ROWS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +38,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnmixedView:
+class UnmixBody:
     """The section of unmixed components."""
 
     components: Plot | None
@@ -49,11 +53,38 @@ class UnmixedView:
     sentences: tuple[Sentence, ...]
 
 
-def unmixed_view(result: Unmixed) -> UnmixedView:
+def page(result: UnmixResult) -> Section:
+    """Return what a page shows of unmixed components."""
+    body = unmix_body(result)
+    components, facts, trace = result.tables()
+    omitted = []
+    if len(components.rows) > _MAX_COMPONENT_ROWS:
+        omitted.append(f"the components after the first {_MAX_COMPONENT_ROWS:,}")
+        components = replace(components, rows=components.rows[:_MAX_COMPONENT_ROWS])
+    tables = [components, facts]
+    if len(trace.rows) > _MAX_TRACE_ROWS:
+        omitted.append(f"the {len(trace.rows):,} steps of the trace")
+    elif trace.rows:
+        tables.append(trace)
+    return Section(
+        names=(result.name,),
+        badge=identifiable_badge(result),
+        facts=unmix_facts(result),
+        tables=tuple(table_view(table) for table in tables),
+        body=body,
+        data={"plots": plots(body)},
+        details="How they were found, step by step",
+        omitted=f"The tables leave {' and '.join(omitted)} to the JSON of the result."
+        if omitted
+        else "",
+    )
+
+
+def unmix_body(result: UnmixResult) -> UnmixBody:
     """Draw the components and the trace, and say what is identifiable."""
     components = result.components
     trace = trace_chart(result.trace)
-    return UnmixedView(
+    return UnmixBody(
         components=component_chart(result),
         measured=any(component.nongaussianity is not None for component in components),
         note=_components_note(result),
@@ -67,19 +98,19 @@ def unmixed_view(result: Unmixed) -> UnmixedView:
     )
 
 
-def plots(view: UnmixedView) -> list[dict[str, Any]]:
+def plots(view: UnmixBody) -> list[dict[str, Any]]:
     """Return what the page's script needs to answer the pointer, one entry a plot."""
     drawn = (view.components, view.trace.plot if view.trace else None)
     return [{"at": plot.at, "tips": plot.tips} for plot in drawn if plot is not None]
 
 
-def _not_shown(result: Unmixed) -> tuple[int, ...]:
+def _not_shown(result: UnmixResult) -> tuple[int, ...]:
     """Return the components that are known neither to be identifiable nor to turn."""
     states = enumerate(component.state for component in result.components)
     return tuple(number for number, state in states if state == "not shown")
 
 
-def unmixed_facts(result: Unmixed) -> tuple[tuple[str, str, str], ...]:
+def unmix_facts(result: UnmixResult) -> tuple[tuple[str, str, str], ...]:
     """Return the label, value and detail of each number under the verdict."""
     count = len(result.components)
     parts = len(result.subspaces)
@@ -113,7 +144,7 @@ def unmixed_facts(result: Unmixed) -> tuple[tuple[str, str, str], ...]:
     return (*facts, ("rows", f"{result.n_samples:,}", parted))
 
 
-def identifiable_badge(result: Unmixed) -> tuple[str, str]:
+def identifiable_badge(result: UnmixResult) -> tuple[str, str]:
     """Return the few words above the verdict and how good they are."""
     if not result.converged:
         return "not converged", "poor"
@@ -128,7 +159,7 @@ def identifiable_badge(result: Unmixed) -> tuple[str, str]:
     return "identifiable", "good"
 
 
-def _components_note(result: Unmixed) -> str:
+def _components_note(result: UnmixResult) -> str:
     if any(component.nongaussianity is not None for component in result.components):
         note = (
             "How much the mean contrast differs from a Gaussian's: components of each of two parts "
@@ -141,7 +172,7 @@ def _components_note(result: Unmixed) -> str:
     return note
 
 
-def _trace_note(result: Unmixed, trace: TraceChart | None) -> str:
+def _trace_note(result: UnmixResult, trace: TraceChart | None) -> str:
     if trace is None:
         return (
             "No iteration was needed: the components it started from were converged already."
@@ -161,7 +192,7 @@ def _trace_note(result: Unmixed, trace: TraceChart | None) -> str:
     return note
 
 
-def subspace_sentences(result: Unmixed) -> tuple[Sentence, ...]:
+def subspace_sentences(result: UnmixResult) -> tuple[Sentence, ...]:
     """Say which components can turn into each other, which do not, and of which it is unknown."""
     count, left = len(result.components), _not_shown(result)
     if not result.subspaces and not left:
@@ -193,7 +224,7 @@ def subspace_sentences(result: Unmixed) -> tuple[Sentence, ...]:
     return tuple(sentences)
 
 
-def _no_subspaces(result: Unmixed) -> str:
+def _no_subspaces(result: UnmixResult) -> str:
     count = len(result.components)
     if count == 1:
         return "There is one component: it has no other to turn into."

@@ -3,36 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.result import Provenance, Result
 from upto.core.table import Cell, Column, Table
-
-Identifiability = Literal["identifiable", "turning", "not shown"]
-"""What is known of a component: that it is one, that it turns into others, or neither."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceStep:
-    """One iteration of a solver, as it was reported while it ran.
-
-    `contrast` is how far components are from Gaussian, the mean of ``|E[g′(s)] - E[g(s)s]|``: it
-    rises.
-    `gradient` is the largest entry of the relative gradient between components that are not held
-    fixed; `turned` is the largest entry by which the rotation changed; `passes` counts passes over
-    the rows so far.
-    """
-
-    iteration: int
-    solver: str
-    dtype: str
-    contrast: float
-    gradient: float
-    turned: float
-    passes: int
-    seconds: float
+from upto.core.trace import Identifiability, TraceStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +36,7 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unmixed(Result):
+class UnmixResult(Result):
     """Independent components of a run, in canonical order and sign.
 
     `curvature` is the smallest eigenvalue of the Riemannian Hessian of the contrast at the

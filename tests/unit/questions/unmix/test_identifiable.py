@@ -10,8 +10,8 @@ import scipy.signal
 from mixtures import correlations, mixed, some_gaussian
 
 from upto import ThreadsEngine
-from upto.assess import unmix_run
-from upto.assess.unmixing import _remarks_on_parts
+from upto.questions.unmix.question import unmix_run
+from upto.questions.unmix.text import _remarks_on_parts
 
 ENGINE = ThreadsEngine(n_threads=1)
 A_SOURCE = 0.9

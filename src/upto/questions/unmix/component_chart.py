@@ -14,7 +14,7 @@ from upto.report.scales import Scale, range_scale
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from upto.core import Component, Unmixed
+    from upto.questions.unmix.result import Component, UnmixResult
     from upto.report.planes import Plane
 
 N_SUBSPACE_COLOURS = 7
@@ -28,7 +28,7 @@ _FEW = 12
 _MAX_NUMBERS = 8
 
 
-def component_chart(result: Unmixed) -> Plot | None:
+def component_chart(result: UnmixResult) -> Plot | None:
     """Draw the components in their order; nothing where nothing was measured of them."""
     components = result.components
     planes: list[Plane] = []
@@ -216,7 +216,7 @@ def consecutive(members: Sequence[int]) -> list[tuple[int, int]]:
     return stretches
 
 
-def _tip(index: int, result: Unmixed) -> str:
+def _tip(index: int, result: UnmixResult) -> str:
     component = result.components[index]
     lines = [f"component {index}"]
     if component.nongaussianity is not None:
