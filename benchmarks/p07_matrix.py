@@ -8,8 +8,8 @@ import numpy as np
 
 import upto
 from benchmarks.measure import all_cores, interleaved, product_rate, publish
-from upto.assess.similarities.scoring import score_pairs
 from upto.measures import find_measures
+from upto.measures.permutation import score_pairs
 
 SIZES = {"quick": (6, 2_000, 128), "full": (10, 10_000, 512)}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.measure import all_cores, interleaved, publish
-from upto.assess.similarities.scoring import score_pairs
 from upto.measures import find_measures
+from upto.measures.permutation import score_pairs
 
 SIZES = {"quick": (512, 128, 50), "full": (2_048, 1_024, 200)}
 

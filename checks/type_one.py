@@ -36,9 +36,9 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 import upto
-from upto.assess.similarities.calibrating import p_value
-from upto.assess.similarities.scoring import score_pairs
+from upto.measures.calibration import p_value
 from upto.measures.catalogue import find_measures
+from upto.measures.permutation import score_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -233,7 +233,7 @@ def _copies_alike(names: Sequence[str], cell: Cell, seed: int, trial: int) -> Co
     return Counter(each.measure.name for each in scored if p_value(each) <= LEVEL)
 
 
-def similarity(runs: Sequence[Float], measures: Sequence[str], seed: int) -> upto.Similarities:
+def similarity(runs: Sequence[Float], measures: Sequence[str], seed: int) -> upto.SimilarityResult:
     """Score runs without intervals."""
     return upto.similarity(
         *runs, measures=measures, permutations=PERMUTATIONS, half_samples=0, seed=seed

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         consensus,
         score_batches,
         score_factors,
-        similarity,
     )
     from upto.core import (
         Batches,
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
         InputError,
         Layers,
         Promise,
-        Similarities,
         StudyResult,
         Table,
         UptoError,
@@ -57,6 +55,8 @@ if TYPE_CHECKING:
     from upto.questions.inspect.result import InspectResult
     from upto.questions.lipschitz.question import lipschitz
     from upto.questions.lipschitz.result import LipschitzResult
+    from upto.questions.similarity.question import similarity
+    from upto.questions.similarity.result import SimilarityResult
     from upto.questions.unmix.question import unmix_run
     from upto.questions.unmix.result import UnmixResult
     from upto.report import Report
@@ -82,7 +82,7 @@ _HOMES = {
     "LipschitzResult": "upto.questions.lipschitz.result",
     "Promise": "upto.core",
     "Report": "upto.report",
-    "Similarities": "upto.core",
+    "SimilarityResult": "upto.questions.similarity.result",
     "StudyResult": "upto.core",
     "Table": "upto.core",
     "ThreadsEngine": "upto.engines",
@@ -108,7 +108,7 @@ _HOMES = {
     "save_transform": "upto.ica",
     "score_batches": "upto.assess",
     "score_factors": "upto.assess",
-    "similarity": "upto.assess",
+    "similarity": "upto.questions.similarity.question",
     "unmix_run": "upto.questions.unmix.question",
     "write_to_anndata": "upto.ica",
 }
@@ -134,7 +134,7 @@ __all__ = [
     "LipschitzResult",
     "Promise",
     "Report",
-    "Similarities",
+    "SimilarityResult",
     "StudyResult",
     "Table",
     "ThreadsEngine",

@@ -7,7 +7,13 @@ from itertools import combinations
 
 from browser.sample_results import provenance
 
-from upto.core import Estimate, Finding, MeasuredRun, MeasureSummary, Similarities, Similarity
+from upto.core import Estimate, Finding
+from upto.questions.similarity.result import (
+    MeasuredRun,
+    MeasureSummary,
+    Similarity,
+    SimilarityResult,
+)
 
 ALL = ("translation", "scale", "permutation", "signs", "rotation", "coordinate scales", "linear")
 SHAPE = ("translation", "scale", "permutation", "signs", "rotation")
@@ -88,7 +94,7 @@ def similarities(
     within: str | None = None,
     verdict: str = "seed-0 and seed-1 are closer than chance by 5 of 6 measures: linear CKA 0.77.",
     findings: tuple[Finding, ...] = (),
-) -> Similarities:
+) -> SimilarityResult:
     """Make so many runs; `bare` ones have neither intervals nor chance, as of very few rows."""
     names = names or tuple(f"seed-{i}" for i in range(n_runs))
     rows = tuple(
@@ -105,7 +111,7 @@ def similarities(
         mean = sum(values) / len(values)
         spread = {"low": mean - 0.1, "high": mean + 0.1} if n_runs > 3 and not bare else {}
         found.append(replace(each, mean=Estimate(value=mean, **spread), order=order))
-    return Similarities(
+    return SimilarityResult(
         runs=tuple(MeasuredRun(name=name, n_features=32, n_dead=0) for name in names),
         n_samples=5000,
         n_used=2000,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from browser.conftest import Tab
 
-    from upto.core import Similarities
+    from upto.questions.similarity.result import SimilarityResult
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -148,7 +148,7 @@ def test_text_is_legible(show: Callable[..., Tab], scheme: str, count: int) -> N
 def test_hostile_words_are_only_words(show: Callable[..., Tab], hostile: str) -> None:
     count = "document.querySelectorAll('*').length"
 
-    def results(word: str) -> tuple[Similarities, ...]:
+    def results(word: str) -> tuple[SimilarityResult, ...]:
         measures = (replace(sample.ONTO, title=word, says=word), sample.CKA)
         return tuple(
             sample.similarities(

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from upto import Similarities
+from upto import SimilarityResult
 from upto.measures.catalogue import DEFAULT_MEASURES, MEASURES
 
 FAST = ("--permutations", "19", "--half-samples", "10", "--measure", "linear-cka", "--no-progress")
@@ -26,7 +26,7 @@ def test_a_rotated_run_is_closer_than_chance(upto, pair):
 
 def test_without_a_name_the_default_measures_are_taken(upto, pair):
     result = upto("similarity", *pair, *FAST[:4], "--format", "json")
-    found = Similarities.from_json(result.stdout)
+    found = SimilarityResult.from_json(result.stdout)
     assert [each.name for each in found.measures] == [
         MEASURES[name].name for name in DEFAULT_MEASURES
     ]
@@ -39,7 +39,7 @@ def test_the_suffix_of_the_output_chooses_the_format(upto, tmp_path, pair, noise
     assert result.stdout == ""
     text = (tmp_path / f"out{suffix}").read_text()
     if suffix == ".json":
-        assert len(Similarities.from_json(text).rows) == 3
+        assert len(SimilarityResult.from_json(text).rows) == 3
     elif suffix == ".csv":
         rows = list(csv.DictReader(io.StringIO(text)))
         assert len(rows) == 3
@@ -59,7 +59,7 @@ def test_the_options_reach_the_question(upto, tmp_path, pair, rng):
         "--max-rows", "100", "--held-out", "0", "--seed", "3", "--format", "json",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
-    found = Similarities.from_json(result.stdout)
+    found = SimilarityResult.from_json(result.stdout)
     assert (found.within, found.n_used, found.n_held_out) == ("batch", 100, 0)
     assert (found.n_pairings, found.provenance.seed) == (19, 3)
     assert "UP024" in result.stderr

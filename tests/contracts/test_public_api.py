@@ -33,7 +33,7 @@ PUBLIC = [
     "LipschitzResult",
     "Promise",
     "Report",
-    "Similarities",
+    "SimilarityResult",
     "StudyResult",
     "Table",
     "ThreadsEngine",

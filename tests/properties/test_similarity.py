@@ -86,7 +86,7 @@ def test_no_number_leaves_its_range(drawn):
     for measure in result.measures:
         assert sorted(measure.order) == list(range(len(runs)))
         assert measure.mean.low is None or measure.mean.low <= measure.mean.value
-    assert upto.Similarities.from_json(result.to_json()) == result
+    assert upto.SimilarityResult.from_json(result.to_json()) == result
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(MEASURES))

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from upto.assess.batches.scoring import score_batches
     from upto.assess.factors.scoring import score_factors
     from upto.assess.layers.layering import compare_layers
-    from upto.assess.similarities.measuring import similarity
 
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "consensus",
     "score_batches",
     "score_factors",
-    "similarity",
 ]
 
 
@@ -35,7 +33,6 @@ def __getattr__(name: str) -> Any:
         "consensus": "agreement.agreeing",
         "score_batches": "batches.scoring",
         "score_factors": "factors.scoring",
-        "similarity": "similarities.measuring",
     }
     if name in homes:
         return getattr(import_module(f"{__name__}.{homes[name]}"), name)

@@ -8,7 +8,7 @@ import numpy as np
 
 from upto.alignment import fit_map
 from upto.assess.nulls import pairing_p_values
-from upto.assess.similarities.strata import class_means
+from upto.assess.strata import class_means
 from upto.core import Classes, Group
 from upto.engines import cross_moments
 

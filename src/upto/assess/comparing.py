@@ -19,7 +19,7 @@ from upto.assess.options import Options
 from upto.assess.pair import Pair
 from upto.assess.prepare import QUANTILE_ROWS, place_runs, prepare_run, survey_runs
 from upto.assess.promising import promises
-from upto.assess.similarities.strata import codes_of, strata_of, with_strata
+from upto.assess.strata import codes_of, strata_of, with_strata
 from upto.core import (
     Comparison,
     ComparisonMatrix,

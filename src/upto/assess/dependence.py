@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from upto.assess.memory import Memory, fit_coefficients
 from upto.assess.serial import clear_autocorrelation, clearest, leading
-from upto.assess.similarities.strata import class_means
 from upto.assess.split import RowKeys, take_rows
+from upto.assess.strata import class_means
 from upto.measures import squared_distances
 
 if TYPE_CHECKING:

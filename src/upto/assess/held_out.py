@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.assess.dependence import find_memory, find_near_copies
-from upto.assess.similarities.strata import as_comparable
 from upto.assess.split import RowKeys, Split, find_keys, hold_out, name_keys
+from upto.assess.strata import as_comparable
 from upto.core import Embeddings, Finding, InputError
 
 if TYPE_CHECKING:

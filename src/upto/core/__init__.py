@@ -80,7 +80,6 @@ from upto.core.result import Provenance, Result, library_versions, result_from_j
 from upto.core.rule import Rule
 from upto.core.scales import refuse_scale, scale_limits
 from upto.core.seeds import random_stream
-from upto.core.similarity import MeasuredRun, MeasureSummary, Similarities, Similarity
 from upto.core.study import Quantity, SettingValue, Span, StudyResult
 from upto.core.table import Cell, Column, Table
 from upto.core.tensors import read_tensors, write_tensors
@@ -141,8 +140,6 @@ __all__ = [
     "Leak",
     "Marks",
     "Matrix",
-    "MeasureSummary",
-    "MeasuredRun",
     "MissingExtraError",
     "Panel",
     "Progress",
@@ -160,8 +157,6 @@ __all__ = [
     "SettingValue",
     "Shared",
     "SilentProgress",
-    "Similarities",
-    "Similarity",
     "Span",
     "Structure",
     "StructureFit",

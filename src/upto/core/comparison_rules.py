@@ -59,17 +59,6 @@ COMPARISON_RULES = (
         remedy="Report agreement within classes beside agreement between them.",
     ),
     Rule(
-        code="UP039",
-        title="far rows that every run has",
-        severity="warning",
-        meaning="Some rows are more than four times as far out, in every run, as the inner nine "
-        "tenths are.",
-        matters="A few far rows can make up nearly all of a similarity, so unrelated runs that "
-        "share nothing else look alike. They are paired among themselves, so that chance has them "
-        "as well: p-values say what the runs share beside them, and values are as without it.",
-        remedy="Look at these rows, and score the runs without them.",
-    ),
-    Rule(
         code="UP057",
         title="promise not kept",
         severity="warning",

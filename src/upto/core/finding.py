@@ -222,33 +222,12 @@ _SHARED = (
         "rows grows with its square.",
     ),
     Rule(
-        code="UP025",
-        title="similarity within chance",
-        severity="warning",
-        meaning="Rows paired at random are as similar by this measure as the true pairs are, "
-        "having looked at all pairs of runs.",
-        matters="However high the value, it says nothing about these runs: many measures are "
-        "far from zero on noise.",
-        remedy="Read the calibrated value; check that rows describe the same samples in the "
-        "same order; use more rows.",
-    ),
-    Rule(
         code="UP026",
         title="measure left out",
         severity="warning",
         meaning="A measure cannot be taken of these rows; the others were.",
         matters="The result has no value of this measure.",
         remedy="Use more rows, or give the measure another parameter, as in mutual-knn:3.",
-    ),
-    Rule(
-        code="UP027",
-        title="rows without another in their class",
-        severity="note",
-        meaning="Rows are paired at random within classes, and some classes have one row, "
-        "among the rows that are fitted or among those held out.",
-        matters="These rows keep their true partner in every pairing, which makes chance look "
-        "more similar than it is. The p-values stay valid.",
-        remedy="Join small classes, or hold nothing out.",
     ),
     Rule(
         code="UP028",

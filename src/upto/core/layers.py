@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from upto.core.chance import BEYOND_CHANCE, Numbers
 from upto.core.errors import InputError
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.result import Provenance, Result
-from upto.core.similarity import BEYOND_CHANCE, Numbers
 from upto.core.table import Cell, Column, Table
 
 if TYPE_CHECKING:

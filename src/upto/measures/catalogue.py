@@ -78,3 +78,17 @@ def find_measure(name: str) -> Measure:
         message = f"the measure {name!r} {advice}."
         raise InputError(message) from None
     return measure.with_parameter(parameter)
+
+
+def as_measures(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
+    """Return the measures meant by names and by themselves, each once."""
+    if isinstance(measures, str | Measure):
+        measures = (measures,)
+    found: dict[str, Measure] = {}
+    for each in measures:
+        for measure in (each,) if isinstance(each, Measure) else find_measures([each]):
+            found[measure.name] = measure
+    if not found:
+        message = "no measure is asked for: name at least one."
+        raise InputError(message)
+    return tuple(found.values())

@@ -5,16 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from upto.core import (
-    Batches,
-    Comparison,
-    ComparisonMatrix,
-    Consensus,
-    Factors,
-    InputError,
-    Layers,
-    Similarities,
-)
+from upto.core import Batches, Comparison, ComparisonMatrix, Consensus, Factors, InputError, Layers
 from upto.question import question_of_kind, resolve
 from upto.report.axes import BLUE, COLOURS, GREY, INK, ORANGE, blank_figure, plain, say, stems
 from upto.report.batch_figures import batches_size, draw_batches
@@ -23,7 +14,6 @@ from upto.report.factor_figures import draw_factors, factors_size
 from upto.report.layer_figures import draw_layer_curve, draw_layer_map
 from upto.report.markup import shorten, tell_apart
 from upto.report.panel_figures import draw_panels, panels_size
-from upto.report.similarity_figures import draw_measure_map, draw_measures, lines_in_order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +24,6 @@ if TYPE_CHECKING:
 _NAME = 24
 _MAX_NUMBERED_RUNS = 8
 _MAX_PAIRS = 6
-_MAX_MAPS = 12
 
 
 def draw(result: Result) -> Figure:
@@ -75,8 +64,6 @@ def draw(result: Result) -> Figure:
         return _consensus(result)
     if isinstance(result, Layers):
         return _layers(result)
-    if isinstance(result, Similarities):
-        return _similarities(result)
     if isinstance(result, Factors):
         return draw_factors(blank_figure(*factors_size(result)), result)
     if isinstance(result, Batches):
@@ -231,31 +218,4 @@ def _layers(result: Layers) -> Figure:
         bar.outline.set_visible(False)
         draw_layer_curve(curve, result, pair)
         plain(curve, grid="y")
-    return figure
-
-
-def _similarities(result: Similarities) -> Figure:
-    if len(result.runs) == 2:
-        figure = blank_figure(7.4, 1.2 + 0.22 * len(lines_in_order(result)))
-        draw_measures(figure.subplots(), result)
-        first, second = (shorten(run.name, _NAME) for run in result.runs)
-        title = f"{first} and {second}: value, and calibrated from chance (0) to the best (1)"
-        figure.suptitle(title, fontsize=9, parse_math=False)
-        return figure
-    measures = result.measures[:_MAX_MAPS]
-    columns = min(len(measures), 3)
-    rows = math.ceil(len(measures) / columns)
-    size = min(max(2.2, 0.36 * len(result.runs)), 4.5)
-    figure = blank_figure((size + 1.3) * columns, (size + 0.9) * rows)
-    panels = figure.subplots(rows, columns, squeeze=False)
-    for measure, axes in zip(measures, panels.flat, strict=False):
-        bar = figure.colorbar(draw_measure_map(axes, result, measure), ax=axes, shrink=0.7)
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(labelsize=7)
-    for axes in panels.flat[len(measures) :]:
-        axes.set_visible(False)
-    words = "dots: closer than chance, having looked at all pairs"
-    if len(measures) < len(result.measures):
-        words += f"; the first {len(measures)} of {len(result.measures)} measures"
-    figure.suptitle(words, fontsize=9)
     return figure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from upto.report.charts import axis, error_drawing
 from upto.report.markup import Inert, shorten
-from upto.report.measure_lines import range_drawing
+from upto.report.ranges import range_drawing
 from upto.report.scales import linear_scale, log_scale
 
 if TYPE_CHECKING:

@@ -6,15 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from upto.core import (
-    Batches,
-    Comparison,
-    ComparisonMatrix,
-    Consensus,
-    Factors,
-    Layers,
-    Similarities,
-)
+from upto.core import Batches, Comparison, ComparisonMatrix, Consensus, Factors, Layers
 from upto.question import question_of_kind, resolve
 from upto.report.batches import (
     BatchesView,
@@ -61,13 +53,6 @@ from upto.report.heat import AGREEMENTS, Heat, heat_maps
 from upto.report.layers import LayersView, layers_data, layers_facts, layers_tables, layers_view
 from upto.report.markup import Inert, json_block
 from upto.report.panels import PanelView, panel_views, panels_data
-from upto.report.similarities import (
-    SimilaritiesView,
-    similarities_data,
-    similarities_facts,
-    similarities_tables,
-    similarities_view,
-)
 from upto.report.studies import study_badge, study_facts
 from upto.report.tables import TableView, runs_table, table_view
 
@@ -119,7 +104,6 @@ class View:
     heat: Heat | None = None
     consensus: ConsensusView | None = None
     layers: LayersView | None = None
-    similarities: SimilaritiesView | None = None
     factors: FactorsView | None = None
     batches: BatchesView | None = None
     panels: tuple[PanelView, ...] = ()
@@ -154,8 +138,6 @@ def summarise(result: Result, number: int = 1) -> View:
         return _consensus(result, common)
     if isinstance(result, Layers):
         return _layers(result, common)
-    if isinstance(result, Similarities):
-        return _similarities(result, common)
     if isinstance(result, Factors):
         return _factors(result, common)
     if isinstance(result, Batches):
@@ -290,21 +272,6 @@ def _layers(result: Layers, common: dict[str, Any]) -> View:
         runs=None,
         data=json_block(layers_data(result, view)),
         layers=view,
-        omitted=omitted,
-    )
-
-
-def _similarities(result: Similarities, common: dict[str, Any]) -> View:
-    view, (tables, omitted) = similarities_view(result), similarities_tables(result)
-    return View(
-        **common,
-        names=tuple(run.name for run in result.runs),
-        badge=None,
-        facts=_told(similarities_facts(result)),
-        tables=tables,
-        runs=None,
-        data=json_block(similarities_data(result)),
-        similarities=view,
         omitted=omitted,
     )
 

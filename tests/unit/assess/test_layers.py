@@ -8,12 +8,12 @@ import pytest
 from upto import Embeddings, Layers, compare_layers
 from upto.assess.layers.counterparts import Sides, layer_pair
 from upto.assess.layers.stacks import as_stacks
-from upto.assess.similarities.calibrating import adjusted_p_values, family_tests
-from upto.assess.similarities.leaner import by_kernels, fewer_coordinates
-from upto.assess.similarities.scoring import Scored, score_pairs
 from upto.core import InputError
+from upto.measures.calibration import adjusted_p_values, family_tests
 from upto.measures.catalogue import MEASURES, find_measure
+from upto.measures.kernel_path import by_kernels, fewer_coordinates
 from upto.measures.kinds import Change, RelationMeasure
+from upto.measures.permutation import Scored, score_pairs
 
 FAST = {"permutations": 39, "half_samples": 10}
 

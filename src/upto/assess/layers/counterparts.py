@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.assess.similarities import calibrating
 from upto.core import Counterpart, LayerPair, LayerStep
+from upto.measures import calibration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from upto.assess.similarities.scoring import Scored
     from upto.core.layers import Alignment
+    from upto.measures.permutation import Scored
 
 Cell = tuple[int, int]
 _TIED = 1e-9
@@ -71,7 +71,7 @@ def layer_pair(sides: Sides, scored: Mapping[Cell, Scored], measure: str) -> Lay
     measure
         What they were scored by.
     """
-    tests = dict(zip(scored, calibrating.family_tests([*scored.values()]), strict=True))
+    tests = dict(zip(scored, calibration.family_tests([*scored.values()]), strict=True))
     cells = {cell: cell for cell in scored}
     if sides.is_own:
         cells = {(j, i): (i, j) for i, j in scored if (j, i) not in scored} | cells
@@ -97,8 +97,8 @@ def layer_pair(sides: Sides, scored: Mapping[Cell, Scored], measure: str) -> Lay
                 LayerStep(
                     layer=layer,
                     beside=beside,
-                    value=calibrating.interval(scored[cell]),
-                    chance=calibrating.chance(scored[cell]),
+                    value=calibration.interval(scored[cell]),
+                    chance=calibration.chance(scored[cell]),
                     limit=tests[cell].limit,
                     p_value=tests[cell].p_value,
                 )
@@ -121,7 +121,7 @@ def _closest(
     row: Mapping[int, Cell],
     beside: int | None,
     scored: Mapping[Cell, Scored],
-    tests: Mapping[Cell, calibrating.FamilyTest],
+    tests: Mapping[Cell, calibration.FamilyTest],
 ) -> Counterpart:
     sign = scored[next(iter(row.values()))].measure.oriented(1.0)
     values = {j: sign * scored[cell].value for j, cell in row.items()}
@@ -136,7 +136,7 @@ def _closest(
     return Counterpart(
         layer=layer,
         closest=best,
-        value=calibrating.interval(scored[row[best]]),
+        value=calibration.interval(scored[row[best]]),
         p_value=tests[row[best]].p_value,
         share=share,
     )

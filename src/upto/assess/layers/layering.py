@@ -15,9 +15,7 @@ from upto.assess.layers.counterparts import Cell, Sides, layer_pair
 from upto.assess.layers.stacks import Stack, as_stacks
 from upto.assess.layers.words import layer_findings, layer_verdict
 from upto.assess.prepare import place_runs, survey_runs
-from upto.assess.similarities.measuring import as_measures
-from upto.assess.similarities.sampling import check_options, choose_rows
-from upto.assess.similarities.scoring import score_pairs, score_usable
+from upto.assess.sampled_rows import check_options, choose_rows
 from upto.assess.split import row_keys, split_rows, take_rows
 from upto.core import (
     Finding,
@@ -34,15 +32,17 @@ from upto.core import (
 )
 from upto.engines import ThreadsEngine, choose_engine
 from upto.files import match_rows
+from upto.measures.catalogue import as_measures
+from upto.measures.permutation import score_pairs, score_usable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from upto.assess.layers.stacks import LayersOfRun
-    from upto.assess.similarities.scoring import Scored
     from upto.core import LayerPair, Progress
     from upto.engines.base import Engine
     from upto.measures.kinds import Measure
+    from upto.measures.permutation import Scored
 
 Float = NDArray[np.float64]
 LARGEST_MATRIX = 250_000

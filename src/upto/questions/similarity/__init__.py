@@ -7,7 +7,10 @@ from upto.question import Question
 QUESTION = Question(
     name="similarity",
     asks="Score every pair of runs by any measures, each beside what chance gives.",
-    function="upto.assess.similarities.measuring:similarity",
-    results={"similarities": "upto.core.similarity:Similarities"},
-    command="upto.cli.similarity:command",
+    function="upto.questions.similarity.question:similarity",
+    results={"similarities": "upto.questions.similarity.result:SimilarityResult"},
+    findings="upto.questions.similarity.findings:RULES",
+    command="upto.questions.similarity.command:command",
+    page="upto.questions.similarity.page:page",
+    figure="upto.questions.similarity.figure:draw",
 )

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from upto.assess.similarities import scoring
-from upto.assess.similarities.calibrating import (
+from upto.core import InputError
+from upto.measures import permutation as scoring
+from upto.measures.calibration import (
     adjusted_p_values,
     calibrated,
     chance,
@@ -16,12 +17,11 @@ from upto.assess.similarities.calibrating import (
     interval,
     p_value,
 )
-from upto.assess.similarities.leaner import leaner_measures
-from upto.assess.similarities.scoring import Scored, score_pairs
-from upto.core import InputError
 from upto.measures.catalogue import find_measure, find_measures
+from upto.measures.kernel_path import leaner_measures
 from upto.measures.kinds import MomentMeasure, RelationMeasure
 from upto.measures.moments import pair_moments
+from upto.measures.permutation import Scored, score_pairs
 from upto.measures.resample import draw_halves, draw_pairings
 
 LINEAR_CKA, NEIGHBOURS = find_measure("linear-cka"), find_measure("mutual-knn:3")

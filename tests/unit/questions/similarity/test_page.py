@@ -8,24 +8,24 @@ from dataclasses import replace
 import pytest
 from browser import sample_similarities as sample
 
-from upto.core import Similarities
+from upto.questions.similarity.measure_lines import grouped_lines, measure_chart, measure_lines
+from upto.questions.similarity.page import (
+    pairs_in_order,
+    similarity_body,
+    similarity_data,
+    similarity_facts,
+    similarity_tables,
+)
+from upto.questions.similarity.result import SimilarityResult
 from upto.report import Report, draw
 from upto.report.heat import closeness_level, colour_ends
-from upto.report.measure_lines import grouped_lines, measure_chart, measure_lines
-from upto.report.similarities import (
-    pairs_in_order,
-    similarities_data,
-    similarities_facts,
-    similarities_tables,
-    similarities_view,
-)
 from upto.report.summary import summarise
 
 CIRCLE = re.compile(r'<circle class="([a-z-]+)" cx="([0-9.]+)%"')
 BAND = re.compile(r'<rect class="chance-area" x="([0-9.]+)%" y="7" width="([0-9.]+)%"')
 
 
-def drawings(result: Similarities) -> dict[str, str]:
+def drawings(result: SimilarityResult) -> dict[str, str]:
     chart = measure_chart(measure_lines(result))
     return {row.label: row.drawing for group in chart for row in group.rows}
 
@@ -57,13 +57,13 @@ def test_the_band_of_chance_goes_from_its_mean_to_its_limit_in_either_direction(
 
 
 def test_a_value_within_chance_is_hollow() -> None:
-    view = similarities_view(sample.similarities(2))
+    view = similarity_body(sample.similarities(2))
     hollow = {
         row.label for group in view.groups for row in group.rows if "within-chance" in row.drawing
     }
     assert hollow == {"strong MCC"}
     assert view.any_within
-    assert not similarities_view(sample.similarities(2, measures=(sample.CKA,))).any_within
+    assert not similarity_body(sample.similarities(2, measures=(sample.CKA,))).any_within
 
 
 def test_measures_are_grouped_by_what_they_ignore() -> None:
@@ -90,8 +90,8 @@ def test_a_direction_is_written_with_its_own_value() -> None:
     assert there.value.value != back.value.value
     assert values["PWCCA, 1 → 2"] == f"{there.value.value:.3f}"
     assert values["PWCCA, 2 → 1"] == f"{back.value.value:.3f}"
-    assert similarities_view(result).numbered == ("seed-0", "seed-1")
-    assert similarities_view(sample.similarities(2, measures=(sample.CKA,))).numbered == ()
+    assert similarity_body(result).numbered == ("seed-0", "seed-1")
+    assert similarity_body(sample.similarities(2, measures=(sample.CKA,))).numbered == ()
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_direction_is_written_with_its_own_value() -> None:
 )
 def test_an_axis_without_an_end_says_so(low, high, closer, ends) -> None:
     measure = replace(sample.CKA, low=low, high=high, closer=closer)
-    ((group,),) = [similarities_view(sample.similarities(2, measures=(measure,))).groups]
+    ((group,),) = [similarity_body(sample.similarities(2, measures=(measure,))).groups]
     assert group.rows[0].ends == ends
     assert "nan" not in group.rows[0].drawing
 
@@ -116,7 +116,7 @@ def test_similarities_without_chance_or_intervals_are_drawn() -> None:
     assert "chance-area" not in drawn
     assert "interval" not in drawn
     assert CIRCLE.search(drawn)
-    facts = {label: (value, detail) for label, value, detail in similarities_facts(result)}
+    facts = {label: (value, detail) for label, value, detail in similarity_facts(result)}
     assert facts["median calibrated value"] == ("–", "not measured")
     unending = replace(sample.CKA, low=None, high=None)
     assert drawings(sample.similarities(2, bare=True, measures=(unending,)))
@@ -124,7 +124,7 @@ def test_similarities_without_chance_or_intervals_are_drawn() -> None:
 
 def test_a_heat_map_has_the_runs_in_the_order_of_its_measure() -> None:
     result = sample.similarities(5)
-    view = similarities_view(result)
+    view = similarity_body(result)
     assert len(view.maps) == len(result.measures)
     for each, measure in zip(view.maps, result.measures, strict=True):
         assert each.names == ("seed-1", "seed-3", "seed-0", "seed-2", "seed-4")
@@ -139,17 +139,17 @@ def test_a_heat_map_has_the_runs_in_the_order_of_its_measure() -> None:
 
 def test_marks_are_where_a_pair_is_beyond_chance_after_adjustment() -> None:
     result = sample.similarities(8)
-    for measure, each in zip(result.measures, similarities_view(result).maps, strict=True):
+    for measure, each in zip(result.measures, similarity_body(result).maps, strict=True):
         for row, cells in zip(pairs_in_order(result, measure), each.rows, strict=True):
             for pair, cell in zip(row, cells, strict=True):
                 assert cell.beyond == (pair is not None and pair.adjusted <= 0.05)
-    counts = [each.n_beyond for each in similarities_view(result).maps]
+    counts = [each.n_beyond for each in similarity_body(result).maps]
     assert counts[0] == counts[2]
     assert counts[4] == "0 of 28 pairs"
 
 
 def test_the_closest_pair_is_the_darkest_whichever_way_a_measure_goes() -> None:
-    maps = {each.label: each for each in similarities_view(sample.similarities(5)).maps}
+    maps = {each.label: each for each in similarity_body(sample.similarities(5)).maps}
     assert maps["linear CKA"].ends == ("0", "1")
     assert maps["Procrustes distance"].ends == ("2", "0")
     levels = [
@@ -164,21 +164,21 @@ def test_the_closest_pair_is_the_darkest_whichever_way_a_measure_goes() -> None:
 def test_the_mean_and_its_interval_are_told() -> None:
     result = sample.similarities(5)
     mean = result.measures[0].mean
-    assert similarities_view(result).maps[0].mean == f"{mean:.3f}"
-    facts = {label: (value, detail) for label, value, detail in similarities_facts(result)}
+    assert similarity_body(result).maps[0].mean == f"{mean:.3f}"
+    facts = {label: (value, detail) for label, value, detail in similarity_facts(result)}
     assert facts["mean linear CKA"] == (
         f"{mean.value:.3f}",
         f"{mean.low:.3f} to {mean.high:.3f} at\u00a095\u00a0%",
     )
     assert facts["runs"] == ("5", "10 pairs")
-    few = {label: detail for label, _, detail in similarities_facts(sample.similarities(3))}
+    few = {label: detail for label, _, detail in similarity_facts(sample.similarities(3))}
     assert few["mean linear CKA"] == "no interval; it takes four runs"
-    assert not similarities_view(sample.similarities(3)).maps[0].has_interval
+    assert not similarity_body(sample.similarities(3)).maps[0].has_interval
 
 
 def test_facts_of_a_pair_count_its_measures() -> None:
     result = sample.similarities(2, within="batch")
-    facts = {label: (value, detail) for label, value, detail in similarities_facts(result)}
+    facts = {label: (value, detail) for label, value, detail in similarity_facts(result)}
     assert facts["closer than chance"] == ("5 of 6", "measures")
     assert facts["median calibrated value"][0] == "0.74"
     assert facts["rows"] == ("2,000", "of 5,000; 600 held out")
@@ -188,9 +188,9 @@ def test_facts_of_a_pair_count_its_measures() -> None:
 def test_many_runs_leave_maps_and_tables_to_json() -> None:
     many = tuple(replace(sample.CKA, name=f"cka-{i}") for i in range(20))
     result = sample.similarities(24, measures=many)
-    tables, words = similarities_tables(result)
-    assert len(similarities_view(result).maps) == 10
-    assert len(similarities_data(result)["similarities"]) == 10
+    tables, words = similarity_tables(result)
+    assert len(similarity_body(result).maps) == 10
+    assert len(similarity_data(result)["similarities"]) == 10
     assert len(tables) == 1 + 3
     assert words == (
         "The page leaves the heat maps after the first 10 and the tables of pairs after the first "
@@ -199,25 +199,23 @@ def test_many_runs_leave_maps_and_tables_to_json() -> None:
     page = Report([result]).html()
     assert words in page
     assert len(page) < 1_000_000
-    assert len(similarities_tables(sample.similarities(25))[0]) == 1
+    assert len(similarity_tables(sample.similarities(25))[0]) == 1
     huge = sample.similarities(80, measures=many[:2])
-    assert len(similarities_view(huge).maps) == 1
-    assert (
-        "the heat maps after the first and the tables of pairs to" in similarities_tables(huge)[1]
-    )
+    assert len(similarity_body(huge).maps) == 1
+    assert "the heat maps after the first and the tables of pairs to" in similarity_tables(huge)[1]
 
 
 def test_a_pair_by_every_measure_is_small() -> None:
     many = tuple(replace(sample.ONTO, name=f"onto-{i}") for i in range(41))
     page = Report([sample.similarities(2, measures=many)]).html()
     assert len(page) < 300_000
-    assert similarities_tables(sample.similarities(2))[1] == ""
+    assert similarity_tables(sample.similarities(2))[1] == ""
 
 
 def test_the_view_survives_json() -> None:
     for count in (2, 5):
         result = sample.similarities(count)
-        again = Similarities.from_json(result.to_json())
+        again = SimilarityResult.from_json(result.to_json())
         assert again == result
         assert summarise(again) == summarise(result)
 

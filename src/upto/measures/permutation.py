@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.similarities.families import Family, families_of
-from upto.assess.similarities.leaner import fewer_coordinates, leaner_measures
 from upto.core import Finding, InputError, SilentProgress
 from upto.engines import blas_threads_for
+from upto.measures.families import Family, families_of
+from upto.measures.kernel_path import fewer_coordinates, leaner_measures
 from upto.measures.kinds import Measure, MomentMeasure
 from upto.measures.resample import (
     MIN_HALF,

@@ -106,9 +106,9 @@ def command(
         message = "Missing argument 'RUN…'."
         raise click.UsageError(message)
     output.check(page=report)
-    from upto.assess import similarity
     from upto.files import read_runs
     from upto.measures.catalogue import DEFAULT_MEASURES
+    from upto.questions.similarity.question import similarity
 
     result = similarity(
         *read_runs(runs, ids=ids),

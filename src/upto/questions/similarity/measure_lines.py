@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from upto.core import Estimate, MeasureSummary
-from upto.report.markup import Inert, element, shorten
-from upto.report.planes import path, picture
-from upto.report.scales import Scale
+from upto.core import Estimate
+from upto.questions.similarity.result import MeasureSummary
+from upto.report.markup import Inert, shorten
+from upto.report.ranges import range_drawing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from upto.core import Similarities, Similarity
+    from upto.questions.similarity.result import Similarity, SimilarityResult
 
-_ROW = 30
-_BAND = 16
 _OPEN = "…"
 _GROUPS = (
     ("linear", "Ignore every invertible linear map"),
@@ -75,7 +73,7 @@ def measure_chart(lines: Iterable[Line]) -> tuple[MeasureGroup, ...]:
     )
 
 
-def measure_lines(result: Similarities) -> list[Line]:
+def measure_lines(result: SimilarityResult) -> list[Line]:
     """Return a line for each measure of two runs, two if it has directions; else their means."""
     if len(result.runs) > 2:
         return [_mean_line(result, measure) for measure in result.measures]
@@ -101,7 +99,7 @@ def measure_label(measure: MeasureSummary) -> str:
     return f"{measure.title} ({parameter})" if colon else measure.title
 
 
-def _pair_line(result: Similarities, measure: MeasureSummary, row: Similarity) -> Line:
+def _pair_line(result: SimilarityResult, measure: MeasureSummary, row: Similarity) -> Line:
     far, near = _axis_ends(measure, (row,))
     places = {run.name: place for place, run in enumerate(result.runs, start=1)}
     onto = "" if measure.symmetric else f", {places[row.first]} → {places[row.second]}"
@@ -126,7 +124,7 @@ def _pair_line(result: Similarities, measure: MeasureSummary, row: Similarity) -
     )
 
 
-def _mean_line(result: Similarities, measure: MeasureSummary) -> Line:
+def _mean_line(result: SimilarityResult, measure: MeasureSummary) -> Line:
     rows = result.of(measure.name)
     far, near = _axis_ends(measure, rows)
     chances = [row.chance for row in rows if row.chance is not None]
@@ -200,57 +198,3 @@ def _drawing(line: Line) -> Inert:
         words=(shorten(line.label), *line.details, f"{line.measure.closer} is closer"),
         others=line.others,
     )
-
-
-def range_drawing(
-    *,
-    far: float,
-    near: float,
-    value: Estimate,
-    chance: float | None,
-    limit: float | None,
-    is_beyond: bool,
-    words: Sequence[str],
-    others: Iterable[float] = (),
-) -> Inert:
-    """Draw a value on the axis from `far` to `near`; `words` are what it tells the pointer."""
-    # The axis runs from far to close, so the lower end of a distance is at its right.
-    inside = (0.0,) if min(far, near) < 0 < max(far, near) else ()
-    scale = Scale(low=far, high=near, ticks=(far, *inside, near))
-    middle = _ROW / 2
-    marks = [_upright("grid", scale.position(tick), middle) for tick in scale.ticks]
-    if chance is not None and limit is not None:
-        ends = sorted((scale.position(chance), scale.position(limit)))
-        marks.append(
-            element(
-                "rect", class_="chance-area", x=f"{ends[0]:.2f}%", y=middle - _BAND / 2,
-                width=f"{ends[1] - ends[0]:.2f}%", height=_BAND,
-            )
-        )  # fmt: skip
-    if limit is not None:
-        marks.append(_upright("chance", scale.position(limit), _BAND / 2))
-    # Values that fall on one place are one mark, however many pairs there are.
-    if places := sorted({round(10 * scale.position(other)) for other in others}):
-        pieces = (f"M{place} {middle - 5:g}v10" for place in places)
-        marks.append(picture(path("span alone", pieces), height=_ROW))
-    if value.low is not None and value.high is not None:
-        x1, x2 = (f"{scale.position(end):.2f}%" for end in (value.low, value.high))
-        marks.append(element("line", class_="interval", x1=x1, x2=x2, y1=middle, y2=middle))
-    kind = "held-out" if is_beyond else "within-chance"
-    x = f"{scale.position(value.value):.2f}%"
-    marks.append(element("circle", class_=kind, cx=x, cy=middle, r=4.5))
-    return element(
-        "svg",
-        *marks,
-        class_="row",
-        height=_ROW,
-        role="img",
-        tabindex=0,
-        aria_label=", ".join(words),
-        data_tip="\n".join(words),
-    )
-
-
-def _upright(kind: str, x: float, half: float) -> Inert:
-    place, middle = f"{x:.2f}%", _ROW / 2
-    return element("line", class_=kind, x1=place, x2=place, y1=middle - half, y2=middle + half)

@@ -13,29 +13,33 @@ from upto.assess.comparing import as_embeddings
 from upto.assess.held_out import choose_held_out
 from upto.assess.nulls import are_near
 from upto.assess.prepare import place_runs, survey_runs
+from upto.assess.sampled_rows import check_options, choose_rows
 from upto.assess.serial import MIN_WORTH
-from upto.assess.similarities import calibrating, words
-from upto.assess.similarities.sampling import Sample, check_options, choose_rows, order_of_content
-from upto.assess.similarities.scoring import Scored, score_pairs, score_usable
-from upto.assess.similarities.strata import alone, strata_of, with_strata
-from upto.assess.similarities.together import mean_over_pairs, order_of_runs
 from upto.assess.split import take_rows
+from upto.assess.strata import alone, strata_of, with_strata
 from upto.core import (
     Finding,
     InputError,
-    MeasuredRun,
-    MeasureSummary,
     Provenance,
     SilentProgress,
-    Similarities,
-    Similarity,
     library_versions,
     unique_findings,
 )
 from upto.engines import choose_engine
 from upto.files import match_rows
-from upto.measures.catalogue import DEFAULT_MEASURES, find_measures
+from upto.measures import calibration
+from upto.measures.catalogue import DEFAULT_MEASURES, as_measures
 from upto.measures.kinds import Change, Measure
+from upto.measures.permutation import Scored, score_pairs, score_usable
+from upto.questions.similarity import text
+from upto.questions.similarity.pairwise_summary import mean_over_pairs, order_of_runs
+from upto.questions.similarity.result import (
+    MeasuredRun,
+    MeasureSummary,
+    Similarity,
+    SimilarityResult,
+)
+from upto.questions.similarity.sample import Sample, order_of_content
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -61,7 +65,7 @@ def similarity(
     seed: int = 0,
     engine: Engine | str | None = None,
     progress: Progress | None = None,
-) -> Similarities:
+) -> SimilarityResult:
     """Score every pair of runs by measures, each value beside what chance gives.
 
     Chance is what the same rows give when they are paired at random. All measures see the same
@@ -174,20 +178,6 @@ def similarity(
     )
 
 
-def as_measures(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
-    """Return the measures meant by names and by themselves, each once."""
-    if isinstance(measures, str | Measure):
-        measures = (measures,)
-    found: dict[str, Measure] = {}
-    for each in measures:
-        for measure in (each,) if isinstance(each, Measure) else find_measures([each]):
-            found[measure.name] = measure
-    if not found:
-        message = "no measure is asked for: name at least one."
-        raise InputError(message)
-    return tuple(found.values())
-
-
 def _far_everywhere(rows: Sequence[Float]) -> NDArray[np.bool_] | None:
     """Mark rows that are far from the others in every run; None where there are none."""
     far = np.logical_and.reduce([~are_near(own) for own in rows])
@@ -249,14 +239,14 @@ def _result(
     scored: dict[str, list[Scored]],
     found: Sequence[Finding],
     provenance: Provenance,
-) -> Similarities:
+) -> SimilarityResult:
     everything = [each for own in scored.values() for each in own]
-    adjusted = iter(calibrating.adjusted_p_values(everything))
+    adjusted = iter(calibration.adjusted_p_values(everything))
     rows: list[Similarity] = []
     for own in scored.values():
         rows += _rows(sample, own, [next(adjusted) for _ in own])
     example = next(iter(scored.values()))[0]
-    result = Similarities(
+    result = SimilarityResult(
         runs=sample.runs,
         n_samples=sample.n_samples,
         n_used=sample.n_used,
@@ -270,7 +260,7 @@ def _result(
         findings=(),
         provenance=provenance,
     )
-    remarks = words.findings(
+    remarks = text.findings(
         result,
         asked=sample.asked,
         n_repeats=sample.n_repeats,
@@ -281,7 +271,7 @@ def _result(
     )
     return replace(
         result,
-        verdict=words.verdict(result),
+        verdict=text.verdict(result),
         findings=unique_findings([*found, *remarks]),
     )
 
@@ -295,11 +285,11 @@ def _rows(sample: Sample, scored: list[Scored], adjusted: list[float]) -> list[S
             first=sample.runs[first].name,
             second=sample.runs[second].name,
             measure=each.measure.name,
-            value=calibrating.interval(each),
-            chance=calibrating.chance(each),
-            limit=calibrating.chance_limit(each),
-            calibrated=calibrating.calibrated(each),
-            p_value=calibrating.p_value(each),
+            value=calibration.interval(each),
+            chance=calibration.chance(each),
+            limit=calibration.chance_limit(each),
+            calibrated=calibration.calibrated(each),
+            p_value=calibration.p_value(each),
             adjusted=p,
         )
         placed.append((first, second, row))

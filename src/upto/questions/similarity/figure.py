@@ -5,30 +5,62 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from upto.questions.similarity.measure_lines import grouped_lines, measure_label, measure_lines
+from upto.questions.similarity.page import map_ends, pairs_in_order
+from upto.report.axes import blank_figure
 from upto.report.markup import shorten, tell_apart
-from upto.report.measure_lines import grouped_lines, measure_label, measure_lines
-from upto.report.similarities import map_ends, pairs_in_order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from upto.core import MeasureSummary, Similarities
-    from upto.report.measure_lines import Line
+    from upto.questions.similarity.measure_lines import Line
+    from upto.questions.similarity.result import MeasureSummary, SimilarityResult
 
 _BLUE, _ORANGE, _INK = "#0b5fa5", "#c45500", "#15191e"
 _NAME = 18
+_TITLE = 24
+_MAX_MAPS = 12
 _LABEL = 44
 _MAX_NUMBERED_RUNS = 8
 _MAX_NAMED_RUNS = 30
 _MAX_MARKED_RUNS = 40
 
 
-def lines_in_order(result: Similarities) -> list[Line]:
+def draw(result: SimilarityResult) -> Figure:
+    """Draw every measure of two runs, or a heat map of all pairs for each measure."""
+    if len(result.runs) == 2:
+        figure = blank_figure(7.4, 1.2 + 0.22 * len(lines_in_order(result)))
+        draw_measures(figure.subplots(), result)
+        first, second = (shorten(run.name, _TITLE) for run in result.runs)
+        title = f"{first} and {second}: value, and calibrated from chance (0) to the best (1)"
+        figure.suptitle(title, fontsize=9, parse_math=False)
+        return figure
+    measures = result.measures[:_MAX_MAPS]
+    columns = min(len(measures), 3)
+    rows = math.ceil(len(measures) / columns)
+    size = min(max(2.2, 0.36 * len(result.runs)), 4.5)
+    figure = blank_figure((size + 1.3) * columns, (size + 0.9) * rows)
+    panels = figure.subplots(rows, columns, squeeze=False)
+    for measure, axes in zip(measures, panels.flat, strict=False):
+        bar = figure.colorbar(draw_measure_map(axes, result, measure), ax=axes, shrink=0.7)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=7)
+    for axes in panels.flat[len(measures) :]:
+        axes.set_visible(False)
+    words = "dots: closer than chance, having looked at all pairs"
+    if len(measures) < len(result.measures):
+        words += f"; the first {len(measures)} of {len(result.measures)} measures"
+    figure.suptitle(words, fontsize=9)
+    return figure
+
+
+def lines_in_order(result: SimilarityResult) -> list[Line]:
     """Return the lines of the chart from top to bottom."""
     return [line for _, members in grouped_lines(measure_lines(result)) for line in members]
 
 
-def draw_measures(axes: Axes, result: Similarities) -> None:
+def draw_measures(axes: Axes, result: SimilarityResult) -> None:
     """Draw each measure over its range, far at the left and close at the right."""
     lines = lines_in_order(result)
     for row, line in enumerate(lines):
@@ -93,7 +125,7 @@ def _text(line: Line) -> str:
     return f"{line.value.value:.3f}   {line.last}"
 
 
-def draw_measure_map(axes: Axes, result: Similarities, measure: MeasureSummary) -> Any:
+def draw_measure_map(axes: Axes, result: SimilarityResult, measure: MeasureSummary) -> Any:
     """Draw the heat map of a measure, with a dot where a pair is closer than chance."""
     far, near = map_ends(result, measure)
     pairs = pairs_in_order(result, measure)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.assess.similarities.scoring import Scored
     from upto.core import Estimate
+    from upto.measures.permutation import Scored
 
     Float = NDArray[np.float64]
 

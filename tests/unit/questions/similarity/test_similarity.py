@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import upto
-from upto import Embeddings, InputError, Similarities
-from upto.assess.similarities.together import mean_over_pairs, order_of_runs
+from upto import Embeddings, InputError, SimilarityResult
 from upto.core import Estimate
 from upto.measures.catalogue import find_measure
 from upto.measures.kinds import MomentMeasure
+from upto.questions.similarity.pairwise_summary import mean_over_pairs, order_of_runs
 
 CKA, NEAR = "linear-cka", "mutual-knn:5"
 FAST = {"permutations": 39, "half_samples": 10}
@@ -392,7 +392,7 @@ def test_results_survive_json(rng):
         upto.similarity(*runs, measures=[CKA, EXPLAINED], within=np.arange(40) % 2, **FAST),
         upto.similarity(*runs[:2], measures=[replace(EXPLAINED, low=-np.inf)], **FAST),
     ):
-        assert Similarities.from_json(found.to_json()) == found
+        assert SimilarityResult.from_json(found.to_json()) == found
 
 
 def test_names_of_measures_may_leave_out_the_parameter(rng):

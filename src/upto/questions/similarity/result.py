@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from upto.core.chance import BEYOND_CHANCE, Numbers
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.result import Provenance, Result
 from upto.core.table import Cell, Column, Table
-
-BEYOND_CHANCE = 0.05
-"""Adjusted p-value up to which a pair is called closer than chance."""
-
-Numbers = tuple[tuple[float | None, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +75,7 @@ class Similarity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Similarities(Result):
+class SimilarityResult(Result):
     """Two runs or more, every pair by every measure.
 
     `rows` has one entry for each pair and measure, and two, one in each direction, where the

@@ -6,13 +6,19 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from upto.questions.similarity.measure_lines import (
+    MeasureGroup,
+    measure_chart,
+    measure_label,
+    measure_lines,
+)
 from upto.report.heat import HeatCell, closeness_level, colour_ends
 from upto.report.markup import counted, shorten, tell_apart
-from upto.report.measure_lines import MeasureGroup, measure_chart, measure_label, measure_lines
+from upto.report.section import Section
 from upto.report.tables import TableView, table_view
 
 if TYPE_CHECKING:
-    from upto.core import MeasureSummary, Similarities, Similarity
+    from upto.questions.similarity.result import MeasureSummary, Similarity, SimilarityResult
 
 _MAX_CELLS = 6000
 _MAX_TABLE_CELLS = 2000
@@ -39,7 +45,7 @@ class MeasureMap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimilaritiesView:
+class SimilarityBody:
     """The section of similarities; maps are of three runs or more, `numbered` of two."""
 
     groups: tuple[MeasureGroup, ...]
@@ -48,12 +54,26 @@ class SimilaritiesView:
     any_within: bool
 
 
-def similarities_view(result: Similarities) -> SimilaritiesView:
+def page(result: SimilarityResult) -> Section:
+    """Return what a page shows of similarities."""
+    tables, omitted = similarity_tables(result)
+    return Section(
+        names=tuple(run.name for run in result.runs),
+        facts=similarity_facts(result),
+        tables=tables,
+        body=similarity_body(result),
+        data=similarity_data(result),
+        details="Every pair, as tables" if len(tables) > 1 else "",
+        omitted=omitted,
+    )
+
+
+def similarity_body(result: SimilarityResult) -> SimilarityBody:
     """Draw every measure on its range and, of three runs or more, all pairs by each measure."""
     lines = measure_lines(result)
     directed = any(not measure.symmetric for measure in result.measures)
     is_pair = len(result.runs) == 2
-    return SimilaritiesView(
+    return SimilarityBody(
         groups=measure_chart(lines),
         maps=tuple(_map(result, measure) for measure in _mapped(result)),
         numbered=tuple(run.name for run in result.runs) if is_pair and directed else (),
@@ -61,14 +81,14 @@ def similarities_view(result: Similarities) -> SimilaritiesView:
     )
 
 
-def map_ends(result: Similarities, measure: MeasureSummary) -> tuple[float, float]:
+def map_ends(result: SimilarityResult, measure: MeasureSummary) -> tuple[float, float]:
     """Return the values that a heat map draws palest and darkest."""
     values = [row.value.value for row in result.of(measure.name)]
     return colour_ends(values, low=measure.low, high=measure.high, closer=measure.closer)
 
 
 def pairs_in_order(
-    result: Similarities, measure: MeasureSummary
+    result: SimilarityResult, measure: MeasureSummary
 ) -> tuple[tuple[Similarity | None, ...], ...]:
     """Return every ordered pair of runs, in the order that places similar runs side by side."""
     found = {}
@@ -80,7 +100,7 @@ def pairs_in_order(
     return tuple(tuple(found.get((first, second)) for second in names) for first in names)
 
 
-def similarities_data(result: Similarities) -> dict[str, Any]:
+def similarity_data(result: SimilarityResult) -> dict[str, Any]:
     """Return what the page's script needs to answer the pointer, one entry a heat map."""
     maps = []
     for measure in _mapped(result):
@@ -103,7 +123,7 @@ def similarities_data(result: Similarities) -> dict[str, Any]:
     return {"similarities": maps} if maps else {}
 
 
-def similarities_tables(result: Similarities) -> tuple[tuple[TableView, ...], str]:
+def similarity_tables(result: SimilarityResult) -> tuple[tuple[TableView, ...], str]:
     """Return the tables that a page has room for, and what it says of the others."""
     headline, *matrices = result.tables()
     shown = len(_mapped(result))
@@ -121,7 +141,7 @@ def similarities_tables(result: Similarities) -> tuple[tuple[TableView, ...], st
     return tables, words if omitted else ""
 
 
-def similarities_facts(result: Similarities) -> tuple[tuple[str, str, str], ...]:
+def similarity_facts(result: SimilarityResult) -> tuple[tuple[str, str, str], ...]:
     """Return the label, value and detail of each number under the verdict."""
     used = f"of {result.n_samples:,}" if result.n_used < result.n_samples else "all of them"
     if result.n_held_out:
@@ -137,7 +157,7 @@ def similarities_facts(result: Similarities) -> tuple[tuple[str, str, str], ...]
     )
 
 
-def _pair_facts(result: Similarities) -> tuple[tuple[str, str, str], ...]:
+def _pair_facts(result: SimilarityResult) -> tuple[tuple[str, str, str], ...]:
     close = {row.measure for row in result.rows if row.is_beyond_chance}
     numbers = [row.calibrated for row in result.rows if row.calibrated is not None]
     many = len(result.measures)
@@ -150,7 +170,7 @@ def _pair_facts(result: Similarities) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _matrix_facts(result: Similarities) -> tuple[tuple[str, str, str], ...]:
+def _matrix_facts(result: SimilarityResult) -> tuple[tuple[str, str, str], ...]:
     count = len(result.runs)
     first = result.measures[0]
     rows = result.of(first.name)
@@ -166,14 +186,14 @@ def _matrix_facts(result: Similarities) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _mapped(result: Similarities) -> tuple[MeasureSummary, ...]:
+def _mapped(result: SimilarityResult) -> tuple[MeasureSummary, ...]:
     count = len(result.runs)
     if count == 2:
         return ()
     return result.measures[: max(_MAX_CELLS // count**2, 1)]
 
 
-def _map(result: Similarities, measure: MeasureSummary) -> MeasureMap:
+def _map(result: SimilarityResult, measure: MeasureSummary) -> MeasureMap:
     far, near = map_ends(result, measure)
     names = tuple(result.runs[place].name for place in measure.order)
     rows = result.of(measure.name)

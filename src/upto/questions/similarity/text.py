@@ -12,13 +12,13 @@ from upto.measures.resample import LEVEL, MIN_HALF
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from upto.core import MeasureSummary, Similarities
+    from upto.questions.similarity.result import MeasureSummary, SimilarityResult
 
 SHOWN_MEASURES, LISTED_MEASURES = 3, 8
 """Measures named in the verdict and in a finding."""
 
 
-def verdict(result: Similarities) -> str:
+def verdict(result: SimilarityResult) -> str:
     """Say in a sentence which pairs are closer than chance, and how similar they are."""
     if len(result.runs) == 2:
         first, second = (run.name for run in result.runs)
@@ -41,7 +41,7 @@ def verdict(result: Similarities) -> str:
     return f"{len(result.runs)} runs, closer than chance: {', '.join(said)}{more}."
 
 
-def _is_tested(result: Similarities) -> bool:
+def _is_tested(result: SimilarityResult) -> bool:
     """Say whether there are pairings enough for a p-value of 5 %."""
     return (result.n_pairings + 1) * LEVEL >= 1
 
@@ -53,7 +53,7 @@ def _first(measures: list[MeasureSummary]) -> tuple[list[MeasureSummary], str]:
     return measures[:SHOWN_MEASURES], more
 
 
-def _count(result: Similarities, measure: MeasureSummary) -> tuple[int, int]:
+def _count(result: SimilarityResult, measure: MeasureSummary) -> tuple[int, int]:
     rows = result.of(measure.name)
     return sum(row.is_beyond_chance for row in rows), len(rows)
 
@@ -62,7 +62,7 @@ def _in_list(measure: MeasureSummary, count: int) -> str:
     return f"{measure.title} " if count > 1 else ""
 
 
-def _pair(result: Similarities, measure: MeasureSummary) -> str:
+def _pair(result: SimilarityResult, measure: MeasureSummary) -> str:
     rows = result.of(measure.name)
     values = " and ".join(f"{row.value.value:.2f}" for row in rows)
     levels = [row.chance for row in rows if row.chance is not None]
@@ -72,7 +72,7 @@ def _pair(result: Similarities, measure: MeasureSummary) -> str:
 
 
 def findings(
-    result: Similarities,
+    result: SimilarityResult,
     *,
     asked: float,
     n_repeats: int,
@@ -97,7 +97,7 @@ def findings(
 
 
 def _of_rows(
-    result: Similarities, asked: float, n_repeats: int, n_alone: int
+    result: SimilarityResult, asked: float, n_repeats: int, n_alone: int
 ) -> Iterator[tuple[str, str]]:
     n, used = result.n_samples, result.n_used
     if n_repeats:
@@ -124,7 +124,7 @@ def _of_rows(
             )
 
 
-def _of_runs(result: Similarities, same: list[str]) -> Iterator[tuple[str, str]]:
+def _of_runs(result: SimilarityResult, same: list[str]) -> Iterator[tuple[str, str]]:
     for run in result.runs:
         if run.n_dead:
             many = f"{run.n_dead} of {run.n_features} coordinates"
@@ -133,7 +133,7 @@ def _of_runs(result: Similarities, same: list[str]) -> Iterator[tuple[str, str]]
         yield "UP014", f"{names} are equal in every value."
 
 
-def _of_far_rows(result: Similarities, n_far: int) -> Iterator[tuple[str, str]]:
+def _of_far_rows(result: SimilarityResult, n_far: int) -> Iterator[tuple[str, str]]:
     if n_far:
         rows = "row is" if n_far == 1 else "rows are"
         yield (
@@ -142,7 +142,7 @@ def _of_far_rows(result: Similarities, n_far: int) -> Iterator[tuple[str, str]]:
         )
 
 
-def _of_chance(result: Similarities, worth: float) -> Iterator[tuple[str, str]]:
+def _of_chance(result: SimilarityResult, worth: float) -> Iterator[tuple[str, str]]:
     if worth < MIN_WORTH:
         many = f"{result.n_used} rows that depend on their neighbours are worth about {worth:.0f}"
         yield "UP028", f"{many}, and a test needs {MIN_WORTH}: there are no p-values."

@@ -1,1 +1,0 @@
-"""How similar runs are by any measures, beside what chance gives."""
