@@ -13,14 +13,7 @@ if TYPE_CHECKING:
 
     from upto.activations import load_model, record_activations
     from upto.alignment import Aligner
-    from upto.assess import (
-        apply_transform,
-        compare,
-        compare_layers,
-        consensus,
-        score_batches,
-        score_factors,
-    )
+    from upto.assess import apply_transform, compare, consensus, score_batches, score_factors
     from upto.core import (
         Batches,
         Comparison,
@@ -32,7 +25,6 @@ if TYPE_CHECKING:
         Finding,
         Group,
         InputError,
-        Layers,
         Promise,
         StudyResult,
         Table,
@@ -53,6 +45,8 @@ if TYPE_CHECKING:
     from upto.questions.diversity.result import DiversityResult
     from upto.questions.inspect.question import inspect_run
     from upto.questions.inspect.result import InspectResult
+    from upto.questions.layers.question import compare_layers
+    from upto.questions.layers.result import LayersResult
     from upto.questions.lipschitz.question import lipschitz
     from upto.questions.lipschitz.result import LipschitzResult
     from upto.questions.similarity.question import similarity
@@ -78,7 +72,7 @@ _HOMES = {
     "ImageSet": "upto.datasets",
     "InputError": "upto.core",
     "InspectResult": "upto.questions.inspect.result",
-    "Layers": "upto.core",
+    "LayersResult": "upto.questions.layers.result",
     "LipschitzResult": "upto.questions.lipschitz.result",
     "Promise": "upto.core",
     "Report": "upto.report",
@@ -93,7 +87,7 @@ _HOMES = {
     "apply_transform": "upto.assess",
     "check_diversity": "upto.questions.diversity.question",
     "compare": "upto.assess",
-    "compare_layers": "upto.assess",
+    "compare_layers": "upto.questions.layers.question",
     "consensus": "upto.assess",
     "ica_from_anndata": "upto.ica",
     "inspect_run": "upto.questions.inspect.question",
@@ -130,7 +124,7 @@ __all__ = [
     "ImageSet",
     "InputError",
     "InspectResult",
-    "Layers",
+    "LayersResult",
     "LipschitzResult",
     "Promise",
     "Report",

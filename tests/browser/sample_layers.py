@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from upto.core import (
+from upto.core import Estimate, Finding, Provenance
+from upto.questions.layers.result import (
     Counterpart,
-    Estimate,
-    Finding,
     Layer,
     LayeredRun,
     LayerMeasure,
     LayerPair,
-    Layers,
+    LayersResult,
     LayerStep,
-    Provenance,
 )
 
 LIMIT = 0.08
@@ -112,7 +110,7 @@ def layers(
     stem: str = "block",
     verdict: str = "3 of 6 layers have their closest counterpart at the same depth: by chance.",
     findings: tuple[Finding, ...] = (),
-) -> Layers:
+) -> LayersResult:
     """Make runs of so many layers each; one alone is compared with itself."""
     runs = tuple(
         run(name, size, dead if place == 0 else None, stem)
@@ -120,7 +118,7 @@ def layers(
     )
     count = len(runs)
     meetings = [(i, j) for i in range(count) for j in range(i + 1, count)] or [(0, 0)]
-    return Layers(
+    return LayersResult(
         runs=runs,
         n_samples=5000,
         n_used=1024,

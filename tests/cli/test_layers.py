@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from upto import Layers
+from upto import LayersResult
 
 FAST = ("--permutations", "39", "--no-progress")
 
@@ -41,7 +41,7 @@ def test_layers_of_a_manifest_are_grouped_by_run(upto, manifest):
 
 def test_the_result_is_written_as_json_and_as_data(upto, tmp_path, manifest):
     assert upto("compare", manifest, "--layers", *FAST, "-q", "-o", "out.json").exit_code == 0
-    found = Layers.from_json((tmp_path / "out.json").read_text())
+    found = LayersResult.from_json((tmp_path / "out.json").read_text())
     assert [layer.name for layer in found.runs[1].layers] == ["block.0", "block.1", "block.2"]
     shown = upto("compare", manifest, "--layers", *FAST, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(shown.stdout)))
@@ -54,7 +54,7 @@ def test_the_result_is_written_as_json_and_as_data(upto, tmp_path, manifest):
 def test_measures_are_chosen_by_name(upto, manifest):
     chosen = ("--measure", "mutual-knn:5", "--measure", "linear-cka-biased")
     result = upto("compare", manifest, "--layers", *chosen, *FAST, "--format", "json")
-    assert [m.name for m in Layers.from_json(result.stdout).measures] == [
+    assert [m.name for m in LayersResult.from_json(result.stdout).measures] == [
         "mutual-knn:5",
         "linear-cka-biased",
     ]
@@ -75,7 +75,7 @@ def test_one_run_of_a_manifest_is_compared_with_itself(upto, tmp_path, manifest)
     kept = (tmp_path / manifest).read_text().split("\n\n")
     (tmp_path / "one.toml").write_text("\n\n".join(part for part in kept if "net-a" in part))
     result = upto("compare", "one.toml", "--layers", *FAST, "--format", "json")
-    (pair,) = Layers.from_json(result.stdout).pairs
+    (pair,) = LayersResult.from_json(result.stdout).pairs
     assert (pair.first, pair.second) == ("net-a", "net-a")
 
 
@@ -119,7 +119,7 @@ def test_a_measure_without_layers_is_refused(upto, manifest):
 
 def test_rows_to_use_are_chosen_with_layers_only(upto, manifest):
     result = upto("compare", manifest, "--layers", "--max-rows", "30", *FAST, "--format", "json")
-    assert Layers.from_json(result.stdout).n_used == 30
+    assert LayersResult.from_json(result.stdout).n_used == 30
     alone = upto("compare", "net-a-0.npy", "net-b-0.npy", "--max-rows", "30")
     assert alone.exit_code == 2
     assert "--max-rows is for layers: add --layers" in alone.stderr
@@ -127,7 +127,7 @@ def test_rows_to_use_are_chosen_with_layers_only(upto, manifest):
 
 def test_layers_have_defaults_of_their_own_and_the_help_says_so(upto, manifest):
     result = upto("compare", manifest, "--layers", "--no-progress", "--format", "json")
-    found = Layers.from_json(result.stdout)
+    found = LayersResult.from_json(result.stdout)
     assert (found.n_held_out, found.n_pairings) == (40, 200)
     text = " ".join(upto("compare", "--help").stdout.split())
     assert "0.5 with --layers" in text
@@ -166,6 +166,6 @@ def test_what_was_recorded_is_compared(upto, tmp_path):
     result = upto(
         "compare", "seed0/runs.toml", "seed1/runs.toml", "--layers", *FAST, "--format", "json"
     )
-    found = Layers.from_json(result.stdout)
+    found = LayersResult.from_json(result.stdout)
     assert [(run.name, run.seed) for run in found.runs] == [("seed0", 0), ("seed1", 1)]
     assert [layer.n_features for layer in found.runs[0].layers] == [8, 8, 3]

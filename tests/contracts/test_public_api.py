@@ -29,7 +29,7 @@ PUBLIC = [
     "ImageSet",
     "InputError",
     "InspectResult",
-    "Layers",
+    "LayersResult",
     "LipschitzResult",
     "Promise",
     "Report",

@@ -12,13 +12,11 @@ if TYPE_CHECKING:
     from upto.assess.applying import apply_transform
     from upto.assess.batches.scoring import score_batches
     from upto.assess.factors.scoring import score_factors
-    from upto.assess.layers.layering import compare_layers
 
 
 __all__ = [
     "apply_transform",
     "compare",
-    "compare_layers",
     "consensus",
     "score_batches",
     "score_factors",
@@ -29,7 +27,6 @@ def __getattr__(name: str) -> Any:
     # They bring scikit-learn's estimators, or every measure, which the others do not need.
     homes = {
         "apply_transform": "applying",
-        "compare_layers": "layers.layering",
         "consensus": "agreement.agreeing",
         "score_batches": "batches.scoring",
         "score_factors": "factors.scoring",

@@ -256,7 +256,7 @@ def _compare_layers(
             message = f"{option} is for comparing whole runs, which --layers does not: drop one."
             raise click.UsageError(message)
     output.check(page=report)
-    from upto.assess import compare_layers
+    from upto import compare_layers
 
     if measures:
         options["measures"] = measures

@@ -55,15 +55,6 @@ from upto.core.latents import (
     Structure,
     StructureFit,
 )
-from upto.core.layers import (
-    Counterpart,
-    Layer,
-    LayeredRun,
-    LayerMeasure,
-    LayerPair,
-    Layers,
-    LayerStep,
-)
 from upto.core.panel import Marks, Panel
 from upto.core.progress import Progress, SilentProgress
 from upto.core.promise import (
@@ -111,7 +102,6 @@ __all__ = [
     "ConsensusRun",
     "ConsensusUpTo",
     "Constant",
-    "Counterpart",
     "Defect",
     "Diameter",
     "Embeddings",
@@ -131,12 +121,6 @@ __all__ = [
     "Identifiability",
     "InputError",
     "LatentForm",
-    "Layer",
-    "LayerMeasure",
-    "LayerPair",
-    "LayerStep",
-    "LayeredRun",
-    "Layers",
     "Leak",
     "Marks",
     "Matrix",

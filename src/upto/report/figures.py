@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from upto.core import Batches, Comparison, ComparisonMatrix, Consensus, Factors, InputError, Layers
+from upto.core import Batches, Comparison, ComparisonMatrix, Consensus, Factors, InputError
 from upto.question import question_of_kind, resolve
 from upto.report.axes import BLUE, COLOURS, GREY, INK, ORANGE, blank_figure, plain, say, stems
 from upto.report.batch_figures import batches_size, draw_batches
 from upto.report.consensus import reproducible_order
 from upto.report.factor_figures import draw_factors, factors_size
-from upto.report.layer_figures import draw_layer_curve, draw_layer_map
 from upto.report.markup import shorten, tell_apart
 from upto.report.panel_figures import draw_panels, panels_size
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 _NAME = 24
 _MAX_NUMBERED_RUNS = 8
-_MAX_PAIRS = 6
 
 
 def draw(result: Result) -> Figure:
@@ -62,8 +60,6 @@ def draw(result: Result) -> Figure:
         return _matrix(result)
     if isinstance(result, Consensus):
         return _consensus(result)
-    if isinstance(result, Layers):
-        return _layers(result)
     if isinstance(result, Factors):
         return draw_factors(blank_figure(*factors_size(result)), result)
     if isinstance(result, Batches):
@@ -206,16 +202,3 @@ def _where(n_runs: int | None, count: int) -> str:
     if n_runs == count:
         return "in every run"
     return "in some runs" if n_runs else "in no run"
-
-
-def _layers(result: Layers) -> Figure:
-    pairs = result.pairs[:_MAX_PAIRS]
-    figure = blank_figure(9.2, 3.7 * len(pairs))
-    panels = figure.subplots(len(pairs), 2, squeeze=False, width_ratios=(1.1, 1))
-    for pair, (heat, curve) in zip(pairs, panels, strict=True):
-        image = draw_layer_map(heat, result, pair)
-        bar = figure.colorbar(image, ax=heat, label=result.measure(pair.measure).title, aspect=30)
-        bar.outline.set_visible(False)
-        draw_layer_curve(curve, result, pair)
-        plain(curve, grid="y")
-    return figure

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from upto.core import Batches, Comparison, ComparisonMatrix, Consensus, Factors, Layers
+from upto.core import Batches, Comparison, ComparisonMatrix, Consensus, Factors
 from upto.question import question_of_kind, resolve
 from upto.report.batches import (
     BatchesView,
@@ -50,7 +50,6 @@ from upto.report.factors import (
 )
 from upto.report.findings import FindingView, finding_views
 from upto.report.heat import AGREEMENTS, Heat, heat_maps
-from upto.report.layers import LayersView, layers_data, layers_facts, layers_tables, layers_view
 from upto.report.markup import Inert, json_block
 from upto.report.panels import PanelView, panel_views, panels_data
 from upto.report.studies import study_badge, study_facts
@@ -103,7 +102,6 @@ class View:
     agreeing: tuple[str, ...] = ()
     heat: Heat | None = None
     consensus: ConsensusView | None = None
-    layers: LayersView | None = None
     factors: FactorsView | None = None
     batches: BatchesView | None = None
     panels: tuple[PanelView, ...] = ()
@@ -136,8 +134,6 @@ def summarise(result: Result, number: int = 1) -> View:
         return _matrix(result, common)
     if isinstance(result, Consensus):
         return _consensus(result, common)
-    if isinstance(result, Layers):
-        return _layers(result, common)
     if isinstance(result, Factors):
         return _factors(result, common)
     if isinstance(result, Batches):
@@ -257,21 +253,6 @@ def _consensus(result: Consensus, common: dict[str, Any]) -> View:
         runs=None,
         data=json_block({"plots": consensus_plots(view)}),
         consensus=view,
-        omitted=omitted,
-    )
-
-
-def _layers(result: Layers, common: dict[str, Any]) -> View:
-    view, (tables, omitted) = layers_view(result), layers_tables(result)
-    return View(
-        **common,
-        names=tuple(run.name for run in result.runs),
-        badge=None,
-        facts=_told(layers_facts(result)),
-        tables=tables,
-        runs=None,
-        data=json_block(layers_data(result, view)),
-        layers=view,
         omitted=omitted,
     )
 

@@ -7,6 +7,9 @@ from upto.question import Question
 QUESTION = Question(
     name="layers",
     asks="Compare every layer with every other, each beside what chance gives.",
-    function="upto.assess.layers.layering:compare_layers",
-    results={"layers": "upto.core.layers:Layers"},
+    function="upto.questions.layers.question:compare_layers",
+    results={"layers": "upto.questions.layers.result:LayersResult"},
+    findings="upto.questions.layers.findings:RULES",
+    page="upto.questions.layers.page:page",
+    figure="upto.questions.layers.figure:draw",
 )

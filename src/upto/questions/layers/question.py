@@ -11,19 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.layers.counterparts import Cell, Sides, layer_pair
-from upto.assess.layers.stacks import Stack, as_stacks
-from upto.assess.layers.words import layer_findings, layer_verdict
 from upto.assess.prepare import place_runs, survey_runs
 from upto.assess.sampled_rows import check_options, choose_rows
 from upto.assess.split import row_keys, split_rows, take_rows
 from upto.core import (
     Finding,
     InputError,
-    Layer,
-    LayeredRun,
-    LayerMeasure,
-    Layers,
     Provenance,
     SilentProgress,
     library_versions,
@@ -34,15 +27,20 @@ from upto.engines import ThreadsEngine, choose_engine
 from upto.files import match_rows
 from upto.measures.catalogue import as_measures
 from upto.measures.permutation import score_pairs, score_usable
+from upto.questions.layers.counterparts import Cell, Sides, layer_pair
+from upto.questions.layers.result import Layer, LayeredRun, LayerMeasure, LayersResult
+from upto.questions.layers.stacks import Stack, as_stacks
+from upto.questions.layers.text import layer_findings, layer_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from upto.assess.layers.stacks import LayersOfRun
-    from upto.core import LayerPair, Progress
+    from upto.core import Progress
     from upto.engines.base import Engine
     from upto.measures.kinds import Measure
     from upto.measures.permutation import Scored
+    from upto.questions.layers.result import LayerPair
+    from upto.questions.layers.stacks import LayersOfRun
 
 Float = NDArray[np.float64]
 LARGEST_MATRIX = 250_000
@@ -59,7 +57,7 @@ def compare_layers(
     seed: int = 0,
     engine: Engine | str | None = None,
     progress: Progress | None = None,
-) -> Layers:
+) -> LayersResult:
     """Compare every layer of each run with every layer of each other run.
 
     One run alone is compared with itself. Chance is what the same rows give when they are paired at
@@ -138,7 +136,7 @@ def compare_layers(
         message = f"{sample.n_used} of {len(matched[0])} rows differ: use more rows."
         raise InputError(message)
     usable, scores, refused = sample.scored(wanted, permutations, half_samples, seed, progress)
-    result = Layers(
+    result = LayersResult(
         runs=sample.runs,
         n_samples=len(matched[0]),
         n_used=sample.n_used,

@@ -5,15 +5,15 @@ import itertools
 import numpy as np
 import pytest
 
-from upto import Embeddings, Layers, compare_layers
-from upto.assess.layers.counterparts import Sides, layer_pair
-from upto.assess.layers.stacks import as_stacks
+from upto import Embeddings, LayersResult, compare_layers
 from upto.core import InputError
 from upto.measures.calibration import adjusted_p_values, family_tests
 from upto.measures.catalogue import MEASURES, find_measure
 from upto.measures.kernel_path import by_kernels, fewer_coordinates
 from upto.measures.kinds import Change, RelationMeasure
 from upto.measures.permutation import Scored, score_pairs
+from upto.questions.layers.counterparts import Sides, layer_pair
+from upto.questions.layers.stacks import as_stacks
 
 FAST = {"permutations": 39, "half_samples": 10}
 
@@ -327,7 +327,7 @@ def test_three_runs_are_compared_pair_by_pair_and_survive_json(rng):
         for first, second in (("first", "second"), ("first", "third"), ("second", "third"))
         for measure in ("linear-cka", "mutual-knn:3")
     ]
-    assert Layers.from_json(result.to_json()) == result
+    assert LayersResult.from_json(result.to_json()) == result
     assert len(result.data_table().rows) == 3 * 2 * 4
     assert result.verdict.startswith("6 of 6 layers, over 3 pairs of runs, have their closest")
     closest, along, *matrices = result.tables()

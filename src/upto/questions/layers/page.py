@@ -11,12 +11,14 @@ from upto.report.heat import HeatCell, closeness_level, colour_ends
 from upto.report.markup import counted, shorten, tell_apart
 from upto.report.planes import WIDTH, Plot, counting_axis, level, path, picture, plane
 from upto.report.scales import Scale, range_scale
+from upto.report.section import Section
 from upto.report.tables import TableView, table_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.core import Estimate, LayerMeasure, LayerPair, Layers, LayerStep
+    from upto.core import Estimate
+    from upto.questions.layers.result import LayerMeasure, LayerPair, LayersResult, LayerStep
 
 MAX_PANELS = 12
 """Pairs of runs and measures that a page shows."""
@@ -59,18 +61,32 @@ class LayerPanel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LayersView:
+class LayersBody:
     """The section of layers; every panel but the first is hidden until it is chosen."""
 
     panels: tuple[LayerPanel, ...]
 
 
-def layers_view(result: Layers) -> LayersView:
+def page(result: LayersResult) -> Section:
+    """Return what a page shows of layers."""
+    body, (tables, omitted) = layers_body(result), layers_tables(result)
+    return Section(
+        names=tuple(run.name for run in result.runs),
+        facts=layers_facts(result),
+        tables=tables,
+        body=body,
+        data=layers_data(result, body),
+        details="Layer by layer, and every number",
+        omitted=omitted,
+    )
+
+
+def layers_body(result: LayersResult) -> LayersBody:
     """Draw every pair of runs and measure, the first ones where there are many."""
-    return LayersView(panels=tuple(_panel(result, pair) for pair in result.pairs[:MAX_PANELS]))
+    return LayersBody(panels=tuple(_panel(result, pair) for pair in result.pairs[:MAX_PANELS]))
 
 
-def layers_data(result: Layers, view: LayersView) -> dict[str, Any]:
+def layers_data(result: LayersResult, view: LayersBody) -> dict[str, Any]:
     """Return what the page's script needs to answer the pointer."""
     maps = [
         {
@@ -88,7 +104,7 @@ def layers_data(result: Layers, view: LayersView) -> dict[str, Any]:
     return {"layers": maps, "plots": [{"at": plot.at, "tips": plot.tips} for plot in plots]}
 
 
-def layers_tables(result: Layers) -> tuple[tuple[TableView, ...], str]:
+def layers_tables(result: LayersResult) -> tuple[tuple[TableView, ...], str]:
     """Return the tables that a page has room for, and what it says of the others."""
     closest, along, *matrices = result.tables()
     omitted = []
@@ -108,7 +124,7 @@ def layers_tables(result: Layers) -> tuple[tuple[TableView, ...], str]:
     return tuple(table_view(table) for table in tables), words
 
 
-def layers_facts(result: Layers) -> tuple[tuple[str, str, str], ...]:
+def layers_facts(result: LayersResult) -> tuple[tuple[str, str, str], ...]:
     """Return the label, value and detail of each number under the verdict."""
     measure = result.measures[0]
     pairs = [pair for pair in result.pairs if pair.measure == measure.name]
@@ -139,7 +155,7 @@ def layers_facts(result: Layers) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _panel(result: Layers, pair: LayerPair) -> LayerPanel:
+def _panel(result: LayersResult, pair: LayerPair) -> LayerPanel:
     measure = result.measure(pair.measure)
     names = result.names(pair)
     far, near = ends_of_colours(result, measure)
@@ -181,7 +197,7 @@ def _size(count: int) -> str:
     return "dense roomy" if count <= _MAX_ROOMY else "dense"
 
 
-def ends_of_colours(result: Layers, measure: LayerMeasure) -> tuple[float, float]:
+def ends_of_colours(result: LayersResult, measure: LayerMeasure) -> tuple[float, float]:
     """Return the values that are drawn palest, far apart, and darkest, as close as can be."""
     values = [
         value

@@ -9,22 +9,23 @@ from dataclasses import replace
 import pytest
 from browser import sample_layers as sample
 
-from upto.core import InputError, Layers
-from upto.report import Report, draw
-from upto.report.layers import (
+from upto.core import InputError
+from upto.questions.layers.page import (
     MAX_PANELS,
     ends_of_colours,
+    layers_body,
     layers_facts,
     layers_tables,
-    layers_view,
 )
+from upto.questions.layers.result import LayersResult
+from upto.report import Report, draw
 from upto.report.summary import summarise
 
 
 def test_the_darkest_cell_is_the_closest_whichever_way_the_measure_goes() -> None:
     result = sample.layers(6, 4)
     assert ends_of_colours(result, result.measures[0]) == (0.0, 1.0)
-    view = layers_view(result)
+    view = layers_body(result)
     for row, cells in zip(result.pairs[0].value, view.panels[0].rows, strict=True):
         levels = [each.cell.level for each in cells]
         assert levels == [min(int(10 * (value or 0)), 9) for value in row]
@@ -95,18 +96,18 @@ def test_a_result_whose_parts_do_not_fit_is_refused_when_it_is_read(place, value
     for old, new in names.items():
         text = text.replace(json.dumps(old), json.dumps(new))
     record = json.loads(text)
-    assert Layers.from_json(json.dumps(record)).pairs
+    assert LayersResult.from_json(json.dumps(record)).pairs
     inner = record
     for step in place[:-1]:
         inner = inner[step]
     inner[place[-1]] = value
     with pytest.raises(InputError, match=f"this layers result is damaged: .*{why}"):
-        Layers.from_json(json.dumps(record))
+        LayersResult.from_json(json.dumps(record))
 
 
 def test_a_page_of_many_runs_shows_the_first_pairs_and_says_so() -> None:
     result = sample.layers(*[3] * 6)
-    view = layers_view(result)
+    view = layers_body(result)
     assert (len(view.panels), len(result.pairs)) == (MAX_PANELS, 15)
     tables, words = layers_tables(result)
     assert len(tables) == 2 + MAX_PANELS
@@ -124,20 +125,20 @@ def test_a_page_of_twenty_four_layers_is_small() -> None:
 
 
 def test_layers_without_intervals_or_numbers_are_drawn() -> None:
-    plain = layers_view(sample.layers(3, 3, interval=False)).panels[0]
+    plain = layers_body(sample.layers(3, 3, interval=False)).panels[0]
     assert not plain.any_interval
     assert plain.plot is not None
-    one = layers_view(sample.layers(1, 1)).panels[0]
+    one = layers_body(sample.layers(1, 1)).panels[0]
     assert one.plot is not None
     assert one.plot.at == (50.0,)
     nothing = sample.layers(1, 1, dead=0)
-    assert layers_view(nothing).panels[0].plot is None
+    assert layers_body(nothing).panels[0].plot is None
     assert "No two layers that vary stand side by side." in Report([nothing]).html()
 
 
 def test_the_view_survives_json() -> None:
     result = sample.layers(4, 3, dead=1, measures=("linear-cka", "mutual-knn:10"))
-    again = Layers.from_json(result.to_json())
+    again = LayersResult.from_json(result.to_json())
     assert again == result
     assert summarise(again) == summarise(result)
 

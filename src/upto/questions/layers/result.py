@@ -148,7 +148,7 @@ class LayerPair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layers(Result):
+class LayersResult(Result):
     """Runs layer by layer: every two runs by every measure, or one run with itself.
 
     All numbers are of the same `n_used` samples. `n_pairings` random pairings made the nulls;

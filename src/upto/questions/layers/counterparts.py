@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.core import Counterpart, LayerPair, LayerStep
 from upto.measures import calibration
+from upto.questions.layers.result import Counterpart, LayerPair, LayerStep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from upto.core.layers import Alignment
     from upto.measures.permutation import Scored
+    from upto.questions.layers.result import Alignment
 
 Cell = tuple[int, int]
 _TIED = 1e-9

@@ -5,23 +5,40 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from upto.report.layers import ends_of_colours
+from upto.questions.layers.page import ends_of_colours
+from upto.report.axes import blank_figure, plain
 from upto.report.markup import shorten, tell_apart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from upto.core import LayerPair, Layers
+    from upto.questions.layers.result import LayerPair, LayersResult
 
 _BLUE, _ORANGE, _INK = "#0b5fa5", "#c45500", "#15191e"
 _NAME = 18
+_MAX_PAIRS = 6
 _MAX_NAMED = 30
 _MAX_MARKED = 40
 
 
-def draw_layer_map(axes: Axes, result: Layers, pair: LayerPair) -> Any:
+def draw(result: LayersResult) -> Figure:
+    """Draw every pair of layers, and the layers side by side, of the first pairs of runs."""
+    pairs = result.pairs[:_MAX_PAIRS]
+    figure = blank_figure(9.2, 3.7 * len(pairs))
+    panels = figure.subplots(len(pairs), 2, squeeze=False, width_ratios=(1.1, 1))
+    for pair, (heat, curve) in zip(pairs, panels, strict=True):
+        image = draw_layer_map(heat, result, pair)
+        bar = figure.colorbar(image, ax=heat, label=result.measure(pair.measure).title, aspect=30)
+        bar.outline.set_visible(False)
+        draw_layer_curve(curve, result, pair)
+        plain(curve, grid="y")
+    return figure
+
+
+def draw_layer_map(axes: Axes, result: LayersResult, pair: LayerPair) -> Any:
     """Draw the heat map of two runs, with a dot where layers are closer than chance."""
     first, second = result.names(pair)
     far, near = ends_of_colours(result, result.measure(pair.measure))
@@ -56,7 +73,7 @@ def draw_layer_map(axes: Axes, result: Layers, pair: LayerPair) -> Any:
     return image
 
 
-def draw_layer_curve(axes: Axes, result: Layers, pair: LayerPair) -> None:
+def draw_layer_curve(axes: Axes, result: LayersResult, pair: LayerPair) -> None:
     """Draw each layer and the one beside it, with the interval and the limit of chance."""
     measure = result.measure(pair.measure)
     count = len(result.names(pair)[0])

@@ -11,12 +11,12 @@ from upto.measures.resample import LEVEL, MIN_HALF
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from upto.core import Layers
+    from upto.questions.layers.result import LayersResult
 
 _BESIDE = {"name": "under the same name", "depth": "at the same depth"}
 
 
-def layer_verdict(result: Layers) -> str:
+def layer_verdict(result: LayersResult) -> str:
     """Say in a sentence where layers have their closest counterparts, by the first measure."""
     measure = result.measures[0]
     pairs = [pair for pair in result.pairs if pair.measure == measure.name]
@@ -52,7 +52,7 @@ def _range(values: Sequence[float]) -> str:
 
 
 def layer_findings(
-    result: Layers, *, asked: float, n_repeats: int, same: list[str], n_dead: Sequence[int]
+    result: LayersResult, *, asked: float, n_repeats: int, same: list[str], n_dead: Sequence[int]
 ) -> Iterator[Finding]:
     """Remark on rows, on layers and on what is within chance.
 
@@ -67,7 +67,7 @@ def layer_findings(
         yield Finding(code=code, message=message)
 
 
-def _of_rows(result: Layers, asked: float, n_repeats: int) -> Iterator[tuple[str, str]]:
+def _of_rows(result: LayersResult, asked: float, n_repeats: int) -> Iterator[tuple[str, str]]:
     n, used = result.n_samples, result.n_used
     if n_repeats:
         yield "UP007", f"{n_repeats} of {n} rows repeat another in every layer and are left out."
@@ -83,7 +83,9 @@ def _of_rows(result: Layers, asked: float, n_repeats: int) -> Iterator[tuple[str
         yield "UP015", f"{used} rows are too few for intervals."
 
 
-def _of_layers(result: Layers, same: list[str], n_dead: Sequence[int]) -> Iterator[tuple[str, str]]:
+def _of_layers(
+    result: LayersResult, same: list[str], n_dead: Sequence[int]
+) -> Iterator[tuple[str, str]]:
     counts = iter(n_dead)
     for run in result.runs:
         for layer in run.layers:
@@ -98,7 +100,7 @@ def _of_layers(result: Layers, same: list[str], n_dead: Sequence[int]) -> Iterat
         yield "UP014", f"{names} are equal in every value of every layer."
 
 
-def _of_chance(result: Layers) -> Iterator[tuple[str, str]]:
+def _of_chance(result: LayersResult) -> Iterator[tuple[str, str]]:
     if result.n_pairings and (result.n_pairings + 1) * LEVEL < 1:
         smallest = 1 / (result.n_pairings + 1)
         many = f"{result.n_used} rows can be paired in {result.n_pairings + 1} ways"

@@ -1,1 +1,0 @@
-"""Which layer of one run does what a layer of another does."""
