@@ -55,38 +55,38 @@ class OutputFormat:
 
 
 OUTPUT_FORMATS = (
-    OutputFormat(suffixes=(".npy",), module="writing_arrays", write="write_npy"),
-    OutputFormat(suffixes=(".npz",), module="writing_arrays", write="write_npz"),
-    OutputFormat(suffixes=(".csv", ".tsv"), module="writing_tables", write="write_text"),
+    OutputFormat(suffixes=(".npy",), module="write_arrays", write="write_npy"),
+    OutputFormat(suffixes=(".npz",), module="write_arrays", write="write_npz"),
+    OutputFormat(suffixes=(".csv", ".tsv"), module="write_tables", write="write_text"),
     OutputFormat(
         suffixes=(".parquet", ".pq"),
-        module="writing_tables",
+        module="write_tables",
         write="write_parquet",
         package="pyarrow",
         extra="tables",
     ),
     OutputFormat(
         suffixes=(".h5ad",),
-        module="writing_annotated",
+        module="write_annotated",
         write="write_h5ad",
         package="h5py",
         extra="anndata",
     ),
     OutputFormat(
         suffixes=(".h5", ".hdf5"),
-        module="writing_hierarchies",
+        module="write_hierarchies",
         write="write_hdf5",
         package="h5py",
         extra="hdf5",
     ),
     OutputFormat(
         suffixes=(".zarr",),
-        module="writing_hierarchies",
+        module="write_hierarchies",
         write="write_zarr",
         package="zarr",
         extra="zarr",
     ),
-    OutputFormat(suffixes=(".safetensors",), module="writing_arrays", write="write_safetensors"),
+    OutputFormat(suffixes=(".safetensors",), module="write_arrays", write="write_safetensors"),
 )
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
