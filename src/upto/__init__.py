@@ -13,12 +13,11 @@ if TYPE_CHECKING:
 
     from upto.activations import load_model, record_activations
     from upto.alignment import Aligner
-    from upto.assess import apply_transform, compare, consensus, score_batches, score_factors
+    from upto.assess import apply_transform, compare, score_batches, score_factors
     from upto.core import (
         Batches,
         Comparison,
         ComparisonMatrix,
-        Consensus,
         Embeddings,
         Estimate,
         Factors,
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
         save_transform,
         write_to_anndata,
     )
+    from upto.questions.consensus.question import consensus
+    from upto.questions.consensus.result import ConsensusResult
     from upto.questions.diversity.question import check_diversity
     from upto.questions.diversity.result import DiversityResult
     from upto.questions.inspect.question import inspect_run
@@ -60,7 +61,7 @@ _HOMES = {
     "Batches": "upto.core",
     "Comparison": "upto.core",
     "ComparisonMatrix": "upto.core",
-    "Consensus": "upto.core",
+    "ConsensusResult": "upto.questions.consensus.result",
     "DaskEngine": "upto.engines",
     "DiversityResult": "upto.questions.diversity.result",
     "Embeddings": "upto.core",
@@ -88,7 +89,7 @@ _HOMES = {
     "check_diversity": "upto.questions.diversity.question",
     "compare": "upto.assess",
     "compare_layers": "upto.questions.layers.question",
-    "consensus": "upto.assess",
+    "consensus": "upto.questions.consensus.question",
     "ica_from_anndata": "upto.ica",
     "inspect_run": "upto.questions.inspect.question",
     "lipschitz": "upto.questions.lipschitz.question",
@@ -113,7 +114,7 @@ __all__ = [
     "Batches",
     "Comparison",
     "ComparisonMatrix",
-    "Consensus",
+    "ConsensusResult",
     "DaskEngine",
     "DiversityResult",
     "Embeddings",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from browser.sample_results import provenance
 
-from upto.core import Consensus, ConsensusComponent, ConsensusRun, Estimate, Finding
+from upto.core import Estimate, Finding
+from upto.questions.consensus.result import ConsensusComponent, ConsensusResult, ConsensusRun
 
 FINDINGS = (
     Finding(
@@ -44,7 +45,7 @@ def consensus(
     verdict: str = "4 of 24 components appear in all 6 runs, 3 in none: those in every run have a "
     "held-out correlation of 0.86 to 0.97 with the mean of the others.",
     findings: tuple[Finding, ...] = FINDINGS,
-) -> Consensus:
+) -> ConsensusResult:
     rng, limit = np.random.default_rng(3), 0.14
     names = names or tuple(f"vit-b16/seed-{i}/block-12.npy" for i in range(n_runs))
     components = [component(i, n_components, n_runs, limit, rng) for i in range(n_components)]
@@ -77,7 +78,7 @@ def consensus(
         )
         for index, name in enumerate(names)
     )
-    return Consensus(
+    return ConsensusResult(
         up_to=up_to,  # type: ignore[arg-type]
         runs=runs,
         components=tuple(components),

@@ -8,7 +8,7 @@ import io
 import numpy as np
 import pytest
 
-from upto import Consensus, read_run
+from upto import ConsensusResult, read_run
 from upto.files.write import Writer
 
 SEEDS = ("seed0.npy", "seed1.npy", "seed2.npy")
@@ -52,7 +52,7 @@ def test_components_are_matched_after_ica(upto, seeds):
     result = upto("compare", *SEEDS, "--consensus", "out.csv", *arguments)
     assert (result.exit_code, result.output) == (0, "")
     assert (seeds / "out.csv").read_text().startswith("ica_0,ica_1,ica_2,ica_3\n")
-    found = Consensus.from_json((seeds / "result.json").read_text())
+    found = ConsensusResult.from_json((seeds / "result.json").read_text())
     assert (found.up_to, found.in_every_run) == ("ica", (0, 1, 2, 3))
     assert "Components by runs" in (seeds / "page.html").read_text()
 

@@ -17,7 +17,7 @@ PUBLIC = [
     "Batches",
     "Comparison",
     "ComparisonMatrix",
-    "Consensus",
+    "ConsensusResult",
     "DaskEngine",
     "DiversityResult",
     "Embeddings",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from upto.assess.comparing import compare
 
 if TYPE_CHECKING:
-    from upto.assess.agreement.agreeing import consensus
     from upto.assess.applying import apply_transform
     from upto.assess.batches.scoring import score_batches
     from upto.assess.factors.scoring import score_factors
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = [
     "apply_transform",
     "compare",
-    "consensus",
     "score_batches",
     "score_factors",
 ]
@@ -27,7 +25,6 @@ def __getattr__(name: str) -> Any:
     # They bring scikit-learn's estimators, or every measure, which the others do not need.
     homes = {
         "apply_transform": "applying",
-        "consensus": "agreement.agreeing",
         "score_batches": "batches.scoring",
         "score_factors": "factors.scoring",
     }

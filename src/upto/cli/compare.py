@@ -222,7 +222,7 @@ def _agree(
             instead = ": say --consensus-up-to." if name in ("up_to", "ica") else ": drop one."
             message = f"{option} is for comparing pairs, which --consensus does not{instead}"
             raise click.UsageError(message)
-    from upto.assess import consensus
+    from upto import consensus
     from upto.files import check_output, read_runs
 
     output.check(page=report, rows=("--consensus", file))

@@ -33,13 +33,6 @@ from upto.core.comparison_parts import (
     Shared,
     Supremum,
 )
-from upto.core.consensus import (
-    Consensus,
-    ConsensusComponent,
-    ConsensusRun,
-    ConsensusUpTo,
-    number_ranges,
-)
 from upto.core.embeddings import Embeddings, GatheringRows, Rows, SelectedRows
 from upto.core.errors import InputError, MissingExtraError, UptoError
 from upto.core.estimate import Estimate
@@ -97,10 +90,6 @@ __all__ = [
     "Condition",
     "ConditionDifference",
     "ConditionScore",
-    "Consensus",
-    "ConsensusComponent",
-    "ConsensusRun",
-    "ConsensusUpTo",
     "Constant",
     "Defect",
     "Diameter",
@@ -155,7 +144,6 @@ __all__ = [
     "constants_table",
     "finite_or_none",
     "library_versions",
-    "number_ranges",
     "promise_table",
     "promised_table",
     "question_of_kind",

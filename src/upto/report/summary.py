@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from upto.core import Batches, Comparison, ComparisonMatrix, Consensus, Factors
+from upto.core import Batches, Comparison, ComparisonMatrix, Factors
 from upto.question import question_of_kind, resolve
 from upto.report.batches import (
     BatchesView,
@@ -30,14 +30,6 @@ from upto.report.comparisons import (
     headline_fit,
     what_both_hold,
     worst_error,
-)
-from upto.report.consensus import (
-    ConsensusView,
-    consensus_badge,
-    consensus_facts,
-    consensus_plots,
-    consensus_tables,
-    consensus_view,
 )
 from upto.report.factors import (
     FactorsView,
@@ -101,7 +93,6 @@ class View:
     efficiency: tuple[Fact, ...] = ()
     agreeing: tuple[str, ...] = ()
     heat: Heat | None = None
-    consensus: ConsensusView | None = None
     factors: FactorsView | None = None
     batches: BatchesView | None = None
     panels: tuple[PanelView, ...] = ()
@@ -132,8 +123,6 @@ def summarise(result: Result, number: int = 1) -> View:
         return _comparison(result, common)
     if isinstance(result, ComparisonMatrix):
         return _matrix(result, common)
-    if isinstance(result, Consensus):
-        return _consensus(result, common)
     if isinstance(result, Factors):
         return _factors(result, common)
     if isinstance(result, Batches):
@@ -239,21 +228,6 @@ def _matrix(result: ComparisonMatrix, common: dict[str, Any]) -> View:
         data=json_block(data),
         heat=heat,
         omitted="" if small else omitted,
-    )
-
-
-def _consensus(result: Consensus, common: dict[str, Any]) -> View:
-    view, (tables, omitted) = consensus_view(result), consensus_tables(result)
-    return View(
-        **common,
-        names=tuple(run.name for run in result.runs),
-        badge=consensus_badge(result),
-        facts=_told(consensus_facts(result)),
-        tables=tables,
-        runs=None,
-        data=json_block({"plots": consensus_plots(view)}),
-        consensus=view,
-        omitted=omitted,
     )
 
 

@@ -20,7 +20,7 @@ from upto.alignment.consensus import (
     turn_runs,
     weights_by_spread,
 )
-from upto.core import number_ranges
+from upto.questions.consensus.result import number_ranges
 
 
 def scatters_of(runs):

@@ -7,6 +7,9 @@ from upto.question import Question
 QUESTION = Question(
     name="consensus",
     asks="Find the space all runs share, and which components appear in every run.",
-    function="upto.assess.agreement.agreeing:consensus",
-    results={"consensus": "upto.core.consensus:Consensus"},
+    function="upto.questions.consensus.question:consensus",
+    results={"consensus": "upto.questions.consensus.result:ConsensusResult"},
+    findings="upto.questions.consensus.findings:RULES",
+    page="upto.questions.consensus.page:page",
+    figure="upto.questions.consensus.figure:draw",
 )

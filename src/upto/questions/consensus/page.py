@@ -7,16 +7,18 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from upto.core import number_ranges
+from upto.questions.consensus.result import number_ranges
 from upto.report.markup import Inert, counted, element, shorten, tell_apart
 from upto.report.planes import WIDTH, Plane, Plot, counting_axis, level, path, picture, plane
 from upto.report.scales import Scale, range_scale
+from upto.report.section import Section
 from upto.report.tables import TableView, table_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.core import Consensus, ConsensusComponent, ConsensusRun, Estimate
+    from upto.core import Estimate
+    from upto.questions.consensus.result import ConsensusComponent, ConsensusResult, ConsensusRun
 
 N_LEVELS = 10
 _HEIGHT, _RUNS_HEIGHT = 150, 170
@@ -41,7 +43,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsensusView:
+class ConsensusBody:
     """The section of a consensus; without plots where nothing was judged."""
 
     components: Plot | None
@@ -53,7 +55,22 @@ class ConsensusView:
     sentences: tuple[Sentence, ...]
 
 
-def consensus_view(result: Consensus) -> ConsensusView:
+def page(result: ConsensusResult) -> Section:
+    """Return what a page shows of a consensus."""
+    body, (tables, omitted) = consensus_body(result), consensus_tables(result)
+    return Section(
+        names=tuple(run.name for run in result.runs),
+        badge=consensus_badge(result),
+        facts=consensus_facts(result),
+        tables=tables,
+        body=body,
+        data={"plots": consensus_plots(body)},
+        details="Every component, run by run",
+        omitted=omitted,
+    )
+
+
+def consensus_body(result: ConsensusResult) -> ConsensusBody:
     """Draw the components by runs and the runs, and say what they share."""
     judged = result.chance_limit is not None
     kinds = {_kind(component, result) for component in result.components}
@@ -66,7 +83,7 @@ def consensus_view(result: Consensus) -> ConsensusView:
         )
         if result.up_to == "ica":
             note += " The run and the others were unmixed on different rows."
-    return ConsensusView(
+    return ConsensusBody(
         components=_components(result) if judged else None,
         runs=_runs(result) if judged else None,
         note=note,
@@ -77,13 +94,13 @@ def consensus_view(result: Consensus) -> ConsensusView:
     )
 
 
-def consensus_plots(view: ConsensusView) -> list[dict[str, Any]]:
+def consensus_plots(view: ConsensusBody) -> list[dict[str, Any]]:
     """Return what the page's script needs to answer the pointer, one entry a plot."""
     drawn = [plot for plot in (view.components, view.runs) if plot is not None]
     return [{"at": plot.at, "tips": plot.tips} for plot in drawn]
 
 
-def consensus_badge(result: Consensus) -> tuple[str, str]:
+def consensus_badge(result: ConsensusResult) -> tuple[str, str]:
     """Return the few words above the verdict and how good they are."""
     if result.chance_limit is None:
         return "not judged", "fair"
@@ -100,7 +117,7 @@ def consensus_badge(result: Consensus) -> tuple[str, str]:
     return f"{belonging} of {count} runs belong", "fair"
 
 
-def consensus_facts(result: Consensus) -> tuple[tuple[str, str, str], ...]:
+def consensus_facts(result: ConsensusResult) -> tuple[tuple[str, str, str], ...]:
     """Return the numbers under the verdict: what they are, their values, and a detail of each."""
     count, total = len(result.runs), len(result.components)
     facts = [("runs", str(count), f"up to {result.up_to}")]
@@ -123,7 +140,7 @@ def consensus_facts(result: Consensus) -> tuple[tuple[str, str, str], ...]:
     return tuple(facts)
 
 
-def consensus_tables(result: Consensus) -> tuple[tuple[TableView, ...], str]:
+def consensus_tables(result: ConsensusResult) -> tuple[tuple[TableView, ...], str]:
     """Return the tables of a page, and what of the components they leave out."""
     *others, components = result.tables()
     limit, omitted = _MAX_CELLS // len(components.columns), ""
@@ -133,7 +150,7 @@ def consensus_tables(result: Consensus) -> tuple[tuple[TableView, ...], str]:
     return tuple(table_view(table) for table in (*others, components)), omitted
 
 
-def shared_sentences(result: Consensus) -> tuple[Sentence, ...]:
+def shared_sentences(result: ConsensusResult) -> tuple[Sentence, ...]:
     """Say which components appear in every run, in some and in none."""
     if result.chance_limit is None:
         return (Sentence(kind="", text="Too few rows were held out to say what the runs share."),)
@@ -156,7 +173,7 @@ def shared_sentences(result: Consensus) -> tuple[Sentence, ...]:
     return tuple(sentences)
 
 
-def reproducible_order(result: Consensus) -> list[int]:
+def reproducible_order(result: ConsensusResult) -> list[int]:
     """Return the numbers of components, the most reproducible first and the unjudged last."""
 
     def falling(number: int) -> float:
@@ -166,13 +183,13 @@ def reproducible_order(result: Consensus) -> list[int]:
     return sorted(range(len(result.components)), key=falling)
 
 
-def _kind(component: ConsensusComponent, result: Consensus) -> str:
+def _kind(component: ConsensusComponent, result: ConsensusResult) -> str:
     if component.n_runs == len(result.runs):
         return "every"
     return "some" if component.n_runs else "nowhere"
 
 
-def _components(result: Consensus) -> Plot:
+def _components(result: ConsensusResult) -> Plot:
     order = reproducible_order(result)
     count = len(order)
     every = next(s for s in _steps() if count <= s * _MAX_NUMBERS)
@@ -201,7 +218,7 @@ def _sides(place: int, count: int, *, widest: float = WIDTH) -> tuple[float, flo
     return _centre(place, count) - width / 2, _centre(place, count) + width / 2
 
 
-def _means(result: Consensus, order: Sequence[int]) -> Plane:
+def _means(result: ConsensusResult, order: Sequence[int]) -> Plane:
     found = [(result.components[number].mean, result.components[number]) for number in order]
     kinds = [_kind(component, result) for _, component in found]
     limit = level(_SHARES, result.limit or 0.0, _HEIGHT)
@@ -238,7 +255,7 @@ def _bars(
     return [*drawn, path("whisker alone", whiskers)] if whiskers else drawn
 
 
-def _heat(result: Consensus, order: Sequence[int]) -> Plane:
+def _heat(result: ConsensusResult, order: Sequence[int]) -> Plane:
     n_runs, count = len(result.runs), len(order)
     row = max(min(_HEAT_HEIGHT // n_runs, _HIGHEST_ROW), _LOWEST_ROW)
     gap = 2 if row > 8 else 0
@@ -281,7 +298,7 @@ def _step(correlation: float | None) -> str:
     )
 
 
-def _component_tips(result: Consensus, order: Sequence[int]) -> tuple[str, ...]:
+def _component_tips(result: ConsensusResult, order: Sequence[int]) -> tuple[str, ...]:
     names = [shorten(name, 40) for name in tell_apart([run.name for run in result.runs])]
     shown = min(_MAX_TIP_RUNS, max(_MAX_TIP_LINES // len(order), 2), len(names))
     tips = []
@@ -300,7 +317,7 @@ def _component_tips(result: Consensus, order: Sequence[int]) -> tuple[str, ...]:
     return tuple(tips)
 
 
-def _runs(result: Consensus) -> Plot:
+def _runs(result: ConsensusResult) -> Plot:
     runs = result.runs
     count = len(runs)
     found = [run.explained for run in runs]

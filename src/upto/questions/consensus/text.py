@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.assess.agreement.reproducing import LEAST, WIDEST
 from upto.assess.prepare import run_findings
 from upto.assess.verdict import undecided
-from upto.core import (
-    Consensus,
+from upto.core import Finding, Group, unique_findings
+from upto.questions.consensus.reproducibility import LEAST, WIDEST
+from upto.questions.consensus.result import (
     ConsensusComponent,
+    ConsensusResult,
     ConsensusRun,
     ConsensusUpTo,
-    Finding,
-    Group,
-    unique_findings,
 )
 
 if TYPE_CHECKING:
@@ -25,11 +23,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.assess.agreement.reproducing import Explained, Reproduced
-    from upto.assess.agreement.spaces import Space
     from upto.assess.split import Split
     from upto.core import Embeddings, Provenance
     from upto.engines import Survey
+    from upto.questions.consensus.reproducibility import Explained, Reproduced
+    from upto.questions.consensus.spaces import Space
 
     Float = NDArray[np.float64]
 
@@ -53,7 +51,7 @@ def consensus_result(
     n_judged: int,
     findings: Sequence[Finding],
     provenance: Provenance,
-) -> Consensus:
+) -> ConsensusResult:
     """Put what was found together; `asked` is the fraction that was to be held out."""
     listed = tuple(
         _run(run, space, number, explained[number] if explained else None, reproduced)
@@ -61,7 +59,7 @@ def consensus_result(
     )
     components = tuple(_component(space, i, reproduced) for i in range(len(space.factor)))
     limit = None if reproduced is None else reproduced.limit
-    result = Consensus(
+    result = ConsensusResult(
         up_to=up_to,
         runs=listed,
         components=components,
@@ -120,12 +118,12 @@ def _component(space: Space, number: int, reproduced: Reproduced | None) -> Cons
     )
 
 
-def _verdict(result: Consensus) -> str:
+def _verdict(result: ConsensusResult) -> str:
     words = _verdict_of_components if result.is_matched else _verdict_of_space
     return words(result)
 
 
-def _verdict_of_space(result: Consensus) -> str:
+def _verdict_of_space(result: ConsensusResult) -> str:
     count, total, limit = len(result.runs), len(result.components), result.limit or 0.0
     joined = [i for i, run in enumerate(result.runs) if run.belongs]
     if len(joined) < 2:
@@ -152,7 +150,7 @@ def _verdict_of_space(result: Consensus) -> str:
     )
 
 
-def _no_consensus(result: Consensus, joined: Sequence[int]) -> str:
+def _no_consensus(result: ConsensusResult, joined: Sequence[int]) -> str:
     """Say that fewer than two runs belong; one alone shares nothing."""
     if len(result.runs) == 2:
         return "No consensus: the two runs do not belong together."
@@ -163,7 +161,7 @@ def _no_consensus(result: Consensus, joined: Sequence[int]) -> str:
     return f"No consensus: none of {count} runs belongs with the others."
 
 
-def _which(result: Consensus, joined: Sequence[int]) -> str:
+def _which(result: ConsensusResult, joined: Sequence[int]) -> str:
     """Name the runs that belong, or those that do not where they are fewer."""
     out = [i for i in range(len(result.runs)) if i not in joined]
     few, words = (joined, "") if len(joined) <= len(out) + 1 else (out, "all but ")
@@ -174,7 +172,7 @@ def _which(result: Consensus, joined: Sequence[int]) -> str:
     return words + (f"{', '.join(first)} and {last}" if first else last)
 
 
-def _verdict_of_components(result: Consensus) -> str:
+def _verdict_of_components(result: ConsensusResult) -> str:
     count, total = len(result.runs), len(result.components)
     every, none = result.in_every_run, result.in_no_run
     where = "both runs" if count == 2 else f"all {count} runs"
@@ -196,7 +194,7 @@ def _verdict_of_components(result: Consensus) -> str:
     )
 
 
-def _turned(result: Consensus) -> str:
+def _turned(result: ConsensusResult) -> str:
     """Say how many coordinates that are matched as they are correlate, but as turned ones do."""
     if result.up_to != "signed-permutation" or result.limit is None:
         return ""
@@ -218,7 +216,7 @@ def _range(values: Sequence[float], spec: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _remarks(result: Consensus) -> Iterator[tuple[str, str]]:
+def _remarks(result: ConsensusResult) -> Iterator[tuple[str, str]]:
     count = len(result.runs)
     for run in result.runs:
         if run.converged is False:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.alignment.consensus import Prediction
-    from upto.assess.agreement.spaces import Space
     from upto.assess.memory import Memory
     from upto.engines.base import Engine
+    from upto.questions.consensus.spaces import Space
 
 Float = NDArray[np.float64]
 

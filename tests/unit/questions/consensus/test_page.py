@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 import pytest
 from browser import consensus_results as sample
 
-from upto.report import Report, draw
-from upto.report.consensus import (
+from upto.questions.consensus.page import (
     consensus_badge,
+    consensus_body,
     consensus_facts,
-    consensus_view,
     reproducible_order,
     shared_sentences,
 )
+from upto.report import Report, draw
 from upto.report.summary import summarise
 
 if TYPE_CHECKING:
-    from upto.core import Consensus
+    from upto.questions.consensus.result import ConsensusResult
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -36,7 +36,7 @@ def pieces(drawing: str, kind: str) -> list[tuple[float, ...]]:
     ]
 
 
-def shuffled(result: Consensus) -> Consensus:
+def shuffled(result: ConsensusResult) -> ConsensusResult:
     """As up to a rigid motion, components do not come by reproducibility."""
     return replace(result, up_to="rigid", components=result.components[::-1])
 
@@ -47,7 +47,7 @@ def test_the_most_reproducible_components_come_first_under_their_numbers():
     means = [result.components[number].mean.value for number in order]
     assert means == sorted(means, reverse=True)
     assert order[0] == 23
-    plot = consensus_view(result).components
+    plot = consensus_body(result).components
     assert [tip.split("\n")[0] for tip in plot.tips] == [f"component {i}" for i in order]
     assert re.findall(r">(\d+)</text>", plot.axis)[0] == "23"
 
@@ -61,7 +61,7 @@ def test_unjudged_components_come_last():
 
 def test_every_cell_has_the_colour_of_its_correlation_and_stands_under_its_bar():
     result = sample.consensus(n_runs=3, n_components=5)
-    plot = consensus_view(result).components
+    plot = consensus_body(result).components
     means, heat = plot.planes
     cells = {
         kind: pieces(heat.drawing, f"cell {kind}") for kind in (*(f"h{i}" for i in range(10)),)
@@ -86,7 +86,7 @@ def test_every_cell_has_the_colour_of_its_correlation_and_stands_under_its_bar()
 
 def test_bars_end_at_their_mean_and_the_limit_is_drawn():
     result = sample.consensus(n_components=6)
-    means = consensus_view(result).components.planes[0]
+    means = consensus_body(result).components.planes[0]
     heights = {}
     for kind in ("every", "some", "nowhere"):
         for left, zero, top, *_ in pieces(means.drawing, f"pillar {kind}"):
@@ -104,9 +104,9 @@ def test_a_missing_correlation_has_a_cell_of_its_own():
     result = sample.consensus(n_runs=3, n_components=2)
     first = replace(result.components[0], correlations=(None, 0.5, 1.0))
     result = replace(result, components=(first, result.components[1]))
-    heat = consensus_view(result).components.planes[1]
+    heat = consensus_body(result).components.planes[1]
     assert len(pieces(heat.drawing, "cell absent")) == 1
-    tip = consensus_view(result).components.tips[0]
+    tip = consensus_body(result).components.tips[0]
     assert tip.split("\n")[-3:] == ["seed-0 –", "seed-1 0.500", "seed-2 1.000"]
 
 
@@ -114,10 +114,10 @@ def test_a_thousand_components_of_many_runs_are_a_small_page():
     result = sample.consensus(n_runs=40, n_components=1000)
     page = Report([result]).html()
     assert len(page) < 1_000_000
-    heat = consensus_view(result).components.planes[1]
+    heat = consensus_body(result).components.planes[1]
     assert len(pieces(heat.drawing, r"cell h\d")) < 40 * 1000
     assert "and 24 more" in page
-    assert "and 37 more runs" in consensus_view(result).components.tips[0]
+    assert "and 37 more runs" in consensus_body(result).components.tips[0]
     page = Report([sample.consensus(n_runs=10, n_components=1000)]).html()
     assert len(page) < 1_000_000
     assert "The table leaves the components after the first 285 to JSON." in page

@@ -20,7 +20,6 @@ from upto.alignment.consensus import (
     turn_runs,
     weights_by_spread,
 )
-from upto.assess.agreement.turning import cannot_turn
 from upto.assess.components import Judged, distinct_rows, judge
 from upto.assess.serial import effective_rows
 from upto.assess.split import take_rows
@@ -30,6 +29,7 @@ from upto.ica.fitting import Settings
 from upto.ica.gaussianity import CLEAR
 from upto.ica.recurrence import affordable_part
 from upto.ica.restarts import correlated
+from upto.questions.consensus.turns import cannot_turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

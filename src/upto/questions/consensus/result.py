@@ -62,7 +62,7 @@ class ConsensusComponent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Consensus(Result):
+class ConsensusResult(Result):
     """Many runs in one space, judged on rows it was not fitted to.
 
     `up_to` says how runs were brought together: by rigid motions, similarities, ICA and then a

@@ -7,7 +7,7 @@ import pytest
 
 from upto import consensus
 from upto.alignment.consensus import Scatters, synchronise
-from upto.assess.agreement.turning import cannot_turn, match_cosines, turned_limit
+from upto.questions.consensus.turns import cannot_turn, match_cosines, turned_limit
 
 
 def rotation(rng, width):

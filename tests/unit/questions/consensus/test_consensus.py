@@ -13,7 +13,7 @@ from mixtures import correlations
 
 import upto
 from upto import (
-    Consensus,
+    ConsensusResult,
     Embeddings,
     Estimate,
     InputError,
@@ -22,8 +22,9 @@ from upto import (
     consensus,
     read_run,
 )
-from upto.assess.agreement import reproducing, spaces
-from upto.assess.agreement.reproducing import (
+from upto.questions.consensus import reproducibility as reproducing
+from upto.questions.consensus import spaces
+from upto.questions.consensus.reproducibility import (
     Explained,
     chance_limit,
     chance_share,
@@ -327,7 +328,7 @@ def test_components_are_fitted_without_the_rows_they_are_judged_on(rng, monkeypa
     judged: list[np.ndarray] = []
     judged_rows = reproducing.judged_rows
     monkeypatch.setattr(spaces, "find_components", fitting)
-    monkeypatch.setattr("upto.assess.agreement.agreeing.judged_rows", judging)
+    monkeypatch.setattr("upto.questions.consensus.question.judged_rows", judging)
     consensus(*turned(rng, n_rows=500)[1], up_to="ica")
     for left_out, used in zip(seen, judged, strict=True):
         assert len(used) == 150
@@ -375,7 +376,7 @@ def test_nothing_held_out_decides_nothing_but_still_writes(rng, tmp_path, up_to)
     assert all(run.explained is None and run.belongs is None for run in result.runs)
     assert all(component.n_runs is None for component in result.components)
     assert codes(result) == {"UP015"}
-    assert Consensus.from_json(result.to_json()) == result
+    assert ConsensusResult.from_json(result.to_json()) == result
 
 
 def test_edges_are_finite_and_remarked_on(rng):
@@ -503,7 +504,7 @@ def test_the_tables_say_what_the_result_says(rng):
 def test_a_result_survives_json_and_knows_how_it_was_made(rng):
     _, runs = turned(rng, n_rows=400)
     result = upto.consensus(*runs, seed=3)
-    assert Consensus.from_json(result.to_json()) == result
+    assert ConsensusResult.from_json(result.to_json()) == result
     assert json.loads(result.to_json())["kind"] == "consensus"
     assert "up_to='rigid'" in result.provenance.call
     assert result.provenance.seed == 3
@@ -644,7 +645,7 @@ def test_a_write_that_fails_leaves_nothing(rng, tmp_path, monkeypatch, error):
     (tmp_path / "out.csv").write_text("what was there before")
     engine = ThreadsEngine(n_threads=1, block_rows=256)
     monkeypatch.setattr(spaces, "upright", lambda *_: np.ones(5))
-    monkeypatch.setattr("upto.assess.agreement.agreeing.upright", lambda *_: np.ones(5))
+    monkeypatch.setattr("upto.questions.consensus.question.upright", lambda *_: np.ones(5))
     monkeypatch.setattr(spaces, "_mean_of_runs", failing)
     with pytest.raises((KeyboardInterrupt, OSError, MemoryError, InputError)):
         consensus(*runs, output=tmp_path / "out.csv", engine=engine)

@@ -8,8 +8,25 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from upto.assess.agreement.reproducing import Explained, Reproduced, explain, judged_rows, reproduce
-from upto.assess.agreement.spaces import (
+from upto.assess.comparing import as_embeddings
+from upto.assess.held_out import choose_held_out
+from upto.assess.options import Options
+from upto.assess.prepare import place_runs, survey_runs
+from upto.core import Embeddings, Group, InputError, Provenance, SilentProgress, library_versions
+from upto.engines import blas_threads_for, choose_engine
+from upto.files import check_output, match_rows, open_writer
+from upto.files.hierarchies import ArrayRows
+from upto.files.rows import BlockRows
+from upto.ica.fitting import Settings
+from upto.questions.consensus.reproducibility import (
+    Explained,
+    Reproduced,
+    explain,
+    judged_rows,
+    reproduce,
+)
+from upto.questions.consensus.result import ConsensusResult, ConsensusUpTo
+from upto.questions.consensus.spaces import (
     Space,
     gather,
     given_components,
@@ -19,26 +36,7 @@ from upto.assess.agreement.spaces import (
     upright,
     write_rows,
 )
-from upto.assess.agreement.words import consensus_result, remarks_on_rows
-from upto.assess.comparing import as_embeddings
-from upto.assess.held_out import choose_held_out
-from upto.assess.options import Options
-from upto.assess.prepare import place_runs, survey_runs
-from upto.core import (
-    Consensus,
-    ConsensusUpTo,
-    Embeddings,
-    Group,
-    InputError,
-    Provenance,
-    SilentProgress,
-    library_versions,
-)
-from upto.engines import blas_threads_for, choose_engine
-from upto.files import check_output, match_rows, open_writer
-from upto.files.hierarchies import ArrayRows
-from upto.files.rows import BlockRows
-from upto.ica.fitting import Settings
+from upto.questions.consensus.text import consensus_result, remarks_on_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +66,7 @@ def consensus(
     seed: int = 0,
     engine: Engine | str | None = None,
     progress: Progress | None = None,
-) -> Consensus:
+) -> ConsensusResult:
     """Find the space that runs share, and say what of it appears in every run.
 
     Runs are brought together on the fitted rows, by turning all of them onto their mean, or by
