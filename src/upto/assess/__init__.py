@@ -1,4 +1,4 @@
-"""One question, one function, one result."""
+"""What questions have in common: reading, splitting and preparing runs; compare, factors, batches."""
 
 from __future__ import annotations
 

@@ -29,13 +29,10 @@ def draw(result: Result) -> Figure:
     Parameters
     ----------
     result
-        A comparison (errors per group), a matrix of comparisons (a heat map per group), unmixed
-        components (the trace, the non-Gaussianity of each and its stability or subspace), a
-        consensus (its components by runs), layers (every pair of them, and side by side),
-        similarities (every measure of two runs, or a heat map of all pairs per measure), latents
-        and factors (which latent tells what, scores and errors to the truth), batches (conditions
-        with their folds, components, maps before and after), an inspection (the spectrum) or any
-        result with panels (each of them).
+        Of a question: as the question draws it. Else a comparison (errors per group), a matrix of
+        comparisons (a heat map per group), latents and factors (which latent tells what, scores and
+        errors to the truth), batches (conditions with their folds, components, maps before and
+        after), or any result with panels (each of them).
 
     Returns
     -------

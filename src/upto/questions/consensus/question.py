@@ -102,7 +102,7 @@ def consensus(
 
     Returns
     -------
-    Consensus
+    ConsensusResult
         The runs, the components of their consensus, and which appear in every run.
 
     Raises
