@@ -388,7 +388,7 @@ def upto_report(tmp_path):
 def test_the_view_has_the_sections_of_factors_only() -> None:
     view = summarise(sample.factors())
     assert view.factors is not None
-    assert (view.heat, view.similarities, view.plain) == (None, None, False)
+    assert (view.heat, view.body, view.plain) == (None, None, False)
     assert view.names == ("ae-seed-0",)
 
 

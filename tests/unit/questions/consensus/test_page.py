@@ -190,8 +190,8 @@ def test_facts_are_those_of_the_result():
 
 def test_an_unjudged_consensus_has_no_pictures_but_a_page():
     view = summarise(sample.consensus(judged=False))
-    assert view.consensus.components is None
-    assert view.consensus.runs is None
+    assert view.body.components is None
+    assert view.body.runs is None
     page = Report([sample.consensus(judged=False)]).html()
     assert "Nothing was judged; the verdict says why." in page
 
