@@ -40,7 +40,7 @@ SEED = 20260418
 COVERING = 0.92
 CONTROL = "DMSO"
 N_COLUMNS = 4
-UNTOLD = "label cannot be told from plate"
+UNTOLD = "label cannot be separated from plate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

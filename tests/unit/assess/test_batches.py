@@ -514,7 +514,7 @@ def test_a_condition_that_loses_is_said_to():
 def test_what_chance_could_give_is_said_in_a_sentence():
     found = judge(screen(effect=0.0, seed=1), tasks=["drug"])
     assert found.verdict == (
-        "The unmodified embedding predicts label on held-out plate: AUROC "
+        "The unmodified embedding is not shown to predict label on held-out plate: AUROC "
         f"{found.score('base').auroc:.3f} (no better than chance)."
     )
 

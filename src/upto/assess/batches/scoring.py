@@ -35,6 +35,7 @@ from upto.assess.batches.looking import (
 from upto.assess.batches.ranks import rank_keys
 from upto.assess.batches.screen import read_screen
 from upto.assess.batches.summing import HeldOut, add_up, estimate
+from upto.assess.batches.verdict import Grounds, verdict
 from upto.assess.comparing import as_embeddings
 from upto.assess.prepare import survey_runs
 from upto.assess.split import row_keys
@@ -53,6 +54,7 @@ from upto.correct.biology import NothingKeptError
 from upto.engines import choose_engine
 from upto.measure.batch_folds import split_batches
 from upto.measure.classifiers import CLASSIFIERS
+from upto.measure.within_batches import chance_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -277,8 +279,12 @@ def score_batches(
         *left_out,
         *words.kept_whole(judged),
     ]
-    verdict = words.verdict(result, unchanged)
-    return replace(result, verdict=verdict, findings=unique_findings(found))
+    grounds = Grounds(
+        unchanged=unchanged,
+        saw_labels=[kind.name for kind in kinds if words.saw_labels(kind.name, fit)],
+        within_error=chance_error(screen.questions, screen.batch, splits),
+    )
+    return replace(result, verdict=verdict(result, grounds), findings=unique_findings(found))
 
 
 def _check(

@@ -1,0 +1,98 @@
+"""What the verdict of batches says first, and what it must not leave out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from upto import Embeddings
+from upto.assess import score_batches
+
+FAST = {
+    "batch": "plate",
+    "label": "label",
+    "control": "DMSO",
+    "classifier": "linear",
+    "conditions": "base",
+    "concentration": (),
+    "shuffled": False,
+    "mixing": False,
+    "maps": False,
+    "threads": 1,
+}
+
+
+def compounds(seed, *, offset, effect, n_plates=20, n_wells=16):
+    """Draw plates of controls beside one of five compounds each."""
+    random = np.random.default_rng(seed)
+    plate, well = np.divmod(np.arange(n_plates * n_wells), n_wells)
+    number = plate % 5
+    treated = well % 2 == 1
+    rows = random.normal(size=(len(plate), 4))
+    rows += offset * random.normal(size=(n_plates, 4))[plate]
+    rows[np.flatnonzero(treated), number[treated] % 4] += effect
+    label = np.where(treated, np.char.add("cpd", number.astype(str)), "DMSO")
+    return Embeddings(rows=rows, name="wells", columns={"plate": plate, "label": label})
+
+
+def judge(run, **options):
+    return score_batches(run, **FAST | options)
+
+
+def test_compounds_beside_their_controls_are_told_within_plates_and_a_gain_is_said():
+    found = judge(compounds(1, offset=6.0, effect=3.0), conditions=["control-scaled"])
+    base, scaled = found.score("base"), found.score("control-scaled")
+    gain, within = (found.difference("control-scaled", measure=m) for m in ("auroc", "within"))
+    assert gain.is_gain
+    assert "cannot be separated" not in found.verdict
+    assert found.verdict.startswith(
+        f"The unmodified embedding predicts label within batches: AUROC {base.within.value:.3f} (p"
+    )
+    assert (
+        "AUROCs over all held-out plate mix label and plate, since 5 of 5 labels share few batches "
+        "with their comparison group (cpd0 shares 4 of 20 batches)"
+    ) in found.verdict
+    assert (
+        f"Control scaled raises the AUROC for label on held-out plate from {base.auroc.value:.3f} "
+        f"to {scaled.auroc.value:.3f} ({gain.value:+.3f})."
+    ) in found.verdict
+    assert f"to {scaled.within.value:.3f} ({within.value:+.3f})" in found.verdict
+    # No interval of the AUROC over all plates would cover.
+    assert base.auroc.low is None
+
+
+def test_a_condition_that_tells_labels_within_plates_is_named_where_the_embedding_does_not():
+    found = judge(compounds(0, offset=6.0, effect=3.0), conditions=["control-scaled"])
+    scaled = found.score("control-scaled").within.value
+    assert found.verdict.startswith(
+        f"Control scaled predicts label within batches: AUROC {scaled:.3f} (p"
+    )
+    assert found.difference("control-scaled", measure="within").is_gain
+    assert "Within batches Control scaled raises it from" in found.verdict
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_small_offsets_of_plates_do_not_hide_a_strong_effect(seed):
+    found = judge(compounds(seed, offset=0.5, effect=3.0))
+    assert found.verdict.startswith("The unmodified embedding predicts label within batches: AUROC")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_compounds_without_effect_cannot_be_separated_and_conditions_are_still_said(seed):
+    found = judge(compounds(seed, offset=3.0, effect=0.0), conditions=["control-scaled"])
+    within = found.score("base").within.value
+    assert found.verdict.startswith("label cannot be separated from plate: 5 of 5 labels")
+    assert f"within batches it is {within:.3f}, not clearly above chance (p = " in found.verdict
+    assert "Control scaled" in found.verdict
+
+
+def test_labels_that_hardly_meet_their_controls_cannot_be_separated_however_well_one_is_told():
+    run = compounds(0, offset=1.0, effect=6.0)
+    plate, label = run.columns["plate"], run.columns["label"].copy()
+    # One plate of each compound keeps its controls; the others have one side only.
+    label[(plate >= 5) & (plate < 10)] = "DMSO"
+    alone = plate >= 10
+    label[alone] = np.char.add("cpd", (plate[alone] % 5).astype(str))
+    found = judge(Embeddings(rows=run.rows, columns={"plate": plate, "label": label}))
+    assert {task.n_batches for task in found.tasks} == {1}
+    assert found.verdict.startswith("label cannot be separated from plate: 5 of 5 labels share few")
