@@ -96,3 +96,46 @@ def test_labels_that_hardly_meet_their_controls_cannot_be_separated_however_well
     found = judge(Embeddings(rows=run.rows, columns={"plate": plate, "label": label}))
     assert {task.n_batches for task in found.tasks} == {1}
     assert found.verdict.startswith("label cannot be separated from plate: 5 of 5 labels share few")
+
+
+@pytest.mark.parametrize(("noise", "code"), [(0.0, "UP074"), (1e-6, "UP086")])
+def test_a_plate_that_was_copied_to_others_is_said_before_any_number(noise, code):
+    random = np.random.default_rng(3)
+    rows = np.tile(random.normal(size=(40, 4)), (6, 1))
+    rows += noise * random.normal(size=rows.shape)
+    columns = {"plate": np.repeat(np.arange(6), 40), "label": np.tile(["DMSO", "drug"], 120)}
+    found = judge(Embeddings(rows=rows, columns=columns), classifier="boosted-fast")
+    assert found.score("base").auroc.value > 0.7
+    assert code in {each.code for each in found.findings}
+    assert found.verdict.startswith(
+        "240 of 240 judged rows equal a row in another plate, exactly or nearly, so classifiers "
+        "may have seen what they are judged on"
+    )
+
+
+def test_a_few_copies_are_a_finding_and_lead_no_verdict():
+    run = compounds(0, offset=0.5, effect=3.0)
+    rows = np.asarray(run.rows).copy()
+    rows[-10:] = rows[:10]
+    found = judge(Embeddings(rows=rows, columns=run.columns))
+    assert "UP074" in {each.code for each in found.findings}
+    assert "judged rows equal" not in found.verdict
+
+
+def test_wells_that_predict_as_well_as_the_embedding_are_said_first():
+    random = np.random.default_rng(0)
+    plate, place = np.divmod(np.arange(8 * 24), 24)
+    label = np.where(place % 2 == 0, "drug", "DMSO")
+    for effect, leads in ((1.0, True), (8.0, True)):
+        rows = random.normal(size=(len(plate), 3))
+        rows[:, 0] += effect * (label == "drug")
+        columns = {"plate": plate, "label": label, "well": place.astype(str)}
+        found = judge(Embeddings(rows=rows, columns=columns))
+        assert found.verdict.startswith("Positions of wells alone predict label about as") is leads
+    # Half of the wells change their side from plate to plate.
+    label = np.where((place % 2 == 0) ^ ((place % 4 < 2) & (plate % 2 == 0)), "drug", "DMSO")
+    rows[:, 0] = random.normal(size=len(rows)) + 8.0 * (label == "drug")
+    columns = {"plate": plate, "label": label, "well": place.astype(str)}
+    found = judge(Embeddings(rows=rows, columns=columns))
+    assert "UP072" in {each.code for each in found.findings}
+    assert found.verdict.startswith("The unmodified embedding predicts label")

@@ -13,7 +13,7 @@ from upto import Embeddings, InputError
 from upto.assess import score_batches
 from upto.assess.batches.conditions import CONDITIONS, find_conditions
 from upto.assess.batches.judging import Judged
-from upto.assess.batches.leaks import count_repeated_rows
+from upto.assess.batches.leaks import repeated_rows
 from upto.assess.batches.screen import read_screen
 from upto.assess.batches.words import kept_whole
 from upto.core import Batches, Estimate, MissingExtraError
@@ -333,7 +333,7 @@ def test_rows_and_wells_that_repeat_are_findings():
 
 def test_rows_repeated_in_one_batch_are_not_shared_between_folds():
     keys = np.array([7, 7, 8, 8], dtype=np.uint64)
-    assert count_repeated_rows(keys, np.array([0, 0, 1, 2])) == 2
+    assert repeated_rows(keys, np.array([0, 0, 1, 2])).tolist() == [False, False, True, True]
 
 
 def test_a_label_of_one_batch_is_left_out_and_said():

@@ -130,8 +130,8 @@ def count_repeated_wells(screen: Screen) -> int:
     return len(pairs) - len(np.unique(pairs))
 
 
-def count_repeated_rows(alike: Codes, held: Codes) -> int:
-    """Return the number of rows whose values occur in several of what is held out together."""
+def repeated_rows(alike: Codes, held: Codes) -> Mask:
+    """Mark the rows whose values occur in several of what is held out together."""
     pairs = np.unique(np.stack([alike, held]), axis=1)[0]
     values, counts = np.unique(pairs, return_counts=True)
-    return int(np.isin(alike, values[counts > 1]).sum())
+    return np.isin(alike, values[counts > 1])

@@ -23,7 +23,12 @@ from upto.assess.batches.judging import (
     judge_condition,
     probed_labels,
 )
-from upto.assess.batches.likeness import find_look_alikes, find_shared_copies
+from upto.assess.batches.likeness import (
+    count_copied,
+    find_look_alikes,
+    find_shared_copies,
+    near_copies,
+)
 from upto.assess.batches.looking import (
     MAX_MAPPED,
     MAX_MIXED,
@@ -272,9 +277,11 @@ def score_batches(
         for each in judged
         if each.kind.name == "biology" and words.drops_nothing(each)
     ]
+    near = near_copies(rows, screen, engine, seed)
+    n_copied, n_judged = count_copied(leaks.repeated_rows(alike, screen.held), near, screen, splits)
     found = [
         *find_look_alikes(screen),
-        *find_shared_copies(rows, screen, engine, seed),
+        *find_shared_copies(near, screen),
         *words.findings(result, screen, splits, unchanged),
         *left_out,
         *words.kept_whole(judged),
@@ -283,6 +290,8 @@ def score_batches(
         unchanged=unchanged,
         saw_labels=[kind.name for kind in kinds if words.saw_labels(kind.name, fit)],
         within_error=chance_error(screen.questions, screen.batch, splits),
+        n_copied=n_copied,
+        n_judged=n_judged,
     )
     return replace(result, verdict=verdict(result, grounds), findings=unique_findings(found))
 
@@ -364,7 +373,7 @@ def _find_leaks(
         well=None if by_well is None else estimate(by_well, held),
         batch=estimate(by_batch, held),
         n_repeated_wells=leaks.count_repeated_wells(screen),
-        n_repeated_rows=leaks.count_repeated_rows(alike, screen.held),
+        n_repeated_rows=int(leaks.repeated_rows(alike, screen.held).sum()),
     )
 
 
