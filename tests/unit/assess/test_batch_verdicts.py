@@ -7,6 +7,7 @@ import pytest
 
 from upto import Embeddings
 from upto.assess import score_batches
+from upto.assess.batches.leaks import can_batches_tell
 
 FAST = {
     "batch": "plate",
@@ -126,12 +127,12 @@ def test_wells_that_predict_as_well_as_the_embedding_are_said_first():
     random = np.random.default_rng(0)
     plate, place = np.divmod(np.arange(8 * 24), 24)
     label = np.where(place % 2 == 0, "drug", "DMSO")
-    for effect, leads in ((1.0, True), (8.0, True)):
+    for effect in (1.0, 8.0):
         rows = random.normal(size=(len(plate), 3))
         rows[:, 0] += effect * (label == "drug")
         columns = {"plate": plate, "label": label, "well": place.astype(str)}
         found = judge(Embeddings(rows=rows, columns=columns))
-        assert found.verdict.startswith("Positions of wells alone predict label about as") is leads
+        assert found.verdict.startswith("Positions of wells alone predict label about as")
     # Half of the wells change their side from plate to plate.
     label = np.where((place % 2 == 0) ^ ((place % 4 < 2) & (plate % 2 == 0)), "drug", "DMSO")
     rows[:, 0] = random.normal(size=len(rows)) + 8.0 * (label == "drug")
@@ -139,3 +140,22 @@ def test_wells_that_predict_as_well_as_the_embedding_are_said_first():
     found = judge(Embeddings(rows=rows, columns=columns))
     assert "UP072" in {each.code for each in found.findings}
     assert found.verdict.startswith("The unmodified embedding predicts label")
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_plates_with_equal_shares_of_the_label_cannot_give_it_away(seed):
+    random = np.random.default_rng(seed)
+    plate, place = np.divmod(np.arange(8 * 12), 12)
+    columns = {"plate": plate, "label": np.where(place % 2 == 0, "drug", "DMSO")}
+    rows = random.normal(size=(len(plate), 3)) + 3 * random.normal(size=(8, 3))[plate]
+    found = judge(Embeddings(rows=rows, columns=columns))
+    assert found.leak.batch is None
+    assert "UP078" not in {each.code for each in found.findings}
+
+
+def test_shares_that_differ_by_a_well_tell_nothing_and_others_are_asked():
+    plate, place = np.divmod(np.arange(10 * 60), 60)
+    for n_more, is_asked in ((1, False), (12, True)):
+        label = np.where(place < 30 + n_more * (plate % 2), "drug", "DMSO")
+        perturbed = label == "drug"
+        assert can_batches_tell(perturbed, plate) is is_asked

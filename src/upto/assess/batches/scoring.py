@@ -365,7 +365,7 @@ def _find_leaks(
     held: HeldOut,
     progress: Progress,
 ) -> Leak:
-    n_trainings = len(splits) * len(judging.probed)
+    n_trainings = len(splits) * len(leaks.told_by_batches(screen, judging))
     with progress.task("look for leaks", n_trainings) as advance:
         by_well = leaks.predict_by_well(screen, splits)
         by_batch = leaks.predict_by_batch(rows, screen, splits, judging, advance)
