@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from upto.assess.batches import leaks, words
+from upto.assess.batches.checking import as_percents, check_components, check_options
 from upto.assess.batches.conditions import Making, check_usable, find_conditions
 from upto.assess.batches.describing import (
     describe_batches,
@@ -38,7 +39,7 @@ from upto.assess.batches.looking import (
     score_mixing,
 )
 from upto.assess.batches.ranks import rank_keys
-from upto.assess.batches.screen import read_screen
+from upto.assess.batches.screen import each_of, read_screen
 from upto.assess.batches.summing import HeldOut, add_up, estimate
 from upto.assess.batches.verdict import Grounds, verdict
 from upto.assess.comparing import as_embeddings
@@ -58,7 +59,6 @@ from upto.core.batches import BASE
 from upto.correct.biology import NothingKeptError
 from upto.engines import choose_engine
 from upto.measure.batch_folds import split_batches
-from upto.measure.classifiers import CLASSIFIERS
 from upto.measure.within_batches import chance_error
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ def score_batches(
     *,
     batch: str | Sequence[str] | ArrayLike,
     label: str | ArrayLike,
-    control: str | None = None,
+    control: str | float | None = None,
     conditions: str | Iterable[str] | None = None,
-    tasks: Sequence[str] = (),
+    tasks: str | Sequence[str] = (),
     hold_out: str | Sequence[str] | ArrayLike | None = None,
     well: str | ArrayLike | None = None,
     scheme: Scheme = "folds",
@@ -92,7 +92,7 @@ def score_batches(
     fit: Literal["training", "all"] = "training",
     components: int | float | None = None,
     classifier: str = "boosted",
-    concentration: Sequence[float] = (25.0,),
+    concentration: float | Sequence[float] = (25.0,),
     shuffled: bool = True,
     probe_labels: int | None = PROBED,
     mixing: bool = True,
@@ -165,10 +165,12 @@ def score_batches(
         If a column or value does not exist, or no label can be judged on any fold.
     """
     started = time.perf_counter()
-    _check(classifier, fit, concentration, probe_labels, components)
+    percents = as_percents(concentration)
+    check_options(classifier=classifier, fit=fit, probe_labels=probe_labels, folds=folds, seed=seed)
     progress = progress or SilentProgress()
     engine = choose_engine(engine)
     given = _one_run(run)
+    check_components(components, given)
     kinds = find_conditions(conditions, has_controls=control is not None)
     rows, screen, alike = _in_order(
         given,
@@ -179,7 +181,7 @@ def score_batches(
         control=control,
         hold_out=hold_out,
         well=well,
-        tasks=tasks,
+        tasks=each_of(tasks),
     )
     if any(kind.needs == "controls" for kind in kinds):
         screen = screen.with_references(alike)
@@ -194,7 +196,7 @@ def score_batches(
     judging = Judging(
         classifier=classifier,
         fit=fit,
-        percents=tuple(dict.fromkeys(concentration)) if given.n_features > 1 else (),
+        percents=percents if given.n_features > 1 else (),
         shuffled=shuffled,
         making=making,
         threads=threads,
@@ -260,10 +262,10 @@ def score_batches(
         provenance=Provenance(
             call=f"upto.score_batches({given.name}, batch={screen.batch_words!r}, "
             f"label={screen.label_words!r}, control={screen.control!r}, "
-            f"conditions=[{', '.join(kind.name for kind in kinds)}], tasks={list(tasks)}, "
+            f"conditions=[{', '.join(kind.name for kind in kinds)}], tasks={each_of(tasks)}, "
             f"hold_out={screen.hold_out_words!r}, scheme={scheme!r}, folds={folds}, fit={fit!r}, "
             f"components={components}, classifier={classifier!r}, "
-            f"concentration={list(concentration)}, shuffled={shuffled}, "
+            f"concentration={list(percents)}, shuffled={shuffled}, "
             f"probe_labels={probe_labels}, mixing={mixing}, maps={maps}, seed={seed})",
             seed=seed,
             engine=engine.name,
@@ -294,36 +296,6 @@ def score_batches(
         n_judged=n_judged,
     )
     return replace(result, verdict=verdict(result, grounds), findings=unique_findings(found))
-
-
-def _check(
-    classifier: str,
-    fit: str,
-    percents: Sequence[float],
-    most: int | None,
-    components: int | float | None,
-) -> None:
-    if components is not None and not (
-        0 < components < 1 or (components >= 1 and float(components).is_integer())
-    ):
-        message = (
-            f"components={components} is neither a number of directions, as 20, nor a share of the "
-            "variance between 0 and 1, as 0.95."
-        )
-        raise InputError(message)
-    if most is not None and most < 1:
-        message = f"{most} labels are probed: choose 1 or more, or None for all."
-        raise InputError(message)
-    if classifier not in CLASSIFIERS:
-        message = f"there is no classifier {classifier!r}: choose one of {', '.join(CLASSIFIERS)}."
-        raise InputError(message)
-    if fit not in ("training", "all"):
-        message = f"fit is {fit!r}: conditions are fitted to training rows or to all."
-        raise InputError(message)
-    for percent in percents:
-        if not 0 < percent < 100:
-            message = f"concentration is asked at {percent:g} %: choose percentages below 100."
-            raise InputError(message)
 
 
 def _one_run(run: Run) -> Embeddings:
