@@ -8,6 +8,7 @@ import pytest
 from upto import Embeddings
 from upto.assess import score_batches
 from upto.assess.batches.leaks import can_batches_tell
+from upto.core.batch_rules import BATCH_RULES
 
 FAST = {
     "batch": "plate",
@@ -159,3 +160,41 @@ def test_shares_that_differ_by_a_well_tell_nothing_and_others_are_asked():
         label = np.where(place < 30 + n_more * (plate % 2), "drug", "DMSO")
         perturbed = label == "drug"
         assert can_batches_tell(perturbed, plate) is is_asked
+
+
+def test_an_auroc_below_chance_predicts_nothing():
+    random = np.random.default_rng(0)
+    plate, place = np.divmod(np.arange(10 * 20), 20)
+    label = np.where(place % 2 == 0, "drug", "DMSO")
+    # What tells the label on one half of the plates tells the opposite on the other.
+    rows = random.normal(size=(len(plate), 1))
+    rows += 2.0 * ((label == "drug") ^ (plate % 2 == 0))[:, None]
+    found = judge(Embeddings(rows=rows, columns={"plate": plate, "label": label}), folds=10)
+    auroc = found.score("base").auroc
+    assert auroc.high < 0.5
+    assert found.verdict == (
+        "The unmodified embedding does not predict label on held-out plate: AUROC "
+        f"{auroc:.3f} (below chance)."
+    )
+
+
+def test_a_condition_that_changes_no_rank_is_said_to_change_nothing():
+    random = np.random.default_rng(0)
+    plate, place = np.divmod(np.arange(2 * 40), 40)
+    label = np.where(place % 2 == 0, "drug", "DMSO")
+    rows = random.normal(size=(len(plate), 2)) + 30.0 * (label == "drug")[:, None]
+    run = Embeddings(rows=rows, columns={"plate": plate, "label": label})
+    found = judge(run, conditions=["batch-scaled"])
+    assert found.difference("batch-scaled").value.value == 0.0
+    assert found.verdict.endswith("for the unmodified embedding; Batch scaled changes nothing.")
+
+
+def test_the_text_about_near_copies_promises_no_more_than_is_found():
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(160, 6))
+    rows[80:] = 2 * rows[:80]
+    columns = {"plate": np.repeat(np.arange(4), 40), "label": np.tile(["DMSO", "drug"], 80)}
+    found = judge(Embeddings(rows=rows, columns=columns))
+    assert "UP086" not in {each.code for each in found.findings}
+    (rule,) = [each for each in BATCH_RULES if each.code == "UP086"]
+    assert "Copies that were scaled are not found." in rule.matters
