@@ -122,7 +122,7 @@ def _of_copies(result: Batches, grounds: Grounds) -> str:
     return (
         f"{grounds.n_copied} of {grounds.n_judged} judged rows equal a row in another "
         f"{result.hold_out}, exactly or nearly, so classifiers may have seen what they are judged "
-        "on and no AUROC here stands for new rows."
+        "on, and AUROCs may not hold for new rows."
     )
 
 
