@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from checks.batch_intervals import CELLS, SEED, judged
 
 from upto import Embeddings
 from upto.assess import score_batches
@@ -198,3 +199,13 @@ def test_the_text_about_near_copies_promises_no_more_than_is_found():
     assert "UP086" not in {each.code for each in found.findings}
     (rule,) = [each for each in BATCH_RULES if each.code == "UP086"]
     assert "Copies that were scaled are not found." in rule.matters
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [each for each in CELLS if not each.has_interval and each.n_plates < 100],
+    ids=lambda cell: cell.case,
+)
+def test_noise_that_goes_with_plates_is_said_first_in_the_words_that_are_counted(cell):
+    found = [judged(cell, (SEED, 7, trial)) for trial in range(4)]
+    assert all(each.is_said and each.low is None for each in found)
