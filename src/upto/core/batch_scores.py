@@ -200,7 +200,8 @@ class Leak:
     """What could be predicted without any embedding, judged on the same folds.
 
     `well` is the AUROC of well positions, `batch` that of labels shuffled within batches: what the
-    batches alone give away. None where it does not apply.
+    batches alone give away. None where it does not apply: where wells are not known, or batches
+    have equal shares of every label.
     """
 
     well: Estimate | None

@@ -112,14 +112,16 @@ def score_batches(
     run
         An array with columns, as `Embeddings`, or a path.
     batch
-        The column of batches, such as plates; several columns together make a batch. An array with
-        a value for each row stands for a column, here and for `label`, `hold_out` and `well`.
+        The column of batches, such as plates; several columns together make a batch. An array or
+        list with a value for each row stands for a column, here and for `label`, `hold_out` and
+        `well`.
     label
         The column of labels, such as perturbations.
     control
         The label of controls, which every other label is told from; by default from all others.
     conditions
-        Names of transforms; a plus puts them one after the other, as ``"control-scaled+ica"``.
+        Names of transforms, in a list or with commas between them; a plus puts them one after the
+        other, as ``"control-scaled+ica"``.
     tasks
         Labels to judge, by name or pattern; all by default.
     hold_out
@@ -140,7 +142,7 @@ def score_batches(
     classifier
         ``"boosted"``: LightGBM with the settings of the paper; ``"boosted-fast"``; or ``"linear"``.
     concentration
-        Percentages of the columns that are tried alone, and their complements.
+        Percentages of the columns that are tried alone, and their complements; one or several.
     shuffled
         Whether every classifier is trained again on shuffled labels.
     probe_labels
