@@ -10,6 +10,7 @@ from upto import Embeddings
 from upto.assess import score_batches
 from upto.assess.batches.leaks import can_batches_tell
 from upto.core.batch_rules import BATCH_RULES
+from upto.report.batches import batches_badge
 
 FAST = {
     "batch": "plate",
@@ -107,13 +108,15 @@ def test_a_plate_that_was_copied_to_others_is_said_before_any_number(noise, code
     rows = np.tile(random.normal(size=(40, 4)), (6, 1))
     rows += noise * random.normal(size=rows.shape)
     columns = {"plate": np.repeat(np.arange(6), 40), "label": np.tile(["DMSO", "drug"], 120)}
-    found = judge(Embeddings(rows=rows, columns=columns), classifier="boosted-fast")
+    run = Embeddings(rows=rows, columns=columns)
+    found = judge(run, classifier="boosted-fast", conditions="pca")
     assert found.score("base").auroc.value > 0.7
     assert code in {each.code for each in found.findings}
     assert found.verdict.startswith(
         "240 of 240 judged rows equal a row in another plate, exactly or nearly, so classifiers "
         "may have seen what they are judged on"
     )
+    assert batches_badge(found) == ("judged rows are copies", "fair")
 
 
 def test_a_few_copies_are_a_finding_and_lead_no_verdict():

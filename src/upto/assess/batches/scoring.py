@@ -216,7 +216,8 @@ def score_batches(
                 left_out.append(Finding(code="UP084", message=f"{kind.title}: {error}"))
     held = HeldOut.of(splits, screen.questions, judged_tasks, len(screen.batches), scheme)
     summed = add_up(judged, splits, [task.name for task in judged_tasks], judging, held)
-    leak = _find_leaks(rows, screen, splits, judging, alike, held, progress)
+    near = near_copies(rows, screen, engine, seed)
+    leak = _find_leaks(rows, screen, splits, judging, alike, near, held, progress)
     labels = tuple(np.unique(screen.labels).tolist())
     wholes = {each.kind.name: each.whole for each in judged}
     with progress.task("look at rows", 3) as advance:
@@ -281,8 +282,6 @@ def score_batches(
         for each in judged
         if each.kind.name == "biology" and words.drops_nothing(each)
     ]
-    near = near_copies(rows, screen, engine, seed)
-    n_copied, n_judged = count_copied(leaks.repeated_rows(alike, screen.held), near, screen, splits)
     found = [
         *find_look_alikes(screen),
         *find_shared_copies(near, screen),
@@ -294,8 +293,6 @@ def score_batches(
         unchanged=unchanged,
         saw_labels=[kind.name for kind in kinds if words.saw_labels(kind.name, fit)],
         within_error=chance_error(screen.questions, screen.batch, splits),
-        n_copied=n_copied,
-        n_judged=n_judged,
     )
     return replace(result, verdict=verdict(result, grounds), findings=unique_findings(found))
 
@@ -336,6 +333,7 @@ def _find_leaks(
     splits: Sequence[Split],
     judging: Judging,
     alike: Codes,
+    near: Codes,
     held: HeldOut,
     progress: Progress,
 ) -> Leak:
@@ -343,11 +341,15 @@ def _find_leaks(
     with progress.task("look for leaks", n_trainings) as advance:
         by_well = leaks.predict_by_well(screen, splits)
         by_batch = leaks.predict_by_batch(rows, screen, splits, judging, advance)
+    equal = leaks.repeated_rows(alike, screen.held)
+    n_copied, n_judged = count_copied(equal, near, screen, splits)
     return Leak(
         well=None if by_well is None else estimate(by_well, held),
         batch=estimate(by_batch, held),
         n_repeated_wells=leaks.count_repeated_wells(screen),
-        n_repeated_rows=int(leaks.repeated_rows(alike, screen.held).sum()),
+        n_repeated_rows=int(equal.sum()),
+        n_copied=n_copied,
+        n_judged=n_judged,
     )
 
 

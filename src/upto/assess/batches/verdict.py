@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 CLEARLY = 1e-3
 """The p-value from which an AUROC within batches is above chance, whatever batches differ in."""
-MANY_COPIES = 0.1
-"""The share of the judged rows from which copies are said before any AUROC."""
 ABOUT = 0.05
 """What positions of wells may lack of the embedding's AUROC and still explain it."""
 TOLD_BY_WELL = 0.6
@@ -33,15 +31,12 @@ class Grounds:
 
     `unchanged` are conditions that are the embedding as given, and `saw_labels` those that were
     fitted to labels of the batches held out. `within_error` is how far chance moves the AUROC
-    within batches, None where no batch has both sides. `n_copied` of `n_judged` rows have an equal
-    or nearly equal row in another part that is held out.
+    within batches, None where no batch has both sides.
     """
 
     unchanged: Collection[str] = ()
     saw_labels: Collection[str] = ()
     within_error: float | None = None
-    n_copied: int = 0
-    n_judged: int = 0
 
 
 def verdict(result: Batches, grounds: Grounds) -> str:
@@ -58,7 +53,7 @@ def verdict(result: Batches, grounds: Grounds) -> str:
     assert base is not None
     is_untold = are_mostly_untold(result.tasks, len(result.batches))
     others = against_base(result, grounds.unchanged)
-    said = [_of_copies(result, grounds)]
+    said = [_of_copies(result)]
     if is_untold:
         said.append(_of_confounding(result, grounds, base))
     said += [_of_wells(result, base), _of_batches_alone(result)]
@@ -115,12 +110,13 @@ def _predicts(base: Estimate) -> str:
     return "does not predict" if is_below else "is not shown to predict"
 
 
-def _of_copies(result: Batches, grounds: Grounds) -> str:
-    """Say that rows that judge were trained on, where many are."""
-    if not grounds.n_copied or grounds.n_copied < MANY_COPIES * grounds.n_judged:
+def _of_copies(result: Batches) -> str:
+    """Say that rows that judge may have been trained on, where many may."""
+    leak = result.leak
+    if not leak.has_many_copies:
         return ""
     return (
-        f"{grounds.n_copied} of {grounds.n_judged} judged rows equal a row in another "
+        f"{leak.n_copied} of {leak.n_judged} judged rows equal a row in another "
         f"{result.hold_out}, exactly or nearly, so classifiers may have seen what they are judged "
         "on, and AUROCs may not hold for new rows."
     )
