@@ -14,7 +14,7 @@ from upto.assess.comparing import as_embeddings
 from upto.assess.factors import words
 from upto.assess.factors.forms import Form, bring_into, find_forms
 from upto.assess.factors.structure import find_truth, measure_structure, options_for
-from upto.assess.factors.telling import table_of, tell
+from upto.assess.factors.telling import table_of, tell, unsure_of
 from upto.assess.factors.truth import as_factors, as_numbers, clean_columns, with_factors
 from upto.assess.prepare import survey_runs
 from upto.assess.split import row_keys, take_rows
@@ -154,6 +154,7 @@ def score_factors(
         truth = find_truth(truths, latents, options=options, engine=engine)
     possible = _possible(wanted, latents, discrete=discrete_codes, asked=forms)
     formed: list[Formed] = []
+    unsure: dict[str, dict[str, tuple[float, float | None]]] = {}
     told, structure, scored, remarked = [], [], [], list(found)
     # Finding a form, looking at it and scoring it, and every permutation and half of the rows.
     steps = 3 + permutations + half_samples
@@ -165,6 +166,7 @@ def score_factors(
             view = _view(each, truths, discrete=discrete_codes, seed=seed)
             form, measured, remarks = _look_at(each, truths, truth, view)
             told.append(form)
+            unsure[form.name] = unsure_of(truths, each, view)
             structure += measured
             # What is said of rows is the same for every form.
             remarked += remarks if each is formed[0] else []
@@ -205,7 +207,7 @@ def score_factors(
             versions=library_versions(),
         ),
     )
-    remarked += words.findings(result, truths, formed)
+    remarked += words.findings(result, truths, formed, unsure)
     return replace(result, verdict=words.verdict(result), findings=unique_findings(remarked))
 
 

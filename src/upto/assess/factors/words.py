@@ -12,7 +12,7 @@ from upto.core import Finding
 from upto.measure.naming import look_alikes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from upto.assess.factors.forms import Formed
     from upto.assess.factors.truth import Factor
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         Structure,
         StructureFit,
     )
+
+    Unsure = Mapping[str, Mapping[str, tuple[float, float | None]]]
 
 FAR_FROM_ZERO = 0.2
 """The chance level from which a score is said to be far from zero on noise."""
@@ -115,13 +117,16 @@ def _score_text(score: FormScore) -> str:
 
 
 def findings(
-    result: Factors, factors: Sequence[Factor], formed: Sequence[Formed]
+    result: Factors,
+    factors: Sequence[Factor],
+    formed: Sequence[Formed],
+    unsure: Unsure,
 ) -> Iterator[Finding]:
-    """Remark on factors, on latents, on ICA and on scores."""
+    """Remark on factors, on latents, on ICA and on scores; `unsure` is by form and factor."""
     for code, message in (
         *_of_rows(result),
         *_of_factors(result, factors),
-        *_of_latents(result),
+        *_of_latents(result, unsure),
         *_of_ica(result, formed),
         *_of_scores(result),
     ):
@@ -227,7 +232,7 @@ def _of_dependence(factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
         yield "UP068", f"{names[0]} and {names[1]} have a correlation of {strongest:.2f}."
 
 
-def _of_latents(result: Factors) -> Iterator[tuple[str, str]]:
+def _of_latents(result: Factors, unsure: Unsure) -> Iterator[tuple[str, str]]:
     given = result.forms[0]
     if given.dead:
         yield (
@@ -241,15 +246,23 @@ def _of_latents(result: Factors) -> Iterator[tuple[str, str]]:
         are = "latent that changes" if live == 1 else "latents that change"
         yield "UP065", f"{result.name} has {live} {are} for {count} factors."
     form = result.detailed
-    yield from _of_matches(form)
+    yield from _of_matches(form, unsure.get(form.name, {}))
 
 
-def _of_matches(form: LatentForm) -> Iterator[tuple[str, str]]:
+def _of_matches(
+    form: LatentForm, unsure: Mapping[str, tuple[float, float | None]]
+) -> Iterator[tuple[str, str]]:
     silent = [
         f"{match.factor} ({_all_explain(match)})"
         for match in form.matches
-        if match.share is not None and match.latent is None
+        if match.share is not None and match.latent is None and match.factor not in unsure
     ]
+    if unsure:
+        parts = [f"{name} ({_may_tell(*ends)})" for name, ends in unsure.items()]
+        yield (
+            "UP090",
+            f"{form.name}, rows are too few to say what single latents tell of {_listed(parts)}.",
+        )
     if silent:
         yield "UP066", f"{form.name}, no latent tells of {_listed(silent)}."
     shared: dict[int, list[str]] = {}
@@ -261,6 +274,12 @@ def _of_matches(form: LatentForm) -> Iterator[tuple[str, str]]:
     ]
     if told:
         yield "UP069", f"{form.name}, factors are told best by one latent: {_listed(told)}."
+
+
+def _may_tell(share: float, correlation: float | None) -> str:
+    if correlation is not None:
+        return f"one has a correlation of {correlation:.2f}"
+    return f"one may tell {share:.0%}"
 
 
 def _all_explain(match: FactorMatch) -> str:
