@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from upto.assess.comparing import as_embeddings
 from upto.assess.factors import words
+from upto.assess.factors.dependence import find_dependence
 from upto.assess.factors.forms import Form, bring_into, find_forms
 from upto.assess.factors.structure import find_truth, measure_structure, options_for
 from upto.assess.factors.telling import table_of, tell, unsure_of
@@ -149,6 +150,7 @@ def score_factors(
         unordered=unordered,
         ordered=ordered,
     )
+    found = (*found, *find_dependence(engine, given.rows, columns, truths, latents, seed))
     truth = None
     if not discrete_codes:
         truth = find_truth(truths, latents, options=options, engine=engine)
@@ -208,7 +210,8 @@ def score_factors(
         ),
     )
     remarked += words.findings(result, truths, formed, unsure)
-    return replace(result, verdict=words.verdict(result), findings=unique_findings(remarked))
+    result = replace(result, findings=unique_findings(remarked))
+    return replace(result, verdict=words.verdict(result))
 
 
 class _Part:

@@ -34,6 +34,8 @@ DEPENDENT = 0.2
 """The correlation from which two factors are said to depend on each other."""
 FEW_ROWS = 11
 """Rows of a value below which it has no ten neighbours."""
+DEPENDENT_ROWS = ("UP036", "UP037")
+"""Findings that rows say less than they are many."""
 LISTED = 6
 """Names in a sentence."""
 IN_SAMPLE = re.compile(r"infomec/explicitness@(?!adjusted)|dci/fitted@")
@@ -63,7 +65,17 @@ def verdict(result: Factors) -> str:
     sentences += [f"{first}: {', '.join(scores)}"] if scores else []
     if not any(sentences):
         return f"Nothing can be said of {result.name}: no factor can be scored."
+    sentences = [_of_dependent_rows(result), *sentences]
     return ". ".join(sentence for sentence in sentences if sentence) + "."
+
+
+def _of_dependent_rows(result: Factors) -> str:
+    if not any(finding.code in DEPENDENT_ROWS for finding in result.findings):
+        return ""
+    return (
+        "Rows depend on each other: chance and p-values count every row, so that nothing below is "
+        "shown to be beyond chance"
+    )
 
 
 def structure_verdict(
@@ -75,9 +87,14 @@ def structure_verdict(
     converged: bool | None,
 ) -> str:
     """Say up to what one form identifies the factors; `fit` is of the strictest group that does."""
-    factors = f"the {len(names)} factors" if len(names) > 1 else f"the factor {names[0]}"
+    factors = f"the {len(names)} factors" if len(names) > 1 else _the_factor(names[0])
     opening = "As given" if form == "as given" else f"After {_titled(form, converged=converged)}"
     return f"{opening}, the latents {_identified(agreement, fit, factors)}."
+
+
+def _the_factor(name: str) -> str:
+    # Columns of an array are called factor 0, factor 1 and so on.
+    return "the factor" if re.fullmatch(r"factor \d+", name) else f"the factor {name}"
 
 
 def _in_short(result: Factors, structures: Sequence[Structure]) -> str:
