@@ -97,8 +97,9 @@ def score_factors(
     continuous, discrete, unordered, ordered
         Factors whose kind is not as it seems. Text is discrete, and numbers are where they take few
         values. Text has no order, and discrete numbers are taken to have none where they are
-        counted from 0 or 1 without a gap, as classes are: such factors are scored, and are no
-        coordinate of the truth. An ordered one is; an unordered one is not.
+        whole and follow each other without a gap, as those of classes do, or are called so: such
+        factors are scored, and are no coordinate of the truth. An ordered one is; an unordered one
+        is not.
     discrete_codes
         Whether latents are numbers of values whose order means nothing, as those of a VQ-VAE: they
         are scored as given, and have no distance to the truth.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import Finding
-from upto.measure.naming import look_alikes
+from upto.measure.naming import look_alikes, reads_as_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -225,9 +225,14 @@ def _of_look_alikes(factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
     for factor in factors:
         if factor.values.dtype != object:
             continue
-        groups = look_alikes(map(str, factor.values[factor.known]))
+        labels = sorted({str(label) for label in factor.values[factor.known]})
+        none = reads_as_missing(labels)
+        if none:
+            said = _listed([repr(label) for label in none])
+            yield "UP085", f"{factor.name} has {said} as a value, not as missing."
+        groups = look_alikes(labels)
         if groups:
-            said = _listed([" and ".join(map(repr, labels[:LISTED])) for labels in groups])
+            said = _listed([" and ".join(map(repr, alike[:LISTED])) for alike in groups])
             yield "UP085", f"{factor.name} has {said} as values of their own."
 
 
