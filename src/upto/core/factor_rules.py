@@ -64,8 +64,8 @@ FACTOR_RULES = (
         code="UP066",
         title="factor that no latent tells",
         severity="warning",
-        meaning="No single latent tells more of the factor than permuted rows do, and rows are "
-        "enough to see one that does.",
+        meaning="No single latent tells more of the factor than permuted rows do, and rows "
+        "suffice to see one that tells half of it.",
         matters="The factor is not in the latents, or only in several of them together.",
         remedy="Look at what all latents explain of it; if that is much, it is mixed, and ICA may "
         "help; if little, the model has not learned it.",
