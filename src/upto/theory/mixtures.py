@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError
-from upto.theory.precision import stored_precision
+from upto.theory.precision import significand_precision
 
 Float = NDArray[np.float64]
 
@@ -90,7 +90,7 @@ def as_components(mixture: Any) -> Components:
         covariances = covariances[:, :, None] * np.eye(means.shape[1])
     _refuse_misfits(weights, means, covariances)
     # Whole numbers are no rounded ones, and what is zero by design tells nothing.
-    stored = stored_precision(
+    stored = significand_precision(
         covariances.reshape(-1, 1).astype(kind if kind.kind == "f" else float)
     )
     centre = weights @ means
