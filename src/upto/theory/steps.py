@@ -112,15 +112,20 @@ def _line_steps(lines: Float, bits: int) -> Float | None:
     # Most matrices have no step, and a few lines show it.
     few = lines[:_FEW_LINES]
     for from_least in (False, True):
-        if _steps_of(*_heights(few, bits, from_least), _LARGEST_CODE * (1 + from_least)) is None:
+        if (
+            _steps_of(*_heights(few, bits, from_least=from_least), _LARGEST_CODE * (1 + from_least))
+            is None
+        ):
             continue
-        found = _steps_of(*_heights(lines, bits, from_least), _LARGEST_CODE * (1 + from_least))
+        found = _steps_of(
+            *_heights(lines, bits, from_least=from_least), _LARGEST_CODE * (1 + from_least)
+        )
         if found is not None and found[1] >= _EVIDENCE:
             return found[0]
     return None
 
 
-def _heights(lines: Float, bits: int, from_least: bool) -> tuple[Float, Float]:
+def _heights(lines: Float, bits: int, *, from_least: bool) -> tuple[Float, Float]:
     """Return sorted heights above zero, or above the least number, and how far each may be off."""
     sizes = np.sort(np.abs(lines), axis=1)
     if not from_least:
