@@ -54,9 +54,8 @@ class Components:
         """Absolute correlations within every component, zero for a coordinate and itself."""
         deviations = np.sqrt(np.maximum(self.variances, 0.0))
         sizes = deviations[:, :, None] * deviations[:, None, :]
-        found = np.divide(
-            np.abs(self.covariances), sizes, out=np.zeros_like(sizes), where=sizes > 0
-        )
+        found: Float = np.zeros(sizes.shape)
+        np.divide(np.abs(self.covariances), sizes, out=found, where=sizes > 0)
         width = sizes.shape[1]
         found[:, np.arange(width), np.arange(width)] = 0.0
         return found

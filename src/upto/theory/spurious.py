@@ -123,7 +123,7 @@ class ComponentsTest:
         fit = f"that {self.n_rows} rows follow {_components(self.n_components)} has p = "
         if self.fit <= LEVEL:
             return f"{fit}{self.fit:.2g}, so their law is another"
-        words = [f"{fit}{self.fit:.2g}"]
+        words = [f"{fit}{self.fit:.2g} (tails a little heavier would not be seen)"]
         if self.n_draws:
             less = _components(self.n_components - 1)
             words.append(f"that {less} would do {self.fewer:.2g} by {self.n_draws} draws")
@@ -162,9 +162,10 @@ def bootstrap_components(
     of J with any covariances and of J with independent coordinates, with data sets drawn from the
     latter. That independence is not refuted shows little, so the upper limit of every correlation
     within a component is asked too, and must be below 0.2. Data sets drawn from the J diagonal ones
-    give the standard error of every difference of log-ratios of variances: all differences of a pair of components must be larger than chance, and the p-value is multiplied
-    by the number of pairs since the best is taken. ``checks/components.py`` measures the levels.
-    The answer does not depend on the order of the rows.
+    give the standard error of every difference of log-ratios of variances: all differences of a
+    pair of components must be larger than chance, and the p-value is multiplied by the number of
+    pairs since the best is taken. ``checks/components.py`` measures the levels. The answer does not
+    depend on the order of the rows.
 
     Parameters
     ----------
