@@ -14,7 +14,7 @@ PREFIXES = {"left alone": "full rank, ", "known by their step": "by their step: 
 
 
 def table() -> str:
-    """Return how many heads are said to be diverse by rounding, and the command that counts them."""
+    """Return how many heads are called diverse by rounding, and the command that counts them."""
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     rates, versions = record["rates"], record["versions"]
     shapes = list(dict.fromkeys((rate["n_samples"], rate["n_features"]) for rate in rates))
@@ -34,7 +34,7 @@ def table() -> str:
         lines.append(f"| {PREFIXES.get(check, '')}{case} | {counts} |")
     lines += [
         "",
-        f"`python -m checks.gaps` measures this and writes `checks/gaps.json`, with exact intervals "
+        "`python -m checks.gaps` measures this and writes `checks/gaps.json`, with exact intervals "
         f"(seed {record['seed']}, upto {versions['upto']}, NumPy {versions['numpy']}, "
         f"{record['machine']}).",
         END,

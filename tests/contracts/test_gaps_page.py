@@ -1,4 +1,4 @@
-"""The table of what a spectrum shows is that of the record, and heads of full rank are left alone."""
+"""The table of what a spectrum shows is that of the record; heads of full rank are left alone."""
 
 from __future__ import annotations
 
