@@ -117,7 +117,7 @@ def rates(seed: int) -> Iterator[Rate]:
                 heads = (draw(rng, n_classes, width) for _ in range(TRIALS))
                 found = map(head_diversity, heads)
                 seen = sum(
-                    each.singular_values[-1] <= each.rounding
+                    bool(each.singular_values[-1] <= each.rounding)
                     if check == BY_STEP
                     else each.n_apart > 0
                     for each in found
