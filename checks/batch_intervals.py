@@ -7,8 +7,9 @@ coverage
     The 95 % interval of the AUROC holds its expectation, which is the mean over all screens of the
     cell: 92 % is asked for.
 no interval
-    Where label and plate go together on few shared plates there is none, `UP071` is found and the
-    verdict begins with it.
+    Where label and plate go together on few shared plates there is none and `UP071` is found. No
+    drug of these screens has an effect that comparisons within plates could tell: the verdict
+    begins with it.
 
 A screen has plates of wells in four columns; a drug moves the first by ``shift`` standard
 deviations, plates move all by ``plate``. *crossed*: every plate has both sides; *on 38 %*: so many
@@ -40,7 +41,7 @@ SEED = 20260418
 COVERING = 0.92
 CONTROL = "DMSO"
 N_COLUMNS = 4
-UNTOLD = "label cannot be told from plate"
+UNTOLD = "label cannot be separated from plate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

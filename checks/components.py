@@ -144,25 +144,25 @@ def _tailed(freedom: float) -> Law:
 CASES = tuple(
     Case(asked=asked, is_true=is_true, law=law, n_rows=n_rows, trials=trials)
     for asked, is_true, cases in (
-        ("follow", True, ((_differing(3, 2), 500, 200), (_differing(6, 2), 2000, 50))),
+        ("follow", True, ((_differing(3, 2), 500, 100), (_differing(6, 2), 2000, 30))),
         (
             "follow",
             False,
             ((_tailed(3), 500, 100), (_tailed(5), 500, 100), (_tailed(10), 500, 100)),
         ),
-        ("distinct", False, ((FLAT, 300, 200), (ONE, 2000, 60), (THIRD, 500, 100))),
+        ("distinct", False, ((FLAT, 300, 100), (ONE, 2000, 30), (THIRD, 500, 100))),
         (
             "P2",
             False,
             (
-                (ONE, 500, 200),
-                (ONE, 2000, 60),
-                (TURNED, 500, 200),
-                (THIRD, 500, 200),
-                (EQUAL, 500, 200),
-                (TWO_EQUAL, 500, 200),
-                (_differing(3, 2, correlation=0.3), 500, 200),
-                (_differing(3, 2, correlation=0.3), 2000, 50),
+                (ONE, 500, 100),
+                (ONE, 2000, 30),
+                (TURNED, 500, 100),
+                (THIRD, 500, 100),
+                (EQUAL, 500, 100),
+                (TWO_EQUAL, 500, 100),
+                (_differing(3, 2, correlation=0.3), 500, 100),
+                (_differing(3, 2, correlation=0.3), 2000, 30),
             ),
         ),
         (

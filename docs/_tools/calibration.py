@@ -101,8 +101,9 @@ shift, plates move all of them, both in standard deviations. *Crossed*: every pl
 four drugs is on three plates. The rules were made on other screens and with a simpler classifier.
 """
 UNTOLD = """\
-Where label and plate go together and fewer than ten plates have both sides there is no interval,
-and the verdict begins with it:
+Where label and plate go together and fewer than ten plates have both sides there is no interval.
+The label of these screens has no effect, so it is not told within plates either, and
+the verdict begins with *label cannot be separated from plate*:
 """
 DROPPING = """\
 ## What biology may drop

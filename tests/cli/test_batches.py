@@ -72,12 +72,13 @@ def test_a_terminal_shows_the_verdict_and_the_findings(upto, wells):
             3,
             "--hold-out 'day' is none",
         ),
-        ((*ASKED, "--task", "PLK"), 3, "--task 'PLK' chooses none of the 1 values"),
+        ((*ASKED, "--task", "PLK"), 3, "--task 'PLK' chooses no value of Metadata_gene"),
         (
             ("--batch", "gene", "--label", "plate", "--hold-out", "plate"),
             3,
-            "as --batch 'Metadata_plate' --batch 'Metadata_gene'",
+            "Hold out other columns than Metadata_plate, which are the labels",
         ),
+        ((*ASKED, "--components", "99"), 3, "--components 99 is more than the 3 columns"),
         (("--batch", "plate", "--label", "gene", "--folds", "1"), 2, "--folds"),
         *(
             ((*ASKED, "--components", text), 2, "share of variance")
@@ -165,3 +166,19 @@ def test_lines_are_for_files_unless_nothing_is_asked_for(settings, kind):
     asked = {"format": None, "path": None, "engine": "threads", "seed": 0, "quiet": False,
              "verbose": False, "progress": True} | settings  # fmt: skip
     assert isinstance(Output(**asked).watcher(), kind)
+
+
+def test_only_our_own_arguments_become_options_and_data_stays_as_it_is(upto, tmp_path, rng):
+    lines = ["Metadata_plate,Metadata_day,Metadata_gene,feature_0,feature_1"]
+    for number in range(48):
+        gene = "label=a;batch=[x]" if number % 2 else "batch='plate'"
+        values = ",".join(f"{value:.4f}" for value in rng.normal(size=2))
+        lines.append(f"P{number // 6},D{number % 3},{gene},{values}")
+    file = tmp_path / "odd.csv"
+    file.write_text("\n".join(lines) + "\n")
+    asked = ("batches", file, "--batch", "plate", "--label", "gene", "--no-progress")
+    said = " ".join(upto(*asked, "--control", "x").stderr.split())
+    assert "--control 'x' is none of the 2 values of Metadata_gene" in said
+    assert "choose one of batch='plate', label=a;batch=[x]" in said
+    said = " ".join(upto(*asked, "--hold-out", "day").stderr.split())
+    assert "as --batch 'Metadata_day' --batch 'Metadata_plate'." in said

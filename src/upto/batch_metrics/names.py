@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,11 @@ _WORDS_OF_NONE = frozenset(
     ("na", "nan", "n/a", "#n/a", "none", "null", "nil", "missing", "unknown")
 )
 """What people write into a table where there is no value."""
+
+_MARKS = ".,;:!'\"`()[]{}"
+"""What may stand around a name without being a part of it."""
+_JOINTS = re.compile(r"(?<=\w)(?:[\s_/;:|-]+|(?<!\d)[.,]+|[.,]+(?!\d))+(?=\w)|\s+")
+"""What words are joined by; a point between digits is of a number."""
 
 
 def as_names(values: Any) -> NDArray[np.str_]:
@@ -47,12 +53,17 @@ def _as_name(value: Any) -> str:
 
 
 def look_alikes(names: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the names that differ by capitals, spaces, joints or zeros before a number only.
+    """Return the names that differ by how they are written only.
+
+    Capitals, spaces, joints, zeros before a number, marks at the ends, wide forms and characters
+    without a width do not matter. Signs do: CD4, CD4+ and CD4- are three.
 
     Examples
     --------
     >>> look_alikes(["DMSO", " dmso", "drug", "plate_1", "Plate 01", "plate 2"])
     [(' dmso', 'DMSO'), ('Plate 01', 'plate_1')]
+    >>> look_alikes(["cat", "cat.", "a/b", "a b", "A-1", "A1", "CD4+", "CD4-", "1.5", "15"])
+    [('A-1', 'A1'), ('a b', 'a/b'), ('cat', 'cat.')]
     """
     alike: dict[str, list[str]] = {}
     for name in sorted(set(names)):
@@ -68,9 +79,14 @@ def reads_as_missing(names: Iterable[str]) -> list[str]:
     >>> reads_as_missing(["drug", "NA", "nan "])
     ['NA', 'nan ']
     """
-    return [name for name in sorted(set(names)) if _plain(name) in _WORDS_OF_NONE]
+    none = {_plain(word) for word in _WORDS_OF_NONE}
+    return [name for name in sorted(set(names)) if _plain(name) in none]
 
 
 def _plain(name: str) -> str:
-    words = re.split(r"(?<=\w)[\s_-]+(?=\w)|\s+", name.strip().casefold())
-    return " ".join(re.sub(r"^0+(?=\d)", "", word) for word in words)
+    shown = "".join(sign for sign in name if unicodedata.category(sign) != "Cf")
+    text = unicodedata.normalize("NFKC", shown).casefold().strip().strip(_MARKS).strip()
+    words = _JOINTS.split(text)
+    joined = " ".join(re.sub(r"^0+(?=\d)", "", word) for word in words)
+    # A letter and a number need no joint: A-1 and A1 are one.
+    return re.sub(r"(?<=[^\W\d]) (?=\d)", "", joined)

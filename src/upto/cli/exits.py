@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import re
 import signal
 import sys
 from contextlib import contextmanager
@@ -72,21 +71,19 @@ def exit_codes() -> Iterator[None]:
 @contextmanager
 def own_words() -> Iterator[None]:
     """Write arguments of functions in errors as the options of the command: batch= as --batch."""
-    from upto.core.errors import InputError
+    from upto.core.errors import ArgumentError
 
     options = {each.name: each.opts[0] for each in click.get_current_context().command.params}
-    arguments = re.compile(rf"\b({'|'.join(map(str, options))})=(\[[^\]]*\])?")
-
-    def as_option(found: re.Match[str]) -> str:
-        option, listed = options[found[1]], found[2]
-        if listed is None:
-            return f"{option} "
-        return " ".join(f"{option} {each.strip()}" for each in listed[1:-1].split(","))
-
     try:
         yield
-    except InputError as error:
-        error.args = (arguments.sub(as_option, str(error)), *error.args[1:])
+    except ArgumentError as error:
+        message = str(error)
+        for name, value in error.given.items():
+            values = value if isinstance(value, list) else [value]
+            if name in options:
+                said = " ".join(f"{options[name]} {each!r}" for each in values)
+                message = message.replace(f"{name}={value!r}", said, 1)
+        error.args = (message, *error.args[1:])
         raise
 
 

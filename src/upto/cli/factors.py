@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FORMS = ("as-given", "ica", "ica-literal", "ica-active")
 """The names of `upto.assess.factors.forms`, here again because importing them takes NumPy."""
+MIN_HALVES = 10
+"""That of `upto.disentanglement.calibrate`, for the same reason."""
 
 
 def _complete_score(_context: object, _parameter: object, incomplete: str) -> list[CompletionItem]:
@@ -33,6 +35,13 @@ def _complete_score(_context: object, _parameter: object, incomplete: str) -> li
 def _split(_context: object, _parameter: object, values: tuple[str, ...]) -> tuple[str, ...]:
     """Take names given again and names with commas between them."""
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+
+
+def _enough(_context: object, _parameter: object, value: int) -> int:
+    if 0 < value < MIN_HALVES:
+        message = f"{value} is too few: an interval needs at least {MIN_HALVES}, and 0 is for none."
+        raise click.BadParameter(message)
+    return value
 
 
 @click.command("factors", epilog=EPILOG)
@@ -107,6 +116,7 @@ def _split(_context: object, _parameter: object, values: tuple[str, ...]) -> tup
 @click.option(
     "--half-samples",
     type=click.IntRange(0),
+    callback=_enough,
     default=20,
     show_default=True,
     help="Halves of the rows behind each interval; 0 for none.",

@@ -12,7 +12,9 @@ BATCH_RULES = (
         meaning="A label occurs in few batches only, or many batches have rows of one side only.",
         matters="What separates the label may be what separates those batches. Held-out batches "
         "that confound them in the same way do not show the difference. Labels that share fewer "
-        "than ten batches, and means of which they are most, have no interval: it would not cover.",
+        "than ten batches, and means of which they are most, have no interval: it would not cover. "
+        "The verdict calls the label inseparable from batches where the AUROC within batches does "
+        "not tell it either.",
         remedy="Read the AUROC within batches, which compares rows of one batch only; compare with "
         "controls on the same batches.",
     ),
@@ -154,8 +156,9 @@ BATCH_RULES = (
         severity="warning",
         meaning="Rows of different batches are far closer to each other than the rows around them "
         "explain.",
-        matters="Rows that were copied and rounded, scaled or stored again are in training and "
-        "held-out rows at once: the classifier has seen what it is judged on.",
+        matters="Rows that were copied and rounded or stored again are in training and held-out "
+        "rows at once: the classifier has seen what it is judged on. Copies that were scaled are "
+        "not found.",
         remedy="Keep one of each, or hold out the batches that share them together.",
     ),
     Rule(

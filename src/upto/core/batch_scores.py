@@ -10,6 +10,8 @@ from upto.core.estimate import Estimate
 Carries = Literal["batch", "label", "both", "neither"]
 Reading = Literal["difference", "ratio", "normalised"]
 Measure = Literal["auroc", "within", "sparsity"]
+MANY_COPIES = 0.1
+"""The share of the judged rows from which copies are said before any AUROC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,10 +202,19 @@ class Leak:
     """What could be predicted without any embedding, judged on the same folds.
 
     `well` is the AUROC of well positions, `batch` that of labels shuffled within batches: what the
-    batches alone give away. None where it does not apply.
+    batches alone give away. None where it does not apply: where wells are not known, or batches
+    have equal shares of every label. `n_copied` of `n_judged` rows that judge have an equal or
+    nearly equal row in another part that is held out; of very many rows, some are looked at.
     """
 
     well: Estimate | None
     batch: Estimate | None
     n_repeated_wells: int
     n_repeated_rows: int
+    n_copied: int = 0
+    n_judged: int = 0
+
+    @property
+    def has_many_copies(self) -> bool:
+        """Whether a tenth or more of the rows that judge may have been trained on."""
+        return self.n_copied > 0 and self.n_copied >= MANY_COPIES * self.n_judged

@@ -35,7 +35,8 @@ COMPARISON_RULES = (
         "sorted by what they show.",
         matters="Such rows say less than they are many, and rows drawn at random from between them "
         "are not new: unrelated runs would look related. One stretch of rows is held out, what is "
-        "new in each row is compared, and runs are moved along each other for the p-values.",
+        "new in each row is compared, and runs are moved along each other for the p-values. "
+        "Against known factors, chance counts every row, and the verdict says so first.",
         remedy="Nothing is needed for a time series. Shuffle rows that are independent and were "
         "only sorted or take turns, or name what belongs together with `groups`.",
     ),
@@ -46,7 +47,8 @@ COMPARISON_RULES = (
         meaning="Some rows are far closer to another one, in every run, than the rows around them "
         "explain: views, replicates or augmentations of one sample.",
         matters="Copies are not independent samples. They stay on one side of the held-out split "
-        "and count once in p-values.",
+        "and count once in p-values. Against known factors, chance counts every row, and the "
+        "verdict says so first.",
         remedy="Name what belongs together with `groups`, or keep one row of each sample.",
     ),
     Rule(

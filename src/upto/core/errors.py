@@ -29,6 +29,18 @@ class InputError(UptoError, ValueError):
     """The data cannot be used as given. The command line exits with 3."""
 
 
+class ArgumentError(InputError):
+    """An argument cannot be used as given.
+
+    `given` holds the arguments that the message writes as ``name=value``, by their names: a command
+    writes those as its options, and leaves alone what only looks like one.
+    """
+
+    def __init__(self, message: str, **given: object) -> None:
+        super().__init__(message)
+        self.given = given
+
+
 class MissingExtraError(InputError):
     """A reader or renderer needs an optional dependency that is not installed."""
 

@@ -64,7 +64,8 @@ FACTOR_RULES = (
         code="UP066",
         title="factor that no latent tells",
         severity="warning",
-        meaning="No single latent tells more of the factor than permuted rows do.",
+        meaning="No single latent tells more of the factor than permuted rows do, and rows "
+        "suffice to see one that tells half of it.",
         matters="The factor is not in the latents, or only in several of them together.",
         remedy="Look at what all latents explain of it; if that is much, it is mixed, and ICA may "
         "help; if little, the model has not learned it.",
@@ -74,7 +75,8 @@ FACTOR_RULES = (
         title="factors taken as categories",
         severity="note",
         meaning="Text has no order. Numbers of few values are taken to have none where they are "
-        "counted from 0 or 1 without a gap, or the name says so, as those of classes are.",
+        "whole and follow each other without a gap, or the name says so, as those of classes are; "
+        "not where the name is of a number on a line, as age or size.",
         matters="These factors are scored, but errors to the truth are distances, and are of the "
         "other factors only.",
         remedy="Nothing is needed for classes; name a factor as ordered if its numbers are steps "

@@ -300,7 +300,8 @@ def _calibrated(
         score=score,
         value=_unsure(
             half_sample_interval(value, halves, min(kind.low, value), max(kind.high, value)),
-            score.least,
+            score,
+            halved=drawn,
         ),
         chance=float(defined.mean()) if len(defined) else None,
         limit=limit if limit is None or math.isfinite(limit) else None,
@@ -312,14 +313,17 @@ def _calibrated(
     )
 
 
-def _unsure(value: Estimate, least: float | None) -> Estimate:
-    """Return a value whose interval reaches down to what may be hidden in chance.
+def _unsure(value: Estimate, score: FactorScore, *, halved: bool) -> Estimate:
+    """Return a value whose interval reaches as far as what may be hidden in chance.
 
     Half-samples do not show it: what all rows do not tell from chance, half of them do not either.
+    Where too few of them have a value, what may be hidden is all that is known.
     """
-    if least is None or value.low is None:
+    if score.least is None or score.most is None or not halved:
         return value
-    return replace(value, low=min(value.low, least))
+    low = value.value if value.low is None else value.low
+    high = value.value if value.high is None else value.high
+    return replace(value, low=min(low, score.least), high=max(high, score.most))
 
 
 def _words(each: NamedScore, n_rows: int, n_permutations: int, n_halves: int) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from upto.core import InputError
 from upto.disentanglement.information_kinds import INFORMATION_KINDS
 from upto.disentanglement.kinds import NamedScore, ScoreKind
 from upto.disentanglement.other_kinds import OTHER_KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["DEFAULT_SCORES", "SCORES", "NamedScore", "ScoreKind", "find_scores"]
 
@@ -39,7 +36,11 @@ def find_scores(names: str | Iterable[str]) -> tuple[NamedScore, ...]:
     ['mig@disentanglement_lib', 'infomec/modularity@tripod']
     """
     found: dict[str, NamedScore] = {}
-    for name in [names] if isinstance(names, str) else names:
+    listed = [names] if isinstance(names, str) or not isinstance(names, Iterable) else [*names]
+    if not all(isinstance(name, str) for name in listed):
+        message = f"scores is {names!r}, but it lists names of scores, as mig or infomec."
+        raise InputError(message)
+    for name in listed:
         for each in _named(name):
             found[each.name] = each
     if not found:

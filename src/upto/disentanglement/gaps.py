@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from upto.disentanglement.shared_information import (
     Mask,
     informed,
 )
-from upto.disentanglement.shares import beyond_chance
+from upto.disentanglement.shares import beyond_chance, tellable
+from upto.disentanglement.unseen import gaps_of_each, mean_of, unseen_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +47,7 @@ def variant_information(
 ) -> Information:
     """Return the information that a variant of a score is made of."""
     one_of(variant, known, f"variant of {score}")
-    return informed(
+    found = informed(
         given,
         codes,
         factors,
@@ -55,6 +57,7 @@ def variant_information(
         seed=seed,
         **settings,
     )
+    return tellable(found) if variant == "adjusted" else found
 
 
 def mig(
@@ -102,7 +105,11 @@ def mig(
         discrete_codes=discrete_codes,
         continuous=continuous,
     )
-    return _over_factors(f"mig/{variant}", found, _gaps(_shares(found, variant)))
+    score = _over_factors(f"mig/{variant}", found, _gaps(_shares(found, variant)))
+    if variant != "adjusted" or score.value is None:
+        return score
+    least, most = unseen_shares(found).gaps()
+    return replace(score, least=mean_of(least, found.told), most=mean_of(most, found.told))
 
 
 def rmig(
@@ -246,11 +253,19 @@ def dcimig(
         float(best[place] / whole[place]) if found.told[place] else None
         for place in range(len(best))
     ]
-    return FactorScore(
+    score = FactorScore(
         name=name,
         value=float(best.sum() / whole.sum()),
         per_factor=tuple(parts),
         says=sentences(words),
+    )
+    if variant != "adjusted":
+        return score
+    unseen = unseen_shares(found).of(found.told, found.ranges >= 0.0).turned
+    least = gaps_of_each(unseen.lowest, unseen.highest)
+    most = gaps_of_each(unseen.highest, unseen.lowest)
+    return replace(
+        score, least=float(least.max(axis=0).mean()), most=float(most.max(axis=0).mean())
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -20,13 +20,14 @@ from upto.disentanglement.shared_information import (
     informed,
     over_entropy,
 )
-from upto.disentanglement.shares import beyond_chance, unseen_shares
+from upto.disentanglement.shares import beyond_chance, tellable
+from upto.disentanglement.unseen import mean_of, unseen_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.disentanglement.labelled import CodesLike, FactorsLike
-    from upto.disentanglement.shares import Unseen
+    from upto.disentanglement.unseen import Ends, Unseen
 
 ROUNDING = 1e-6
 """Of the largest spread of a code that tells something: a constant one of single precision varies
@@ -173,9 +174,11 @@ def infomec(
         else permutations,
         seed=seed,
     )
-    shares, active = told_shares(found, variant)
-    unseen = unseen_shares(found) if rule.adjusted else None
-    modularity, compactness = ratio_scores(shares, active, found.faults, variant, unseen)
+    # Explicitness is of all codes together, and judges for itself whether rows suffice.
+    judged = tellable(found) if rule.adjusted else found
+    shares, active = told_shares(judged, variant)
+    unseen = unseen_shares(judged) if rule.adjusted else None
+    modularity, compactness = ratio_scores(shares, active, judged.faults, variant, unseen)
     explicitness = explicitness_score(
         predictive_parts(
             codes,
@@ -266,15 +269,15 @@ def ratio_scores(
     table = shares[told][:, active]
     n_factors, n_active = table.shape
     by_code, by_factor = _ratios(table.T), _ratios(table)
-    least_by_code: list[float | None] | None = None
-    least_by_factor: list[float | None] | None = None
-    if unseen is not None:
+    ends_by_code: Ends | None = None
+    ends_by_factor: Ends | None = None
+    if unseen is not None and table.size:
         hidden = unseen.of(told, active)
-        least_by_code = _ratios(table.T, hidden.limits(axis=0))
-        least_by_factor = _ratios(table, hidden.limits(axis=1))
+        ends_by_code, ends_by_factor = hidden.turned.ratios(), hidden.ratios()
     words = [fault for fault in faults if fault]
     silent = sum(part is None for part in by_code)
-    sizes = {"n_factors": n_factors, "n_active": n_active}
+    hides = unseen is not None and unseen.hides_something
+    sizes: dict[str, Any] = {"n_factors": n_factors, "n_active": n_active, "hides": hides}
     modularity = _score(
         f"infomec/modularity/{variant}",
         by_code,
@@ -285,7 +288,7 @@ def ratio_scores(
             "there is one factor, which no other can share a code with" if n_factors == 1 else "",
         ],
         active,
-        least=least_by_code,
+        ends=ends_by_code,
         **sizes,
     )
     silent = sum(part is None for part in by_factor) if n_active else 0
@@ -299,7 +302,7 @@ def ratio_scores(
             "one code is active, which no other can share a factor with" if n_active == 1 else "",
         ],
         told,
-        least=least_by_factor,
+        ends=ends_by_factor,
         **sizes,
     )
     return modularity, compactness
@@ -312,39 +315,51 @@ def _score(
     words: Sequence[str],
     where: Mask,
     *,
-    least: Sequence[float | None] | None,
+    ends: Ends | None,
     n_factors: int,
     n_active: int,
+    hides: bool,
 ) -> FactorScore:
-    """Return the mean of ratios, from the least that `count` parts can have to one."""
+    """Return the mean of ratios, from the least that `count` parts can have to one.
+
+    Where no code is active and one may be, its ratio may be any.
+    """
     parts: list[float | None] = [None] * len(where)
     value: float | None = None
-    surely: float | None = None
+    least: float | None = None
+    most: float | None = None
     if n_factors == 0:
         words = [*words, "no factor can be scored"]
     elif n_active == 0:
         value, words = 0.0, [*words, "no code is active"]
+        least, most = (0.0, 1.0) if hides else (None, None)
     elif count > 1:
         for place, ratio in zip(np.flatnonzero(where), ratios, strict=True):
             if ratio is not None:
                 parts[place] = (ratio - 1 / count) / (1 - 1 / count)
         value = _mean(parts) or 0.0
-        if least is not None:
-            surely = max(((_mean(least) or 0.0) - 1 / count) / (1 - 1 / count), 0.0)
+        if ends is not None:
+            # Factors that no code tells have no ratio, and codes that tell of none.
+            has_ratio = np.array([ratio is not None for ratio in ratios], dtype=bool)
+            least, most = (
+                min(max(((mean_of(end, has_ratio) or 0.0) - 1 / count) / (1 - 1 / count), 0.0), 1.0)
+                for end in ends
+            )
     by_code = "modularity" in name
     return FactorScore(
         name=name,
         value=value,
         per_code=tuple(parts) if by_code else (),
         per_factor=() if by_code else tuple(parts),
-        least=surely,
+        least=least,
+        most=most,
         says=sentences(words),
     )
 
 
-def _ratios(table: Float, more: Float | float = 0.0) -> list[float | None]:
-    """Return the largest part of each row over all of it, and over what there may be `more`."""
-    sums = table.sum(axis=1) + more
+def _ratios(table: Float) -> list[float | None]:
+    """Return the largest part of each row over all of it."""
+    sums = table.sum(axis=1)
     return [
         float(row.max() / total) if row.max(initial=0.0) > 0.0 else None
         for row, total in zip(table, sums, strict=True)

@@ -18,9 +18,9 @@ class FactorScore:
     per_factor, per_code
         Its parts, where it is a mean over factors or over codes; None for a part that is not
         defined or was left out.
-    least
-        What the score could be at the least, if codes told what is not told from chance; None where
-        nothing can hide so.
+    least, most
+        What the score could be at the least and at the most, if codes told what is not told from
+        chance; None where nothing can hide so.
     says
         Why a value or part is missing, in words; empty where nothing is.
     """
@@ -30,4 +30,5 @@ class FactorScore:
     per_factor: tuple[float | None, ...] = ()
     per_code: tuple[float | None, ...] = ()
     least: float | None = None
+    most: float | None = None
     says: str = ""

@@ -94,6 +94,9 @@ class Information:
         codes that are not counted.
     chance
         The information after labels were permuted over rows, permutation by permutation.
+    perfect
+        What the estimator finds in every factor about itself; infinite where no labels were
+        permuted, and nothing is compared with it.
     ranges, quartile_ranges, inner_ranges
         Of every code: its range, that of the middle half of rows, and that without the outermost.
     values
@@ -110,6 +113,7 @@ class Information:
     entropies: Float
     code_entropies: Float
     chance: Float
+    perfect: Float
     ranges: Float
     quartile_ranges: Float
     inner_ranges: Float
@@ -198,6 +202,7 @@ def information(
         entropies=np.zeros(len(columns)),
         code_entropies=np.full(shape, np.nan),
         chance=np.zeros((permutations, *shape)),
+        perfect=np.full(len(columns), np.inf),
         ranges=ascending[-1] - ascending[0],
         quartile_ranges=upper - lower,
         inner_ranges=ascending[len(rows) - 1 - outermost] - ascending[outermost],
@@ -215,15 +220,20 @@ def information(
             if fault:
                 continue
             values = _factor_values(factor, estimator, counted)
+            own = np.asarray(factor.values, dtype=np.float64)[:, None]
+            every = np.arange(len(own))
+            of_itself: Callable[[Any, int], float]
             told: Callable[[Any, int], float]
             if counted is not None:
                 found.entropies[place] = entropy(values)
                 shown_codes = counted[factor.rows]
                 found.code_entropies[place] = [entropy(column) for column in shown_codes.T]
                 told = partial(_counting, shown_codes)
+                of_itself = partial(_counting, values[:, None])
             elif factor.is_continuous and not estimator.steps:
                 found.entropies[place] = most_continuous(len(values), estimator.size, psi)
                 told = partial(_kraskov, rows[factor.rows], estimator, psi)
+                of_itself = partial(_kraskov, own, estimator, psi)
             else:
                 found.entropies[place] = entropy(values)
                 if len(factor.rows) < len(rows):
@@ -231,6 +241,9 @@ def information(
                 else:
                     lines = table.once("lines", partial(_lines, rows, factor.rows))
                 told = partial(_ross, lines, estimator, psi)
+                of_itself = partial(_ross, _lines(own, every), estimator, psi)
+            if permutations:
+                found.perfect[place] = of_itself(values, 0)
             stream = random_stream(seed, "factors", "information", str(place))
             # Unpermuted first: the same call serves both.
             for turn in range(permutations + 1):

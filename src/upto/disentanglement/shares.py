@@ -1,8 +1,8 @@
-"""The share of each factor that codes tell beyond chance, and what may be unseen beside it."""
+"""The share of each factor that codes tell beyond chance."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,53 +36,41 @@ def beyond_chance(found: Information) -> Float:
     the estimator can find. Neither grows or falls with the number of rows.
     """
     shares: Float = np.where(
-        _is_counted(found), np.clip(_shares(found, found.mutual), 0.0, 1.0), 0.0
+        is_counted(found), np.clip(shares_of(found, found.mutual), 0.0, 1.0), 0.0
     )
     return shares
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Unseen:
-    """What codes may tell of factors without being told from chance, factors by codes.
+def tellable(found: Information) -> Information:
+    """Return the same with a fault of each factor that no code could tell beyond chance.
 
-    Parameters
-    ----------
-    shares
-        Shares above the mean of chance, of either sign; zero where a share is counted.
-    reach
-        How much a share must be above the mean of chance to be counted.
+    With few rows even the factor itself, taken for a code, is within chance. Zero would say that
+    the codes do not tell of it, which nobody can know.
     """
-
-    shares: Float
-    reach: Float
-
-    def limits(self, axis: int) -> Float:
-        """Return how much may be unseen at the most, in all factors or all codes."""
-        reach = np.sqrt(np.square(self.reach).sum(axis=axis))
-        most: Float = np.maximum(self.shares.sum(axis=axis) + reach, 0.0)
-        return most
-
-    def of(self, factors: Mask, codes: Mask) -> Unseen:
-        """Return that of some factors and codes."""
-        return Unseen(shares=self.shares[factors][:, codes], reach=self.reach[factors][:, codes])
-
-
-def unseen_shares(found: Information) -> Unseen:
-    """Return the shares that `beyond_chance` does not count.
-
-    Few rows make the level of chance high: codes that are turned by a third of a right angle then
-    look as pure as good ones. What is unseen says how sure a ratio of shares is.
-    """
-    hidden = ~_is_counted(found)
-    level, shares = _shares(found, _level(found)), _shares(found, found.mutual)
-    return Unseen(
-        shares=np.where(hidden, shares, 0.0), reach=np.where(hidden, np.maximum(level, 0.0), 0.0)
-    )
+    if len(found.chance) < 2 or not found.told.any():
+        return found
+    varying = found.ranges > 0.0
+    level = np.where(varying, least_counted(found), np.inf).min(axis=1, initial=np.inf)
+    hopeless = (found.perfect <= level) & varying.any() & ~is_counted(found).any(axis=1)
+    faults = [
+        f"factor {place + 1} has {found.labelled[place]} labels, too few to tell even a perfect "
+        "code from chance"
+        if hopeless[place] and not fault
+        else fault
+        for place, fault in enumerate(found.faults)
+    ]
+    return replace(found, faults=tuple(faults))
 
 
-def _shares(found: Information, mutual: Float) -> Float:
+def chance_mean(found: Information) -> Float:
+    """Return the information that permuted rows have on average, which is not below zero."""
+    mean: Float = np.maximum(found.chance.mean(axis=0), 0.0)
+    return mean
+
+
+def shares_of(found: Information, mutual: Float) -> Float:
     """Return information above the mean of chance, of the most that could be; of either sign."""
-    mean = np.maximum(found.chance.mean(axis=0), 0.0)
+    mean = chance_mean(found)
     told, room = mutual - mean, found.entropies[:, None] - mean
     numbers = np.array(found.continuous, dtype=bool)
     told[numbers], room[numbers] = -np.expm1(-2.0 * told[numbers]), -np.expm1(-2.0 * room[numbers])
@@ -90,16 +78,16 @@ def _shares(found: Information, mutual: Float) -> Float:
     return shares
 
 
-def _level(found: Information) -> Float:
+def least_counted(found: Information) -> Float:
     """Return the information above which a share is counted."""
-    level = _chance_level(found)
-    mean = np.maximum(found.chance.mean(axis=0), 0.0)
-    above: Float = np.maximum(np.maximum(level, found.chance.max(axis=0)), mean)
+    level = np.maximum(_chance_level(found), found.chance.max(axis=0))
+    above: Float = np.maximum(level, chance_mean(found))
     return above
 
 
-def _is_counted(found: Information) -> Mask:
-    counted: Mask = (found.mutual > _level(found)) & (_shares(found, found.mutual) > 0.0)
+def is_counted(found: Information) -> Mask:
+    """Return which codes tell of which factors beyond chance."""
+    counted: Mask = (found.mutual > least_counted(found)) & (shares_of(found, found.mutual) > 0.0)
     return counted
 
 
@@ -131,6 +119,8 @@ def _chance_level(found: Information) -> Float:
     scales = (1.0 if is_counted else 2.0) / np.maximum(found.labelled, 1)[:, None]
     # A table of two values and two labels has one degree of freedom, and none has less.
     shapes = np.maximum(np.square(surely / scales), 0.5)
-    alarm = FALSE_ALARM / max(int(found.told.sum()) * n_varying, 1)
+    # Factors that rows are too few for were looked at as well.
+    n_factors = int(np.count_nonzero(found.entropies))
+    alarm = FALSE_ALARM / max(n_factors * n_varying, 1)
     level: Float = found.chance.mean(axis=0) + scales * (gammainccinv(shapes, alarm) - shapes)
     return level

@@ -27,7 +27,8 @@ from upto.disentanglement.shared_information import (
     Information,
     information,
 )
-from upto.disentanglement.shares import unseen_shares
+from upto.disentanglement.shares import tellable
+from upto.disentanglement.unseen import unseen_shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,7 +114,8 @@ class View:
                 [each._own_information(estimator).chance for each in self.lenders]
             ),
         )
-        return replace(found, chance=chance)
+        perfect = self.lenders[0]._own_information(estimator).perfect
+        return replace(found, chance=chance, perfect=perfect)
 
     def _own_information(self, estimator: Estimator) -> Information:
         known: Information | None = self._known.get(ADJUSTED)
@@ -158,6 +160,8 @@ class View:
             can_tell = bool(varying_codes(found, variant).any())
             told = self._predicted(found.faults, adjusted=rule.adjusted) if can_tell else None
             return explicitness_score(told, found.faults, variant)
+        if rule.adjusted:
+            found = tellable(found)
         shares, active = self.once(("told", variant), lambda: told_shares(found, variant))
         unseen = None
         if rule.adjusted:

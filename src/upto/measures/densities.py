@@ -32,6 +32,8 @@ class Mixture:
         J×d means.
     covariances
         J×d×d positive definite covariances.
+    fitted
+        Whether these are estimates from rows, as `fit_mixture` makes them.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Mixture:
     weights: Float
     means: Float
     covariances: Float
+    fitted: bool = False
 
     def __post_init__(self) -> None:
         for name in ("weights", "means", "covariances"):
@@ -104,7 +107,12 @@ def fit_mixture(rows: ArrayLike, n_components: int, seed: int = 0) -> Mixture:
         raise InputError(message)
     whitening = np.sqrt(n_samples) * moments.whitening
     fitted = GaussianMixture(count, random_state=seed).fit((points - moments.mean) @ whitening)
-    white = Mixture(weights=fitted.weights_, means=fitted.means_, covariances=fitted.covariances_)
+    white = Mixture(
+        weights=fitted.weights_,
+        means=fitted.means_,
+        covariances=fitted.covariances_,
+        fitted=True,
+    )
     return push_forward(white, np.linalg.inv(whitening).T, moments.mean)
 
 
@@ -123,6 +131,7 @@ def push_forward(mixture: Mixture, matrix: ArrayLike, shift: ArrayLike) -> Mixtu
         weights=mixture.weights,
         means=mixture.means @ linear.T + moved,
         covariances=(covariances + covariances.transpose(0, 2, 1)) / 2,
+        fitted=mixture.fitted,
     )
 
 

@@ -78,6 +78,8 @@ def batches_badge(result: Batches) -> tuple[str, str] | None:
     if not tones:
         return None
     codes = {finding.code for finding in result.findings}
+    if result.leak.has_many_copies:
+        return "judged rows are copies", "fair"
     if _BATCHES_PREDICT in codes:
         return "batches predict the label", "fair"
     if "gain" in tones:

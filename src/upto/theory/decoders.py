@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, random_stream
+from upto.theory.exact import layer_residues, piece_loses_rank
 from upto.theory.hierarchy import Assumption
-from upto.theory.piecewise import certify_injective, column_rank
+from upto.theory.piecewise import PiecewiseNetwork, certify_injective, column_rank
 from upto.theory.segments import scalar_preimages
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-    from upto.theory.piecewise import PiecewiseNetwork
 
 Float = NDArray[np.float64]
 
@@ -24,6 +23,7 @@ _SAME = 1e-9
 """Images closer than this, in units of their size, are one; latents further apart are two."""
 _APART = 1e-6
 _HALVINGS = 40
+_ILL_CONDITIONED = 1e8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -80,7 +80,15 @@ def check_decoder(
     Returns
     -------
     The checks of F1, F2, F3, F4 and continuity.
+
+    Raises
+    ------
+    InputError
+        If this is no `PiecewiseNetwork`, or latents do not fit it.
     """
+    _refuse_others(network)
+    if latents is not None:
+        latents = _as_latents(latents, network.n_inputs)
     kind = "leaky ReLUs" if network.leak else "ReLUs"
     always = f"affine layers and {kind}, by construction"
     injective, reason = certify_injective(network)
@@ -122,11 +130,8 @@ def find_preimages(network: PiecewiseNetwork, latents: ArrayLike) -> Preimages:
     latents
         Points at which to look, one a row.
     """
-    points = np.asarray(latents, dtype=np.float64)
     width = network.n_inputs
-    if points.ndim != 2 or points.shape[1] != width or not len(points):
-        message = f"latents of shape {points.shape} do not fit {width} inputs: give n×{width}."
-        raise InputError(message)
+    points = _as_latents(latents, width)
     images = network(points)
     size = float(np.abs(images).max()) or 1.0
     patterns, owner = np.unique(network.pattern(points), axis=0, return_inverse=True)
@@ -134,9 +139,14 @@ def find_preimages(network: PiecewiseNetwork, latents: ArrayLike) -> Preimages:
     deficient = np.zeros(len(points), dtype=bool)
     shared = np.zeros(len(points), dtype=bool)
     furthest, example = 0.0, None
+    residues = layer_residues(network)
     for number, pattern in enumerate(patterns):
         linear, offset = network.piece(pattern)
-        if column_rank(linear) < width:
+        is_deficient = column_rank(linear) < width and piece_loses_rank(network, pattern, residues)
+        if not is_deficient and not np.linalg.cond(linear) <= _ILL_CONDITIONED:
+            # Images of latents that are far apart differ by rounding only, so none is a proof.
+            continue
+        if is_deficient:
             deficient |= owner == number
             sources = np.flatnonzero(owner == number)
             candidates = _step_unseen(network, linear, points[sources])
@@ -159,6 +169,29 @@ def find_preimages(network: PiecewiseNetwork, latents: ArrayLike) -> Preimages:
         n_shared=int(np.sum(shared & ~deficient)),
         example=example,
     )
+
+
+def _refuse_others(network: object) -> None:
+    if not isinstance(network, PiecewiseNetwork):
+        message = (
+            f"a {type(network).__name__} is no PiecewiseNetwork: give its weights, as "
+            "PiecewiseNetwork(weights=…, biases=…, leak=…)."
+        )
+        raise InputError(message)
+
+
+def _as_latents(latents: ArrayLike, width: int) -> Float:
+    try:
+        points = np.asarray(latents)
+    except ValueError:
+        points = np.empty(0, dtype=object)
+    if points.dtype.kind not in "fiub" or points.ndim != 2 or points.shape[1:] != (width,):
+        message = f"latents of shape {points.shape} do not fit {width} inputs: give n×{width}."
+        raise InputError(message)
+    if not len(points) or not np.isfinite(points).all():
+        message = f"{len(points)} latents are not all finite numbers: give one or more that are."
+        raise InputError(message)
+    return points.astype(np.float64)
 
 
 def _step_unseen(network: PiecewiseNetwork, linear: Float, points: Float) -> Float:

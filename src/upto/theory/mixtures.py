@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError
-from upto.theory.precision import stored_precision
+from upto.theory.exact import loses_rank
+from upto.theory.precision import significand_precision
 
 Float = NDArray[np.float64]
 
@@ -17,8 +19,11 @@ _ROUNDING = 1e-6
 _EPS = float(np.finfo(np.float64).eps)
 _PRODUCTS = 4.0
 """How much more than the rounding of each number a covariance that was computed may have."""
+_ILL_CONDITIONED = 1e8
+"""Correlations of a larger condition number may be what computing them lost."""
 _POINT = 1e-6
-"""Standard deviations up to this, in those of the coordinate, make a component a point there."""
+"""Standard deviations up to this, in the largest of the coordinate, may be none."""
+_EXTREME = 1e100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,42 +31,79 @@ class Components:
     """A mixture in units in which every coordinate that varies has variance one.
 
     No assumption depends on units, and tolerances mean the same in each coordinate. `rounding` is
-    how far, relatively, a covariance may be from what it was before it was stored, and `given` are
-    the parameters in the units they came in.
+    how far, relatively, a covariance may be from what it was before it was stored, `arithmetic` the
+    rounding of the type it came in, `given` are the parameters in the units they came in, and
+    `reading` says how they were read where it is unclear.
     """
 
     weights: Float
     means: Float
     covariances: Float
     rounding: float
+    arithmetic: float
     stored_as: str
     given: tuple[Float, Float, Float]
+    reading: str
 
     @property
     def variances(self) -> Float:
         """Variances of every coordinate in every component."""
         return np.diagonal(self.covariances, axis1=1, axis2=2)
 
+    def correlations(self) -> Float:
+        """Absolute correlations within every component, zero for a coordinate and itself."""
+        deviations = np.sqrt(np.maximum(self.variances, 0.0))
+        sizes = deviations[:, :, None] * deviations[:, None, :]
+        found: Float = np.zeros(sizes.shape)
+        np.divide(np.abs(self.covariances), sizes, out=found, where=sizes > 0)
+        width = sizes.shape[1]
+        found[:, np.arange(width), np.arange(width)] = 0.0
+        return found
+
     def positive_definite(self) -> list[bool | None]:
         """Say of each component whether it fills the space; None where rounding may do so."""
-        return [self._fills(each) for each in self.covariances]
+        largest = self.variances.max(axis=0)
+        return [
+            self._fills(scaled, stored, largest)
+            for scaled, stored in zip(self.covariances, self.given[2], strict=True)
+        ]
 
-    def _fills(self, covariance: Float) -> bool | None:
-        deviations = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
-        if deviations.min() <= _POINT:
+    def _fills(self, covariance: Float, stored: Float, largest: Float) -> bool | None:
+        variances = np.diagonal(covariance)
+        if np.diagonal(stored).min() <= 0.0:
             return False
-        scaled = covariance / np.outer(deviations, deviations)
-        smallest = float(np.linalg.eigvalsh(scaled)[0])
-        if smallest <= 16.0 * len(scaled) * _EPS:
+        if (variances <= _POINT**2 * largest).any():
+            return None
+        deviations = np.sqrt(variances)
+        values = np.linalg.eigvalsh(covariance / np.outer(deviations, deviations))
+        smallest, width = float(values[0]), len(values)
+        if smallest <= 16.0 * width * _EPS and loses_rank(stored):
             return False
-        return True if smallest > _PRODUCTS * len(scaled) * self.rounding else None
+        slight = smallest <= _PRODUCTS * width * self.rounding
+        return None if slight or values[-1] > _ILL_CONDITIONED * smallest else True
+
+    def pair_unit(self, first: int, second: int) -> Float:
+        """Return the deviation of each coordinate in two components; that of all where none is."""
+        own = 0.5 * (self.variances[first] + self.variances[second])
+        return np.sqrt(np.where(own > 0, own, 1.0))
 
     def differ(self, tolerance: float) -> NDArray[np.bool_]:
         """Say for every pair of components which coordinates have different laws."""
-        means = np.abs(self.means[:, None] - self.means[None])
-        variances = np.abs(self.variances[:, None] - self.variances[None])
-        apart: NDArray[np.bool_] = (means > tolerance) | (variances > tolerance)
+        count, width = self.means.shape
+        apart = np.zeros((count, count, width), dtype=bool)
+        for one, two in combinations(range(count), 2):
+            unit = self.pair_unit(one, two)
+            means = np.abs(self.means[one] - self.means[two]) > tolerance * unit
+            variances = np.abs(self.variances[one] - self.variances[two]) > tolerance * unit**2
+            apart[one, two] = apart[two, one] = means | variances
         return apart
+
+    def are_equal(self, first: int, second: int, tolerance: float) -> bool:
+        """Say whether two components are one law, correlations included."""
+        unit = self.pair_unit(first, second)
+        means = np.abs(self.means[first] - self.means[second]) / unit
+        shapes = np.abs(self.covariances[first] - self.covariances[second]) / unit[:, None] / unit
+        return bool(means.max() <= tolerance and shapes.max() <= tolerance)
 
 
 def as_components(mixture: Any) -> Components:
@@ -82,15 +124,20 @@ def as_components(mixture: Any) -> Components:
             "covariances, or a tuple of the three."
         )
         raise InputError(message)
-    kind = np.asarray(covariances).dtype
+    weights, means, covariances = map(_as_numbers, (weights, means, covariances))
+    kind = covariances.dtype
     weights, means, covariances = (
-        np.asarray(each, dtype=np.float64) for each in (weights, means, covariances)
+        each.astype(np.float64) for each in (weights, means, covariances)
     )
+    reading = ""
     if covariances.ndim == 2 and covariances.shape == means.shape:
+        if _may_be_covariance(covariances):
+            count = len(means)
+            reading = f"; the {count}×{count} numbers are read as variances of {count} components"
         covariances = covariances[:, :, None] * np.eye(means.shape[1])
     _refuse_misfits(weights, means, covariances)
     # Whole numbers are no rounded ones, and what is zero by design tells nothing.
-    stored = stored_precision(
+    stored = significand_precision(
         covariances.reshape(-1, 1).astype(kind if kind.kind == "f" else float)
     )
     centre = weights @ means
@@ -101,9 +148,33 @@ def as_components(mixture: Any) -> Components:
         means=(means - centre) / unit,
         covariances=covariances / unit[:, None] / unit,
         rounding=2.0**-stored.bits,
+        arithmetic=float(np.finfo(kind if kind.kind == "f" else float).eps) / 2.0,
         stored_as=stored.name,
         given=(weights, means, covariances),
+        reading=reading,
     )
+
+
+def _as_numbers(values: Any) -> NDArray[Any]:
+    try:
+        found = np.asarray(values)
+    except ValueError:
+        found = np.empty(0, dtype=object)
+    if found.dtype.kind not in "fiub":
+        message = (
+            "the parameters of the mixture are no arrays of real numbers: give J, J×d and J×d×d "
+            "numbers."
+        )
+        raise InputError(message)
+    return found
+
+
+def _may_be_covariance(values: Float) -> bool:
+    """Say whether J×d variances look like one covariance matrix."""
+    if values.shape[0] != values.shape[1] or len(values) < 2:
+        return False
+    apart = values - np.diag(np.diagonal(values))
+    return bool((values == values.T).all() and apart.any())
 
 
 def _refuse_misfits(weights: Float, means: Float, covariances: Float) -> None:
@@ -120,6 +191,13 @@ def _refuse_misfits(weights: Float, means: Float, covariances: Float) -> None:
         raise InputError(message)
     if not all(np.isfinite(each).all() for each in (weights, means, covariances)):
         message = "the parameters of the mixture are not all finite: give numbers."
+        raise InputError(message)
+    largest, widest = (float(np.abs(each).max()) for each in (means, covariances))
+    if max(largest, widest) > _EXTREME or 0.0 < widest < 1.0 / _EXTREME:
+        message = (
+            f"means up to {largest:.3g} and covariances up to {widest:.3g} have squares that are "
+            "no numbers: give latents in other units, which changes nothing of what is identified."
+        )
         raise InputError(message)
     if weights.min() <= 0 or abs(weights.sum() - 1.0) > _ROUNDING:
         message = (

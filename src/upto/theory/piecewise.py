@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError
+from upto.theory.exact import are_opposite, leave_no_gap, loses_rank
 from upto.theory.precision import rounding_norm, stored_precision
+from upto.theory.spectrum import noise_directions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,8 +63,8 @@ class PiecewiseNetwork:
     activated_output: bool = False
 
     def __post_init__(self) -> None:
-        weights = tuple(np.asarray(each, dtype=np.float64) for each in self.weights)
-        biases = tuple(np.asarray(each, dtype=np.float64) for each in self.biases)
+        weights = tuple(_as_numbers(each, "weights") for each in self.weights)
+        biases = tuple(_as_numbers(each, "biases") for each in self.biases)
         if not biases:
             biases = tuple(np.zeros(each.shape[:1]) for each in weights)
         _refuse_misfits(weights, biases, self.leak)
@@ -145,8 +148,10 @@ def certify_injective(network: PiecewiseNetwork) -> tuple[bool | None, str]:
             f"a layer of {network.narrowest} units cannot carry {width} latent coordinates",
         )
     rank = column_rank(network.layers[0][0])
-    if rank < width:
+    if rank < width and loses_rank(network.layers[0][0]):
         return False, f"the first layer has rank {rank} and forgets {width - rank} directions"
+    if rank < width:
+        return None, f"the first layer has rank {width}, but {rank} up to rounding"
     for number, reason in _doubts(network):
         return None, f"layer {number + 1} {reason}, which does not decide"
     kind = "leaky ReLU" if network.leak else "ReLU"
@@ -161,9 +166,10 @@ def column_rank(matrix: Float) -> int:
 def slight_margin(matrix: Float) -> str:
     """Say why a matrix of full column rank may have it by accident; nothing where it may not.
 
-    Weights that were rounded when they were stored have full rank even if they had none before.
+    Weights that were rounded when they were stored have full rank even if they had none before. It
+    is asked as of heads: by precision, condition number, and singular values that lie apart.
     """
-    values = np.linalg.svd(matrix, compute_uv=False)
+    values = np.asarray(np.linalg.svd(matrix, compute_uv=False), dtype=np.float64)
     smallest, largest = float(values[-1]), float(values[0])
     precision = stored_precision(matrix)
     rounding = rounding_norm(matrix, precision)
@@ -176,6 +182,11 @@ def slight_margin(matrix: Float) -> str:
         return (
             f"has full rank with a condition number of {largest / smallest:.2g}, above "
             f"{_ILL_CONDITIONED:.0e}, which noise can make"
+        )
+    if apart := noise_directions(values, len(matrix)):
+        return (
+            f"has full rank, but the smallest {apart} of {len(values)} singular values lie apart "
+            "from the others, as those of rounding or noise do"
         )
     return ""
 
@@ -194,29 +205,36 @@ def always_active_rows(matrix: Float, offset: Float) -> Float:
     """Return rows of a ReLU layer whose rank is not above that of the active rows at any point.
 
     A row w with bias b and a row -c w with bias b', c > 0, are never both inactive if and only if
-    b + b'/c ≥ 0. If the rank of all such rows is the number of inputs, the layer is injective.
-    Entries of -c w may be off by their own rounding and no more: rows that are only nearly opposite
-    are both inactive far out.
+    b + b'/c ≥ 0. If the rank of all such rows is the number of inputs, the layer is injective. Both
+    are asked exactly: rows that are only nearly opposite are both inactive far out.
+    """
+    kept = {
+        first
+        for first, second in _nearly_opposite(matrix, offset)
+        if are_opposite(matrix[first], matrix[second])
+        and leave_no_gap(matrix[first], offset[first], matrix[second], offset[second])
+    }
+    return matrix[sorted(kept)]
+
+
+def _nearly_opposite(matrix: Float, offset: Float) -> list[tuple[int, int]]:
+    """Return pairs of rows that are opposite, and leave no gap, up to rounding.
+
+    Each entry is compared by itself: what is zero in one row must be zero in the other.
     """
     norms = np.linalg.norm(matrix, axis=1)
     alive = np.flatnonzero(norms > 0)
     units = matrix[alive] / norms[alive, None]
     levels = offset[alive] / norms[alive]
-    nearly = units @ units.T < -1.0 + _NEARLY
-    first, second = np.nonzero(nearly & (levels[:, None] + levels[None] >= 0))
-    kept = np.unique(first[_are_opposite(matrix[alive[first]], matrix[alive[second]])])
-    return matrix[alive[kept]]
-
-
-def _are_opposite(rows: Float, others: Float) -> NDArray[np.bool_]:
-    """Say of each pair of rows whether one is the other times a negative number, but for rounding.
-
-    Each entry is compared by itself: what is zero in one row must be zero in the other.
-    """
+    both = levels[:, None] + levels[None]
+    covered = both >= -_ROUNDING * (np.abs(levels[:, None]) + np.abs(levels[None]))
+    first, second = (alive[each] for each in np.nonzero((units @ units.T < -1 + _NEARLY) & covered))
+    rows, others = matrix[first], matrix[second]
     largest = np.abs(rows).argmax(axis=1)[:, None]
     ratios = np.take_along_axis(others, largest, axis=1) / np.take_along_axis(rows, largest, axis=1)
-    opposite: NDArray[np.bool_] = np.abs(others - ratios * rows) <= _ROUNDING * np.abs(others)
-    return opposite.all(axis=1) & (ratios[:, 0] < 0.0)
+    near = (np.abs(others - ratios * rows) <= _ROUNDING * np.abs(others)).all(axis=1)
+    near &= ratios[:, 0] < 0.0
+    return list(zip(first[near].tolist(), second[near].tolist(), strict=True))
 
 
 def _doubts(network: PiecewiseNetwork) -> Iterator[tuple[int, str]]:
@@ -228,7 +246,11 @@ def _doubts(network: PiecewiseNetwork) -> Iterator[tuple[int, str]]:
             seen = always_active_rows(matrix, offset)
             span = always_active_span(matrix, offset)
             if span < inputs:
-                yield number, f"surely sees {span} of {inputs} directions at every point"
+                reason = f"surely sees {span} of {inputs} directions at every point"
+                rounded = len(_nearly_opposite(matrix, offset)) // 2 - len(seen) // 2
+                if rounded > 0:
+                    reason += f", and {rounded} pairs of rows are opposite up to rounding"
+                yield number, reason
                 continue
         elif (rank := column_rank(matrix)) < inputs:
             yield number, f"has rank {rank} for {inputs} inputs"
@@ -237,9 +259,22 @@ def _doubts(network: PiecewiseNetwork) -> Iterator[tuple[int, str]]:
             yield number, reason
 
 
-def _refuse_misfits(weights: tuple[Float, ...], biases: tuple[Float, ...], leak: float) -> None:
-    if not 0.0 <= leak <= 1.0:
-        message = f"a leak of {leak:g} is not between zero and one."
+def _as_numbers(values: Any, name: str) -> Float:
+    try:
+        found = np.asarray(values)
+    except ValueError:
+        found = np.empty(0, dtype=object)
+    if found.dtype.kind not in "fiub":
+        message = f"{name} of a layer are no array of real numbers: give one row for each output."
+        raise InputError(message)
+    return found.astype(np.float64)
+
+
+def _refuse_misfits(weights: tuple[Float, ...], biases: tuple[Float, ...], leak: Any) -> None:
+    if not isinstance(leak, Real) or not 0.0 <= float(leak) <= 1.0:
+        message = (
+            f"a leak of {leak!r} is no number between zero and one: give the slope below zero."
+        )
         raise InputError(message)
     shapes = ", ".join(str(each.shape) for each in (*weights, *biases))
     fits = bool(weights) and all(each.ndim == 2 and each.size for each in weights)

@@ -6,7 +6,8 @@ product of s·2ᵉ with c is (s·c)·2ᵉ, whatever e is: so two numbers share o
 numbers of all bits do. It is looked for in the whole matrix, within its rows (class vectors that
 were brought to length one) and within its columns (a gain that was multiplied in). Rows of length
 one that are too few to show it are taken to be as coarse as they may be; of other matrices, some
-hundreds of numbers are needed.
+hundreds of numbers are needed. Quantised weights and decimals are multiples of a step instead
+(`upto.theory.steps`); of both, that which rounds more counts.
 """
 
 from __future__ import annotations
@@ -17,14 +18,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upto.theory.steps import find_steps
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Float = NDArray[np.float64]
 
-_NAMES = {53: "float64", 24: "float32", 11: "float16", 8: "bfloat16"}
-_SHORT = {8: 2.0**8, 11: 2.0**11}
+_NAMES = {
+    53: "float64",
+    24: "float32",
+    11: "float16",
+    8: "bfloat16",
+    4: "float8 (e4m3)",
+    3: "float8 (e5m2)",
+}
+_SHORT = {3: 2.0**3, 4: 2.0**4, 8: 2.0**8, 11: 2.0**11}
 """Bits, and up to how many significands speak for them: twice as many as there are."""
+_SINGLE = 24
+_EIGHTS = 4
+"""Small whole numbers have no more bits than this either, by design."""
+_FEWEST_PAIRS = 64
 _SAMPLE = 2**16
 _LINES = 512
 _TELLING = 64.0
@@ -47,11 +61,15 @@ class Precision:
         Bits of the significand, the leading one included; zero for whole numbers.
     step
         The least distance of two numbers, however small they are.
+    squares
+        For numbers that are multiples of several steps, the mean square over rows of the step in
+        each column.
     """
 
     name: str
     bits: int
     step: float
+    squares: Float | None = None
 
     def gaps(self, values: Float) -> Float:
         """Return the distance of each number to the next one of this precision."""
@@ -70,12 +88,36 @@ def stored_precision(values: NDArray[Any]) -> Precision:
     values
         Finite numbers, one row a class.
     """
+    relative = significand_precision(values)
+    if relative.bits == 0:
+        return relative
+    own = type_precision(values).bits
+    # Multiples of a step may have been computed in the type they have, or rounded to fewer bits.
+    for bits in sorted({own, min(own, _SINGLE), relative.bits}, reverse=True):
+        found = find_steps(values, bits)
+        if found is not None:
+            step = float(np.sqrt(found.squares.max()))
+            stepped = Precision(name=found.name, bits=0, step=step, squares=found.squares)
+            coarser = rounding_norm(values, stepped) > rounding_norm(values, relative)
+            return stepped if coarser else relative
+    return relative
+
+
+def significand_precision(values: NDArray[Any]) -> Precision:
+    """Find how many bits of the significand the numbers of a matrix use, whatever their steps.
+
+    Parameters
+    ----------
+    values
+        Finite numbers, one row a class.
+    """
     known = type_precision(values)
     if known.bits == 0:
         return known
     bits, step = known.bits, known.step
-    for fewer in sorted(_NAMES):
-        if fewer < bits and all(_fits(block, fewer) for block in _blocks(values)):
+    for fewer in sorted(_NAMES, reverse=True):
+        fits = fewer < bits and all(_fits(block, fewer) for block in _blocks(values))
+        if fits and (fewer > _EIGHTS or _n_sizes(values) >= 2 ** (fewer + 1)):
             bits = fewer
     scaled = _scaled_bits(values) if bits > min(_SHORT) else None
     if scaled is not None and scaled < bits:
@@ -105,6 +147,8 @@ def rounding_norm(values: NDArray[Any], precision: Precision) -> float:
     bound taken is one gap a number, for the coordinate in which gaps are largest: about three
     times what is typical, and more than any rounding can do for up to four coordinates.
     """
+    if precision.squares is not None:
+        return float(np.sqrt(len(values) * precision.squares.max()))
     squares = np.zeros(values.shape[1])
     for block in _blocks(values):
         squares += np.square(precision.gaps(np.asarray(block, dtype=np.float64))).sum(axis=0)
@@ -132,12 +176,21 @@ def _scaled_bits(values: NDArray[Any]) -> int | None:
         telling = 0.0
         if lines is rows and _have_one_length(rows):
             telling = _TELLING
-        found += [
-            bits
-            for bits, distinct in _SHORT.items()
-            if (coincidences and pairs <= distinct * coincidences) or pairs < telling * distinct
-        ]
+        for bits, distinct in _SHORT.items():
+            is_long = bits > _EIGHTS
+            enough = coincidences and (is_long or pairs >= _FEWEST_PAIRS)
+            if (enough and pairs <= distinct * coincidences) or (
+                is_long and pairs < telling * distinct
+            ):
+                found.append(bits)
     return min(found, default=None)
+
+
+def _n_sizes(values: NDArray[Any]) -> int:
+    """Count numbers of different size, in some rows."""
+    most = max(2, _SAMPLE // values.shape[1])
+    sizes = np.unique(np.abs(values[:: max(1, len(values) // most)][:most]))
+    return int(np.count_nonzero(sizes))
 
 
 def _coincidences(lines: NDArray[Any]) -> tuple[float, float]:

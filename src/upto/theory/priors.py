@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from upto.theory.spurious import ComponentsTest
 
 _ROUNDING = 1e-6
+_SUMS = 16.0
 
 
 def check_prior(
@@ -45,8 +46,9 @@ def check_prior(
     Parameters
     ----------
     mixture
-        A mixture with `weights`, `means` and `covariances`, a `GaussianMixture` of scikit-learn,
-        which is fitted, or a tuple of the three arrays. Covariances are J×d×d, or J×d variances.
+        A mixture with `weights`, `means` and `covariances`, a `GaussianMixture` of scikit-learn or
+        the result of `upto.measures.fit_mixture`, which are fitted, or a tuple of the three arrays.
+        Covariances are J×d×d, or J×d variances.
     rows
         What the mixture was fitted to, one row a latent: what can be tested on them is. Where they
         do not follow the mixture, P1, P2 and distinct components are not known; where coordinates
@@ -61,7 +63,8 @@ def check_prior(
         they are where they are correlated by less, but by more than rounding, is not known.
     gap
         Variance ratios whose logarithms differ by no more than this count as equal; the same
-        tolerance, in standard deviations of a coordinate, tells whether components differ.
+        tolerance, in standard deviations of a coordinate within them, tells whether components
+        differ.
     seed
         Seed of the test on `rows`.
 
@@ -77,7 +80,7 @@ def check_prior(
     correlation = check_size(correlation, "correlation")
     gap = check_size(gap, "gap")
     components = as_components(mixture)
-    estimated = fitted or rows is not None or hasattr(mixture, "weights_")
+    estimated = fitted or rows is not None or _is_fitted(mixture)
     whole, partly = _mixture(components)
     independent = _conditional_independence(components, correlation, gap)
     grid = _grid(states, len(components.weights))
@@ -102,6 +105,10 @@ def check_prior(
     return whole, independent, hidden, distinct, partly
 
 
+def _is_fitted(mixture: Any) -> bool:
+    return hasattr(mixture, "weights_") or getattr(mixture, "fitted", False) is True
+
+
 def _tested(components: Components, rows: ArrayLike, seed: int) -> ComponentsTest:
     count, width = components.means.shape
     given = np.asarray(rows)
@@ -111,8 +118,7 @@ def _tested(components: Components, rows: ArrayLike, seed: int) -> ComponentsTes
             "give those that it was fitted to."
         )
         raise InputError(message)
-    apart = components.covariances[:, ~np.eye(width, dtype=bool)]
-    diagonal = bool(np.abs(apart).max(initial=0.0) <= _ROUNDING)
+    diagonal = bool(components.correlations().max() <= _ROUNDING)
     return bootstrap_components(
         given, count, diagonal=diagonal, parameters=components.given, seed=seed
     )
@@ -168,12 +174,12 @@ def _mixture(components: Components) -> tuple[Assumption, Assumption]:
         words.append(f"{flat} of {count} are degenerate: points, or flat in a direction")
     if unknown:
         words.append(
-            f"{unknown} of {count} fill the space by no more than rounding to "
-            f"{components.stored_as} can make"
+            f"{unknown} of {count} fill the space by no more than rounding, to "
+            f"{components.stored_as} or in what they were computed from, can make"
         )
     if not flat and not unknown:
         words.append("all covariances are positive definite")
-    evidence = "; ".join(words)
+    evidence = "; ".join(words) + components.reading
     whole = False if flat else None if unknown else True
     partly = True if True in full else None if unknown else False
     return (
@@ -189,9 +195,7 @@ def _distinct(components: Components, tolerance: float) -> Assumption:
     same = [
         (first + 1, second + 1)
         for first, second in pairs
-        if np.abs(components.means[first] - components.means[second]).max() <= tolerance
-        and np.abs(components.covariances[first] - components.covariances[second]).max()
-        <= tolerance
+        if components.are_equal(first, second, tolerance)
     ]
     evidence = f"no two of {count} components are equal"
     if same:
@@ -204,24 +208,23 @@ def _distinct(components: Components, tolerance: float) -> Assumption:
 
 
 def _conditional_independence(components: Components, tolerance: float, gap: float) -> Assumption:
-    deviations = np.sqrt(components.variances)
-    sizes = deviations[:, :, None] * deviations[:, None, :]
-    correlations = np.divide(
-        np.abs(components.covariances), sizes, out=np.zeros_like(sizes), where=sizes > 0
-    )
-    width = correlations.shape[1]
-    correlations[:, np.arange(width), np.arange(width)] = 0.0
+    correlations = components.correlations()
     largest = float(correlations.max())
     if largest > tolerance:
         state = int(correlations.max(axis=(1, 2)).argmax()) + 1
-        evidence = f"coordinates are correlated by {largest:.3g} within component {state}"
+        evidence = (
+            f"coordinates are correlated by {largest:.3g} within component {state}"
+            f"{components.reading}"
+        )
         return Assumption(name="P2", holds=False, evidence=evidence)
     full = np.array([each is not False for each in components.positive_definite()])
     pair, widest = distinct_ratios(np.where(full[:, None], components.variances, 0.0))
     independent = f"correlations within components are at most {largest:.2g}"
-    unknown = largest > _ROUNDING
+    # Covariances are sums of products, each rounded.
+    unknown = largest > _SUMS * correlations.shape[1] * components.arithmetic
     if unknown:
         independent += ", which is not zero"
+    independent += components.reading
     if pair is None:
         evidence = f"{independent}; two positive definite components are needed"
         return Assumption(name="P2", holds=False, evidence=evidence)

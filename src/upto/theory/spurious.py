@@ -32,7 +32,13 @@ Float = NDArray[np.float64]
 LEVEL = 0.05
 """How often components that are not there may be taken for real ones."""
 
+SLIGHT = 0.2
+"""Correlations within components must be shown to be below this to be taken for none."""
+
 _MOST_ROWS = 4000
+_ONE_SIDED = 1.645
+_FEWEST_DRAWS = 20
+"""So many draws have a standard error that is known to a sixth."""
 _NUMBERS = 2_000_000
 """How many numbers the rows of a stack of data sets may be, times their components."""
 
@@ -59,6 +65,9 @@ class ComponentsTest:
         p-value of coordinates being independent within J components; one where that was not asked.
     correlation
         The largest correlation within a component of J with any covariances.
+    correlation_limit
+        The upper 95 % limit of these: the largest of |r| and 1.645 standard errors, which data sets
+        of independent coordinates show; one where that was not asked.
     pair
         The two components, of the test's own fit, whose variance ratios are told apart best.
     ratios
@@ -74,6 +83,7 @@ class ComponentsTest:
     fewer: float
     independent: float
     correlation: float
+    correlation_limit: float
     pair: tuple[int, int] | None
     ratios: float
 
@@ -93,9 +103,14 @@ class ComponentsTest:
         return self.fits and self.fewer <= LEVEL
 
     @property
+    def are_nearly_independent(self) -> bool:
+        """Whether correlations within components are shown to be slight, not only not shown."""
+        return not self.are_correlated and self.correlation_limit < SLIGHT
+
+    @property
     def ratios_differ(self) -> bool:
         """Whether, besides, two components have variance ratios that all differ."""
-        return self.are_needed and not self.are_correlated and self.ratios <= LEVEL
+        return self.are_needed and self.are_nearly_independent and self.ratios <= LEVEL
 
     @property
     def says(self) -> str:
@@ -108,7 +123,7 @@ class ComponentsTest:
         fit = f"that {self.n_rows} rows follow {_components(self.n_components)} has p = "
         if self.fit <= LEVEL:
             return f"{fit}{self.fit:.2g}, so their law is another"
-        words = [f"{fit}{self.fit:.2g}"]
+        words = [f"{fit}{self.fit:.2g} (tails a little heavier would not be seen)"]
         if self.n_draws:
             less = _components(self.n_components - 1)
             words.append(f"that {less} would do {self.fewer:.2g} by {self.n_draws} draws")
@@ -119,9 +134,13 @@ class ComponentsTest:
     @property
     def says_of_shapes(self) -> str:
         """What the rows say of correlations and variance ratios within components."""
+        limit = f"{self.correlation_limit:.2g} at most by their 95 % limit"
+        if not self.are_correlated and self.correlation_limit >= SLIGHT:
+            limit += f", where {SLIGHT} would do"
         return (
-            f"correlations within components are up to {self.correlation:.2g}, that all are zero "
-            f"has p = {self.independent:.2g}, that two variance ratios are equal {self.ratios:.2g}"
+            f"correlations within components are up to {self.correlation:.2g}, {limit}, that all "
+            f"are zero has p = {self.independent:.2g}, that two variance ratios are equal "
+            f"{self.ratios:.2g}"
         )
 
 
@@ -141,10 +160,12 @@ def bootstrap_components(
     likelihood ratio of J and of J - 1 components, both with any covariances, is compared with that
     of data sets drawn from the J - 1, each fitted anew (McLachlan 1987); and, if `diagonal`, that
     of J with any covariances and of J with independent coordinates, with data sets drawn from the
-    latter. These give the standard error of every difference of log-ratios of variances too: all
-    differences of a pair of components must be larger than chance, and the p-value is multiplied
-    by the number of pairs since the best is taken. ``checks/components.py`` measures the levels.
-    The answer does not depend on the order of the rows.
+    latter. That independence is not refuted shows little, so the upper limit of every correlation
+    within a component is asked too, and must be below 0.2. Data sets drawn from the J diagonal ones
+    give the standard error of every difference of log-ratios of variances: all differences of a
+    pair of components must be larger than chance, and the p-value is multiplied by the number of
+    pairs since the best is taken. ``checks/components.py`` measures the levels. The answer does not
+    depend on the order of the rows.
 
     Parameters
     ----------
@@ -185,7 +206,7 @@ def bootstrap_components(
         plain = fit_mixtures(points[None], count, rng, diagonal=True)
         turned = fit_mixtures(points[None], count, rng, diagonal=False, start=plain)
         best = max(full, turned, key=lambda fits: float(fits.log_likelihood[0]))
-    given = fit = fewer = independent = ratios = 1.0
+    given = fit = fewer = independent = limit = ratios = 1.0
     drawn, pair = 0, None
     if parameters is not None:
         same = _in_units(parameters, centre, spread)
@@ -198,7 +219,7 @@ def bootstrap_components(
             fewer, drawn = _fewer(points, full, rng, draws, at_once)
         # Components that are not there are cut along accidents, correlations among them.
         if diagonal and (count == 1 or fewer <= LEVEL):
-            independent = _independent(turned, plain, rng, n_rows, draws, at_once)
+            independent, limit = _independent(turned, plain, rng, n_rows, draws, at_once)
         if count > 1 and diagonal and fewer <= LEVEL < independent:
             pair, ratios = _equal_ratios(plain, rng, n_rows, draws, at_once)
     return ComponentsTest(
@@ -209,7 +230,8 @@ def bootstrap_components(
         fit=fit,
         fewer=fewer,
         independent=independent,
-        correlation=_largest_correlation(best),
+        correlation=float(np.abs(_correlations(best)).max(initial=0.0)),
+        correlation_limit=limit,
         pair=pair,
         ratios=ratios,
     )
@@ -232,11 +254,12 @@ def _in_units(
     )
 
 
-def _largest_correlation(fits: Fits) -> float:
-    deviations = np.sqrt(fits.variances[0])
-    correlations = fits.covariances[0] / deviations[:, :, None] / deviations[:, None]
-    width = deviations.shape[1]
-    return float(np.abs(correlations[:, ~np.eye(width, dtype=bool)]).max(initial=0.0))
+def _correlations(fits: Fits) -> Float:
+    """Return the correlations within each component of each data set."""
+    deviations = np.sqrt(fits.variances)
+    found = fits.covariances / deviations[..., :, None] / deviations[..., None, :]
+    width = deviations.shape[2]
+    return np.asarray(found[..., *np.triu_indices(width, 1)])
 
 
 def _fewer(
@@ -257,21 +280,29 @@ def _fewer(
 
 def _independent(
     full: Fits, plain: Fits, rng: np.random.Generator, n_rows: int, n_draws: int, at_once: int
-) -> float:
-    """Return the p-value of independent coordinates within components, among any covariances."""
+) -> tuple[float, float]:
+    """Return the p-value of independent coordinates within components, among any covariances.
+
+    And the upper limit of all correlations within them.
+    """
     count, width = plain.means.shape[1:]
     if width == 1:
-        return 1.0
+        return 1.0, 0.0
+    chance: list[Float] = []
 
     def drawn_ratios(size: int) -> Float:
         again = plain.draw(rng, size, n_rows)
         less = fit_mixtures(again, count, rng, diagonal=True, start=plain)
         any_shape = fit_mixtures(again, count, rng, diagonal=False, start=plain)
+        chance.append(_correlations(any_shape))
         return any_shape.log_likelihood - less.log_likelihood
 
-    return _level(
-        drawn_ratios, float(full.log_likelihood[0] - plain.log_likelihood[0]), n_draws, at_once
-    )[0]
+    ratio = float(full.log_likelihood[0] - plain.log_likelihood[0])
+    level = _level(drawn_ratios, ratio, n_draws, at_once)[0]
+    while sum(map(len, chance)) < _FEWEST_DRAWS:
+        drawn_ratios(min(at_once, 10))
+    errors = np.concatenate(chance).std(axis=0, ddof=1)
+    return level, float((np.abs(_correlations(full)[0]) + _ONE_SIDED * errors).max())
 
 
 def _level(

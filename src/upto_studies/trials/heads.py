@@ -59,6 +59,30 @@ def _unit(values: NDArray[np.float32]) -> NDArray[np.float32]:
     return found
 
 
+def _multiples(values: Float, most: int, axis: int | None = None) -> Float:
+    """Round to multiples of a step: one for all numbers, or one for each column or row."""
+    step = np.abs(values).max(axis=axis, keepdims=True) / most
+    found: Float = np.rint(values / step) * step
+    return found
+
+
+def _in_blocks(values: Float, block: int, most: int) -> NDArray[np.float32]:
+    """Round to multiples of a step of float16 for each block along a row."""
+    found = np.empty(values.shape, dtype=np.float32)
+    for start in range(0, values.shape[1], block):
+        part = values[:, start : start + block]
+        step = (np.abs(part).max(axis=1, keepdims=True) / most).astype(np.float16)
+        found[:, start : start + block] = np.rint(part / step) * step
+    return found
+
+
+def _short(values: Float, bits: int) -> Float:
+    """Round to a few bits of the significand."""
+    significands, exponents = np.frexp(values)
+    found: Float = np.ldexp(np.rint(np.ldexp(significands, bits)), exponents - bits)
+    return found
+
+
 STORED: dict[str, Callable[[Float], NDArray[np.generic]]] = {
     "float64": lambda values: values,
     "float32": lambda values: values.astype(np.float32),
@@ -76,6 +100,19 @@ STORED: dict[str, Callable[[Float], NDArray[np.generic]]] = {
         as_bfloat16(values) * np.linspace(0.5, 2.0, values.shape[1], dtype=np.float32)
     ),
     "int8": _quantised,
+    "int8 widened": lambda values: _quantised(values).astype(np.float32),
+    "int8 scaled": lambda values: _multiples(values, 127).astype(np.float32),
+    "int8, rows scaled": lambda values: _multiples(values, 127, 1),
+    "int8, columns scaled": lambda values: _multiples(values, 127, 0).astype(np.float32),
+    "int8 scaled, as bfloat16": lambda values: as_bfloat16(_multiples(values, 127)),
+    "int4 scaled": lambda values: _multiples(values, 7).astype(np.float32),
+    "int4, rows scaled": lambda values: _multiples(values, 7, 1),
+    "Q8_0": lambda values: _in_blocks(values, 32, 127),
+    "Q4_0": lambda values: _in_blocks(values, 32, 8),
+    "three decimals": lambda values: np.round(values, 3),
+    "float8 e4m3": lambda values: _short(values, 4),
+    "float8 e5m2": lambda values: _short(values, 3),
+    "float8 e4m3 scaled": lambda values: (0.1234 * _short(values, 4)).astype(np.float32),
 }
 
 MADE = ("any", "low rank", "nearly low rank", "shifted", "equal classes", "rare", "few classes")

@@ -50,7 +50,12 @@ def wells(n_labels=6):
 
 def test_every_training_moves_the_bar_and_the_bar_ends_at_its_end():
     watched = Watched()
-    score_batches(wells(), **ASKED, folds=3, progress=watched)
+    run = wells()
+    # Half of the plates have one control of three: plates with equal shares are not asked.
+    dropped = (run.columns["label"] == 0) & (run.columns["plate"] < 3) & (np.arange(108) % 18 > 0)
+    columns = {name: values[~dropped] for name, values in run.columns.items()}
+    fewer = Embeddings(rows=np.asarray(run.rows)[~dropped], name="wells", columns=columns)
+    score_batches(fewer, **ASKED, folds=3, progress=watched)
     # Two conditions, three folds, five labels: their own labels, shuffled ones, the top, the rest.
     for label, n_steps in (("judge conditions", 2 * 3 * 5 * 4), ("look for leaks", 3 * 5)):
         total, steps = watched.tasks[label]

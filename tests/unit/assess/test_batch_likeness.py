@@ -7,7 +7,7 @@ import pytest
 
 from upto import Embeddings
 from upto.assess import score_batches
-from upto.assess.batches.likeness import find_look_alikes, find_shared_copies
+from upto.assess.batches.likeness import find_look_alikes, find_shared_copies, near_copies
 from upto.assess.batches.screen import read_screen
 from upto.batch_metrics.names import look_alikes, reads_as_missing
 from upto.engines import choose_engine
@@ -62,7 +62,7 @@ def test_rows_that_are_nearly_those_of_another_batch_are_found(rng, noise):
     plate = np.repeat(np.arange(n_batches), n_rows)
     rows = rows.reshape(-1, 8)
     asked = screen_of(rows, label=label, plate=plate)
-    found = find_shared_copies(rows, asked, choose_engine(None), 0)
+    found = find_shared_copies(near_copies(rows, asked, choose_engine(None), 0), asked)
     assert messages(found) == [
         ("UP086", "48 of 240 rows are nearly equal to a row in another value of plate.")
     ]
@@ -72,10 +72,10 @@ def test_rows_that_are_drawn_alike_or_equal_are_no_near_copies(rng):
     engine, plate = choose_engine(None), np.repeat(np.arange(6), 40)
     label = np.tile(["DMSO", "drug"], 120)
     rows = rng.standard_normal((240, 8)) + 3 * rng.standard_normal((6, 8))[plate]
-    assert find_shared_copies(rows, screen_of(rows, label=label, plate=plate), engine, 0) == []
+    assert not len(near_copies(rows, screen_of(rows, label=label, plate=plate), engine, 0))
     # Equal rows are UP074's.
     rows[200:240] = rows[:40]
-    assert find_shared_copies(rows, screen_of(rows, label=label, plate=plate), engine, 0) == []
+    assert not len(near_copies(rows, screen_of(rows, label=label, plate=plate), engine, 0))
 
 
 def test_both_are_findings_of_a_result_and_arrays_stand_for_columns(rng):

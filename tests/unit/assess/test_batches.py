@@ -13,7 +13,7 @@ from upto import Embeddings, InputError
 from upto.assess import score_batches
 from upto.assess.batches.conditions import CONDITIONS, find_conditions
 from upto.assess.batches.judging import Judged
-from upto.assess.batches.leaks import count_repeated_rows
+from upto.assess.batches.leaks import repeated_rows
 from upto.assess.batches.screen import read_screen
 from upto.assess.batches.words import kept_whole
 from upto.batch_metrics.fold_means import compare_conditions, holm, mean_over_folds, p_of_mean
@@ -333,7 +333,7 @@ def test_rows_and_wells_that_repeat_are_findings():
 
 def test_rows_repeated_in_one_batch_are_not_shared_between_folds():
     keys = np.array([7, 7, 8, 8], dtype=np.uint64)
-    assert count_repeated_rows(keys, np.array([0, 0, 1, 2])) == 2
+    assert repeated_rows(keys, np.array([0, 0, 1, 2])).tolist() == [False, False, True, True]
 
 
 def test_a_label_of_one_batch_is_left_out_and_said():
@@ -367,7 +367,20 @@ def test_a_label_of_one_batch_is_left_out_and_said():
         ({"batch": "single", "conditions": "batch-scaled"}, r"1 of 9 .* fewer than 2 rows \(8\)"),
         ({"batch": "single", "conditions": "combat"}, "1 of 9 .* fewer than 2 rows"),
         ({"conditions": "combat", "scheme": "one-trains"}, "1 batch trains, and combat learns"),
-        ({"hold_out": "label"}, r"such as '0': .* whole batches.* batch=\['label', 'plate'\]"),
+        ({"hold_out": "label"}, r"such as '0': .* batches. Hold out other columns than label,"),
+        ({"hold_out": "well"}, r"such as '0': .* whole batches.* batch=\['well', 'plate'\]"),
+        ({"label": "alone"}, r"'drug' cannot because its 1 control \(DMSO\) lies in 1 of 8 batch"),
+        ({"tasks": ["b"], "label": "apart"}, "could be judged: only 'drug' can.$"),
+        ({"conditions": 3}, "^conditions=3 names no conditions: give a list"),
+        ({"conditions": ["pca", 3]}, "names no conditions: give a list"),
+        ({"concentration": "25"}, "^concentration='25' is no list of percentages: give numbers"),
+        ({"components": "5"}, "^components='5' is neither a number"),
+        ({"components": 99}, "^components=99 is more than the 4 columns of wells: choose 4 or"),
+        ({"folds": 2.5}, "^folds=2.5 is no whole number"),
+        ({"folds": "3"}, "^folds='3' is no whole number"),
+        ({"seed": -1}, "^seed=-1 is no whole number of 0 or more"),
+        ({"seed": 0.5}, "^seed=0.5 is no whole number of 0 or more"),
+        ({"probe_labels": 1.5}, "^1.5 labels are probed"),
         (
             {"hold_out": np.arange(240) % 2},
             "such as '0': .*Let batch differ between values of hold",
@@ -392,6 +405,7 @@ def test_what_cannot_be_judged_is_refused_in_one_sentence_without_options(option
         few=few,
         single=single,
         apart=np.where(np.arange(240) < 30, "drug", "DMSO"),
+        alone=np.where(np.arange(240) == 7, "DMSO", "drug"),
     )
     with pytest.raises(InputError, match=message) as caught:
         judge(run, **options)
@@ -514,7 +528,7 @@ def test_a_condition_that_loses_is_said_to():
 def test_what_chance_could_give_is_said_in_a_sentence():
     found = judge(screen(effect=0.0, seed=1), tasks=["drug"])
     assert found.verdict == (
-        "The unmodified embedding predicts label on held-out plate: AUROC "
+        "The unmodified embedding is not shown to predict label on held-out plate: AUROC "
         f"{found.score('base').auroc:.3f} (no better than chance)."
     )
 
@@ -588,3 +602,29 @@ def test_a_result_survives_json():
     assert {score.name for score in found.mixing} >= {"bras", "ilisi", "kbet", "total", "map"}
     assert [each.condition for each in found.maps] == ["base", "ica"]
     assert len(found.components) == 4
+
+
+def test_values_and_numbers_may_be_given_as_people_write_them():
+    run = screen()
+    bare = Embeddings(rows=run.rows, name="run")
+    label = run.columns["label"].tolist()
+    plate = [f"p{number}" for number in run.columns["plate"]]
+    first = judge(run, conditions="base, pca", concentration=25, tasks="drug")
+    assert [each.name for each in first.conditions] == ["base", "pca"]
+    assert first.judged == ("drug",)
+    assert {each.percent for each in first.concentrations} == {25.0}
+    listed = judge(bare, batch=plate, label=label, tasks=["drug"], hold_out=plate)
+    assert listed.fold_scores == judge(run, tasks=["drug"]).fold_scores
+    with pytest.raises(InputError, match=r"^2 of 240 rows have no batch: every row needs a batch"):
+        judge(bare, batch=[None, None, *plate[2:]], label=label)
+    with pytest.raises(InputError, match=r"^batch has values of shape \(5,\) for 240 rows"):
+        judge(bare, batch=plate[:5], label=label)
+
+
+@pytest.mark.parametrize("control", [0.0, 0, "0.0", "0", np.float64(0)], ids=repr)
+def test_a_control_is_named_as_labels_are(control):
+    run = screen()
+    dose = np.where(run.columns["label"] == "DMSO", 0.0, 1.5)
+    found = judge(Embeddings(rows=run.rows, columns={**run.columns, "dose": dose}),
+                  label="dose", control=control, tasks=[1.5])  # fmt: skip
+    assert (found.control, found.judged) == ("0", ("1.5",))

@@ -27,7 +27,7 @@ FEW = {
     "compared": 5,
     "models": 40,
     "grids": 100,
-    "heads": 98,
+    "heads": 189,
 }
 
 

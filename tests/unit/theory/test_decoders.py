@@ -7,6 +7,7 @@ from upto.core import InputError
 from upto.theory import PiecewiseNetwork, certify_injective, check_decoder, find_preimages
 from upto.theory.piecewise import always_active_span
 from upto.theory.segments import scalar_preimages, segments
+from upto_studies.trials.heads import STORED
 
 
 def holds(network, **options):
@@ -147,11 +148,31 @@ def test_rows_that_are_nearly_opposite_prove_nothing(tilt):
     np.testing.assert_array_equal(decoder([first]), decoder([second]))
 
 
-@pytest.mark.parametrize("scale", [-1.0, -0.3, -np.pi, -1e-9])
-def test_opposite_rows_may_be_rounded(rng, scale):
+@pytest.mark.parametrize("scale", [-1.0, -0.25, -2.0])
+def test_opposite_rows_are_seen_at_every_point(rng, scale):
     basis = rng.normal(size=(7, 7))
     assert always_active_span(np.vstack([basis, scale * basis]), np.zeros(14)) == 7
     assert always_active_span(np.vstack([basis, -scale * basis]), np.zeros(14)) == 0
+
+
+def test_rows_that_are_opposite_up_to_rounding_prove_nothing(rng):
+    basis = rng.normal(size=(7, 7))
+    decoder = network(np.vstack([basis, -0.3 * basis]), rng.normal(size=(20, 14)))
+    answer, reason = certify_injective(decoder)
+    assert answer is None
+    assert "pairs of rows are opposite up to rounding" in reason
+    eps = np.finfo(float).eps
+    matrix = [[1.0, 1.0], [-1.0, -1.0 - 2 * eps], [1.0, -1.0], [-1.0, 1.0]]
+    assert certify_injective(network(matrix, activated_output=True))[0] is None
+    matrix[1][1] = -1.0
+    assert certify_injective(network(matrix, activated_output=True))[0] is True
+
+
+def test_gaps_between_opposite_rows_are_found_exactly():
+    """One third is stored a little too small, and the next number is too large."""
+    matrix = np.array([[1.0], [-3.0]])
+    assert always_active_span(matrix, np.array([-1 / 3, 1.0])) == 1
+    assert always_active_span(matrix, np.array([-np.nextafter(1 / 3, 1), 1.0])) == 0
 
 
 @pytest.mark.parametrize(
@@ -294,3 +315,62 @@ def test_a_rank_that_noise_may_have_made_proves_nothing(rng):
     decoder = network(axes * [1.0, 1.0, 1e-13], leak=0.1)
     assert certify_injective(decoder)[0] is None
     assert "condition number of 1e+13" in certify_injective(decoder)[1]
+
+
+def stored(name, rng):
+    flat = rng.normal(size=(64, 12)) @ rng.normal(size=(12, 16))
+    if name == "bfloat16, turned":
+        return STORED["bfloat16"](flat).astype(float) @ np.linalg.qr(rng.normal(size=(16, 16)))[0]
+    return STORED[name](flat)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["three decimals", "int8 scaled", "int8", "int4, rows scaled", "float8 e4m3", "bfloat16",
+     "bfloat16, turned"],
+)  # fmt: skip
+def test_weights_are_asked_as_heads_are(name):
+    """Of rank 12 before they were stored, of 16 afterwards."""
+    rng = np.random.default_rng(1)
+    decoder = network(stored(name, rng), rng.normal(size=(80, 64)), leak=0.2)
+    assert certify_injective(decoder)[0] is None
+    assert holds(decoder, n_points=16)[2] is None
+    full = network(rng.normal(size=(64, 16)), rng.normal(size=(80, 64)), leak=0.2)
+    assert holds(full) == (True, True, True)
+
+
+def test_a_rank_that_is_full_but_for_rounding_is_not_called_low():
+    small = network(np.diag([1.0, 1e-17]), leak=0.1)
+    assert holds(small) == (None, None, None)
+    assert "rank 2, but 1 up to rounding" in certify_injective(small)[1]
+    behind = network(np.eye(2), np.diag([1.0, 1e-17]), leak=0.1)
+    assert holds(behind) == (None, None, None)
+    assert holds(network(np.diag([1.0, 0.0]), leak=0.1)) == (False, False, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": ([[1.0, 2.0], [3.0]],)}, "no array of real numbers"),
+        ({"weights": ([["a", "b"]],)}, "no array of real numbers"),
+        ({"weights": (np.eye(2) * 1j,)}, "no array of real numbers"),
+        ({"weights": (np.eye(2),), "biases": (["a", "b"],)}, "biases of a layer are no array"),
+        ({"weights": (np.eye(2),), "leak": "a"}, "no number between zero and one"),
+        ({"weights": (np.eye(2),), "leak": float("nan")}, "no number between zero and one"),
+    ],
+)
+def test_what_are_no_numbers_is_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        PiecewiseNetwork(**options)
+
+
+def test_other_decoders_and_latents_that_are_no_numbers_are_refused(rng):
+    with pytest.raises(InputError, match="a function is no PiecewiseNetwork: give its weights"):
+        check_decoder(lambda z: z)
+    for decoder in (network(np.eye(2), leak=0.1), network(np.eye(2), np.eye(2))):
+        with pytest.raises(InputError, match="not all finite"):
+            check_decoder(decoder, [[np.nan, 0.0]])
+        with pytest.raises(InputError, match="give n×2"):
+            check_decoder(decoder, [["a", "b"]])
+        with pytest.raises(InputError, match="give n×2"):
+            check_decoder(decoder, [[1.0, 2.0], [3.0]])

@@ -5,7 +5,7 @@ import pytest
 from sklearn.mixture import GaussianMixture
 
 from upto.core import Group, InputError
-from upto.measures import Mixture
+from upto.measures import Mixture, fit_mixture, push_forward
 from upto.theory import check_prior, distinct_ratios, stated, what_is_identified
 
 
@@ -162,11 +162,13 @@ def test_a_component_that_is_there_by_chance_is_not_taken_for_one():
     assert "may be there by chance" in tested[1].evidence
 
 
+@pytest.mark.slow
 def test_components_that_are_there_are_told_from_the_rows(rng):
-    rows = np.vstack([rng.normal(size=(100, 2)) * [1, 3], rng.normal(size=(100, 2)) + 6])
+    rows = np.vstack([rng.normal(size=(400, 2)) * [1, 3], rng.normal(size=(400, 2)) + 6])
     fitted = GaussianMixture(2, covariance_type="diag", random_state=0).fit(rows)
     checks = check_prior(fitted, rows=rows)
     assert [each.holds for each in checks] == [True, True, None, True, True]
+    assert "tails a little heavier would not be seen" in checks[0].evidence
     assert "1 Gaussian component would do 0.01 by 99 draws" in checks[1].evidence
     # Correlations of a full fit are never zero, so that they are is not known.
     full = GaussianMixture(2, random_state=0).fit(rows)
@@ -247,9 +249,10 @@ def test_rows_that_are_no_gaussian_mixture_tell_nothing():
     assert "so their law is another" in checks[0].evidence
 
 
+@pytest.mark.slow
 def test_parameters_of_another_law_tell_nothing_of_rows():
     rng = np.random.default_rng(0)
-    rows = np.vstack([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) * [1, 7**0.5] + [9, 0]])
+    rows = np.vstack([rng.normal(size=(400, 2)), rng.normal(size=(400, 2)) * [1, 7**0.5] + [9, 0]])
     away = [0.5, 0.5], [[0, 0], [100, 0]], [[1, 1], [1, 7]]
     checks = check_prior(away, rows=rows)
     assert [each.holds for each in checks] == [None] * 5
@@ -281,6 +284,102 @@ def test_a_covariance_that_rounding_made_positive_definite_is_not_known_to_be():
 
 
 def test_points_have_no_variance_ratios():
-    checks = check_prior(([0.5, 0.5], [[0, 0], [3, 1]], [[1, 2], [1e-20, 5e-20]]))
+    means = [[0, 0], [3, 1]]
+    checks = check_prior(([0.5, 0.5], means, [[1, 2], [0, 0]]))
     assert [each.holds for each in checks][:2] == [False, False]
     assert "two positive definite components are needed" in checks[1].evidence
+    # Variances so small may be meant as none.
+    checks = check_prior(([0.5, 0.5], means, [[1, 2], [1e-20, 5e-20]]))
+    assert [each.holds for each in checks][:2] == [None, None]
+
+
+def test_the_fit_of_the_measures_is_not_taken_for_the_prior(rng):
+    rows = rng.uniform(size=(300, 2))
+    fitted = fit_mixture(rows, 2)
+    assert holds(fitted) == [None] * 5
+    moved = push_forward(fitted, np.eye(2), np.ones(2))
+    assert holds(moved) == [None] * 5
+    assert "parameters fitted to rows do not tell" in check_prior(moved)[0].evidence
+
+
+def test_components_far_apart_are_told_in_their_own_units():
+    checks = check_prior(([0.5, 0.5], [[0], [1e7]], [[1.0], [4.0]]))
+    assert [each.holds for each in checks] == [True] * 5
+    three = [0.3, 0.3, 0.4], [[0], [10], [1e8]], [[1.0], [1.0], [1.0]]
+    assert holds(three)[3] is True
+    equal = [0.3, 0.3, 0.4], [[0], [0], [1e8]], [[1.0], [1.0], [1.0]]
+    assert holds(equal)[3] is False
+    # Also in what a hidden variable shows.
+    assert holds(three)[2] is True
+
+
+def test_correlations_far_apart_are_seen_in_the_rows(rng):
+    shape = np.array([[1.0, 0.9], [0.9, 1.0]])
+    rows = np.vstack([rng.multivariate_normal([at, at], shape, 150) for at in (0, 1e7)])
+    mixture = [0.5, 0.5], [[0, 0], [1e7, 1e7]], [shape, shape]
+    assert "coordinates are correlated by 0.9" in check_prior(mixture)[1].evidence
+    assert check_prior(mixture, rows=rows)[1].holds is not True
+
+
+def test_a_covariance_that_only_its_computing_made_positive_definite_is_not_known():
+    rng = np.random.default_rng(0)
+    times = rng.normal(size=1000) + 1000
+    rows = np.column_stack([times, 0.3 * times + 7])
+    mean = rows.mean(axis=0)
+    covariance = rows.T @ rows / len(rows) - np.outer(mean, mean)
+    if np.linalg.eigvalsh(covariance)[0] < 0:
+        covariance += 1e-9 * np.eye(2)
+    check = check_prior(([1.0], [mean], [covariance]))[0]
+    assert check.holds is None
+    assert "in what they were computed from" in check.evidence
+
+
+def test_a_correlation_above_rounding_is_not_known_to_be_zero():
+    shapes = np.array([np.eye(2), np.diag([1.0, 4.0])])
+    assert holds(([0.5, 0.5], [[0, 0], [3, 1]], shapes))[1] is True
+    shapes[0, 0, 1] = shapes[0, 1, 0] = 5e-7
+    assert holds(([0.5, 0.5], [[0, 0], [3, 1]], shapes))[1] is None
+
+
+def test_square_variances_are_named_as_such():
+    checks = check_prior(([0.5, 0.5], [[0, 0], [3, 1]], [[1.0, 0.5], [0.5, 2.0]]))
+    for check in checks[:2]:
+        assert "the 2×2 numbers are read as variances of 2 components" in check.evidence
+    assert "read as" not in check_prior(mixture_of([[1, 2], [3, 4]]))[0].evidence
+
+
+@pytest.mark.parametrize(
+    ("mixture", "message"),
+    [
+        (([0.5, 0.5], [[0], [1, 2]], [[1.0], [1.0]]), "no arrays of real numbers"),
+        ((["a", "b"], [[0], [1]], [[1.0], [1.0]]), "no arrays of real numbers"),
+        (([0.5, 0.5], [[0], [1]], [[1j], [1.0]]), "no arrays of real numbers"),
+        (([0.5, 0.5], [[0], [1]], [[1e300], [1e300]]), "give latents in other units"),
+        (([0.5, 0.5], [[0], [1e200]], [[1.0], [1.0]]), "give latents in other units"),
+        (([0.5, 0.5], [[0], [1]], [[1e-300], [1e-300]]), "give latents in other units"),
+    ],
+)
+def test_parameters_that_are_no_numbers_are_refused(mixture, message):
+    with pytest.raises(InputError, match=message):
+        check_prior(mixture)
+
+
+@pytest.mark.slow
+def test_correlations_that_were_only_not_refuted_do_not_make_p2_true():
+    """Within-component correlations of 0.2, of which 200 rows show little."""
+    answers = []
+    for seed in range(3):
+        rng = np.random.default_rng((1, seed))
+        shapes = [[1.0, 0.2], [0.2, 1.0]], [[1.0, 0.35], [0.35, 3.0]]
+        rows = np.vstack(
+            [
+                rng.multivariate_normal([at, at], shape, 100)
+                for at, shape in zip((0, 6), shapes, strict=True)
+            ]
+        )
+        fitted = GaussianMixture(2, covariance_type="diag", random_state=0).fit(rows)
+        check = check_prior(fitted, rows=rows)[1]
+        answers.append(check.holds)
+        if check.holds is None and "that all are zero has p" in check.evidence:
+            assert "at most by their 95 % limit, where 0.2 would do" in check.evidence
+    assert True not in answers

@@ -10,6 +10,7 @@ from sklearn.mixture import GaussianMixture
 from upto.core import InputError
 from upto.theory import bootstrap_components
 from upto.theory.expectation import fit_mixtures
+from upto.theory.spurious import SLIGHT
 
 
 def two(rng, n_rows=200, apart=6.0):
@@ -78,6 +79,17 @@ def test_many_rows_are_sampled(rng):
     assert found.n_rows == 4000
     # Which ones does not depend on their order.
     assert bootstrap_components(rng.permutation(rows), 2, n_draws=19) == found
+
+
+@pytest.mark.slow
+def test_independence_needs_a_limit_of_the_correlations(rng):
+    found = bootstrap_components(two(rng, 800), 2)
+    assert found.correlation < found.correlation_limit < SLIGHT
+    assert found.are_nearly_independent
+    few = replace(found, correlation_limit=0.21)
+    assert not few.are_nearly_independent
+    assert not few.ratios_differ
+    assert "0.21 at most by their 95 % limit, where 0.2 would do" in few.says_of_shapes
 
 
 @pytest.mark.parametrize(

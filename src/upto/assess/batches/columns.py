@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
+from upto.core.errors import ArgumentError
 from upto.files.request import listed
 from upto.files.tables import METADATA_PREFIX
 
@@ -49,7 +50,7 @@ def find_column(run: Embeddings, name: Any, *, argument: str) -> tuple[str, NDAr
             f"{argument}={name!r} names a column, but {run.name} has 0 columns beside its numbers: "
             "give a table, an AnnData file or an archive that has one."
         )
-        raise InputError(message)
+        raise ArgumentError(message, **{argument: name})
     closest = _closest(name, list(run.columns))
     guess = "" if closest is None else f"; did you mean {closest}?"
     has = f"{len(run.columns)} column{'s' if len(run.columns) > 1 else ''}"
@@ -57,7 +58,7 @@ def find_column(run: Embeddings, name: Any, *, argument: str) -> tuple[str, NDAr
         f"{argument}={name!r} is none of the {has} of {run.name}: choose one of "
         f"{listed(list(run.columns))}{guess or '.'}"
     )
-    raise InputError(message)
+    raise ArgumentError(message, **{argument: name})
 
 
 def is_values(run: Embeddings, given: Any) -> bool:
@@ -68,14 +69,21 @@ def is_values(run: Embeddings, given: Any) -> bool:
         array = np.asarray(given)
         is_named = array.dtype.kind in "UO" and all(str(name) in run.columns for name in array.flat)
         return array.ndim != 1 or len(array) == run.n_samples or not is_named
-    return any(isinstance(each, int | float | np.generic) for each in given)
+    listed_ones = list(given)
+    if any(isinstance(each, int | float | np.generic) for each in listed_ones):
+        return True
+    is_plain = all(each is None or isinstance(each, str) for each in listed_ones)
+    if not is_plain or all(each in run.columns for each in listed_ones):
+        return False
+    # A run without columns has none that several names could be of.
+    return len(listed_ones) == run.n_samples or (not run.columns and len(listed_ones) > 1)
 
 
 def _values(run: Embeddings, given: Any, argument: str) -> tuple[str, NDArray[Any]]:
     if given is None:
         message = f"{argument} is None: name a column, or give a value for each row."
         raise InputError(message)
-    values = np.asarray(given)
+    values = _as_array(given)
     if values.shape != (run.n_samples,):
         message = (
             f"{argument} has values of shape {values.shape} for {run.n_samples} rows: give one for "
@@ -84,6 +92,15 @@ def _values(run: Embeddings, given: Any, argument: str) -> tuple[str, NDArray[An
         raise InputError(message)
     name = getattr(given, "name", None)
     return name if isinstance(name, str) and name else argument, values
+
+
+def _as_array(given: Any) -> NDArray[Any]:
+    """Return values as an array in which what is missing among texts is still missing."""
+    if isinstance(given, list | tuple) and any(isinstance(each, str) for each in given):
+        mixed = np.empty(len(given), dtype=object)
+        mixed[:] = given
+        return mixed
+    return np.asarray(given)
 
 
 def _closest(name: str, columns: list[str]) -> str | None:

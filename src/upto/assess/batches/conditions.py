@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from upto.core import InputError, MissingExtraError
+from upto.core.errors import ArgumentError
 from upto.engines.base import Engine
 from upto.files.request import listed
 
@@ -193,12 +194,22 @@ def find_conditions(
     if names is None:
         asked: list[str] = [*(WITH_CONTROLS if has_controls else DEFAULT)]
     else:
-        asked = [names] if isinstance(names, str) else list(names)
+        asked = _names(names)
     if "all" in asked:
         usable = [name for name in CONDITIONS if has_controls or name not in NEED_CONTROLS]
         asked = [each for name in asked for each in (usable if name == "all" else [name])]
     found = {name: _find(name, has_controls) for name in dict.fromkeys(["base", *asked])}
     return tuple({kind.name: kind for kind in found.values()}.values())
+
+
+def _names(given: object) -> list[str]:
+    """Return names one by one; a text may have commas between them, as for the command."""
+    asked = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    if not all(isinstance(each, str) for each in asked):
+        message = f"conditions={given!r} names no conditions: give a list, as ['base', 'ica']."
+        raise ArgumentError(message, conditions=given)
+    names = [name.strip() for each in asked for name in str(each).split(",")]
+    return [name for name in names if name]
 
 
 def _find(name: str, has_controls: bool) -> ConditionKind:  # noqa: FBT001 - private
@@ -211,7 +222,7 @@ def _find(name: str, has_controls: bool) -> ConditionKind:  # noqa: FBT001 - pri
                 f"the condition {needing[0]} needs controls, and none are named: give the value of "
                 "the label that they have, as control='DMSO'."
             )
-            raise InputError(message)
+            raise ArgumentError(message, control="DMSO")
     if len(kinds) == 1:
         return kinds[0]
     needs: tuple[Needs, ...] = ("controls", "batch", "nothing")

@@ -13,6 +13,8 @@ HALF = 0.5
 NEARLY_ALL = 0.8
 FEW_SHARED = 10
 """Below so many batches with both sides, no interval of confounded labels covers what it should."""
+LEAST_SHARED = 2
+"""Below so many batches with both sides, nothing can be compared within batches."""
 
 
 def is_confounded(task: Task, n_batches: int) -> bool:
@@ -31,7 +33,7 @@ def is_untold(task: Task, n_batches: int) -> bool:
 
 
 def untold(tasks: Sequence[Task], n_batches: int) -> list[Task]:
-    """Return the judged labels that cannot be told from batches."""
+    """Return the judged labels whose AUROC over all batches may be that of batches."""
     return [task for task in tasks if task.n_folds and is_untold(task, n_batches)]
 
 
@@ -41,5 +43,19 @@ def are_mostly(marks: Sequence[bool]) -> bool:
 
 
 def are_mostly_untold(tasks: Sequence[Task], n_batches: int) -> bool:
-    """Tell whether more than half of the judged labels cannot be told from batches."""
+    """Tell whether the AUROC of more than half of the judged labels may be that of batches."""
     return are_mostly([is_untold(task, n_batches) for task in tasks if task.n_folds])
+
+
+def are_mostly_apart(tasks: Sequence[Task], n_batches: int) -> bool:
+    """Tell whether more than half of the judged labels hardly meet what they are told from.
+
+    Then no AUROC within batches speaks for the mean of all.
+    """
+    return are_mostly(
+        [
+            is_untold(task, n_batches) and task.n_batches < LEAST_SHARED
+            for task in tasks
+            if task.n_folds
+        ]
+    )

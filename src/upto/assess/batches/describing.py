@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from upto.assess.batches.judging import Judged
     from upto.assess.batches.screen import Screen
-    from upto.batch_metrics.folds import Codes, Split
+    from upto.batch_metrics.folds import Codes, Mask, Split
 
 
 def describe_tasks(screen: Screen, splits: Sequence[Split]) -> tuple[Task, ...]:
@@ -23,13 +23,11 @@ def describe_tasks(screen: Screen, splits: Sequence[Split]) -> tuple[Task, ...]:
     for question in screen.questions:
         n_folds = sum(can_judge(question, split) for split in splits)
         batch, side = screen.batch[question.rows], question.perturbed
-        n_perturbed = len(np.unique(batch[side]))
         says = ""
         if n_folds < len(splits):
             says = (
-                f"its {int(side.sum())} rows lie in {n_perturbed} of {len(screen.batches)} "
-                f"batches, so {len(splits) - n_folds} of {len(splits)} folds lack a side to train "
-                "or to judge on"
+                f"{_fewer_side(screen, batch, side)}, so {len(splits) - n_folds} of {len(splits)} "
+                "folds lack a side to train or to judge on"
             )
         found.append(
             Task(
@@ -44,11 +42,28 @@ def describe_tasks(screen: Screen, splits: Sequence[Split]) -> tuple[Task, ...]:
     if not any(task.n_folds for task in found):
         message = (
             f"no value of {screen.label_words} can be judged on {screen.hold_out_words} never "
-            f"seen: {found[0].name!r} cannot because {found[0].says}. Give labels that occur in "
-            "two batches or more, or hold out smaller parts."
+            f"seen: {found[0].name!r} cannot because {found[0].says}. Give labels and what they "
+            "are compared with in two batches or more, or hold out smaller parts."
         )
         raise InputError(message)
     return tuple(found)
+
+
+def _fewer_side(screen: Screen, batch: Codes, side: Mask) -> str:
+    """Say how many rows and batches the side of a question has that has fewer batches."""
+    # Controls that correct are judged by nobody, but a reader counts them.
+    others = batch[~side] if screen.controls is None else screen.batch[screen.controls]
+    own = batch[side]
+    is_own = len(np.unique(own)) <= len(np.unique(others))
+    fewer = own if is_own else others
+    ending = "" if len(fewer) == 1 else "s"
+    what = f"row{ending}"
+    if not is_own:
+        what = f"other {what}" if screen.control is None else f"control{ending} ({screen.control})"
+    return (
+        f"its {len(fewer)} {what} {'lies' if len(fewer) == 1 else 'lie'} in "
+        f"{len(np.unique(fewer))} of {len(screen.batches)} batches"
+    )
 
 
 def describe_batches(screen: Screen, fold_of: Codes) -> tuple[BatchSummary, ...]:

@@ -156,7 +156,7 @@ def keep_biology(
     label, labels = find_label(embeddings, label, batch)
     controls = None
     if control is not None:
-        controls = labels == find_control(str(control), labels, label)
+        controls = labels == find_control(control, labels, label)
     (placed,) = place_runs(engine, [embeddings])
     survey_runs(engine, [placed])
     with progress.task("keep biology", 3) as advance:

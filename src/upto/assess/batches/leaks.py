@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from upto.batch_metrics.tasks import Question
 
 Float = NDArray[np.float64]
+LEAST_TOLD = 0.52
+"""Below the AUROC of who knows the share of the label in every batch, batches tell nothing."""
 
 
 def predict_by_well(screen: Screen, splits: Sequence[Split]) -> Float | None:
@@ -53,6 +55,23 @@ def _rates(well: Codes, perturbed: Mask, n_wells: int) -> Float:
     return rates
 
 
+def told_by_batches(screen: Screen, judging: Judging) -> frozenset[str]:
+    """Return the probed labels that batches have different shares of."""
+    return frozenset(
+        each.name
+        for each in screen.questions
+        if each.name in judging.probed and can_batches_tell(each.perturbed, screen.batch[each.rows])
+    )
+
+
+def can_batches_tell(perturbed: Mask, batch: Codes) -> bool:
+    """Tell whether shares of a label differ so much that a batch could give it away."""
+    n_rows = np.bincount(batch)
+    shares = np.bincount(batch, weights=perturbed) / np.maximum(n_rows, 1)
+    best = auroc(perturbed, shares[batch])
+    return best is not None and best >= LEAST_TOLD
+
+
 def predict_by_batch(
     rows: Rows,
     screen: Screen,
@@ -63,7 +82,7 @@ def predict_by_batch(
     """Return the AUROC of labels shuffled within batches, folds by questions.
 
     Only what batches differ in can predict them: rows of a batch were made exchangeable. NaN for
-    labels that are not probed.
+    labels that are not probed, and for those that batches have equal shares of.
     """
     found = np.full((len(splits), len(screen.questions)), np.nan)
     shuffled = [
@@ -74,11 +93,12 @@ def predict_by_batch(
         )
         for question in screen.questions
     ]
+    asked_of = told_by_batches(screen, judging)
     for number, split in enumerate(splits):
         asked = [
             place
             for place, each in enumerate(screen.questions)
-            if each.name in judging.probed and can_judge(each, split)
+            if each.name in asked_of and can_judge(each, split)
         ]
         if not asked:
             continue
@@ -130,8 +150,8 @@ def count_repeated_wells(screen: Screen) -> int:
     return len(pairs) - len(np.unique(pairs))
 
 
-def count_repeated_rows(alike: Codes, held: Codes) -> int:
-    """Return the number of rows whose values occur in several of what is held out together."""
+def repeated_rows(alike: Codes, held: Codes) -> Mask:
+    """Mark the rows whose values occur in several of what is held out together."""
     pairs = np.unique(np.stack([alike, held]), axis=1)[0]
     values, counts = np.unique(pairs, return_counts=True)
-    return int(np.isin(alike, values[counts > 1]).sum())
+    return np.isin(alike, values[counts > 1])

@@ -9,13 +9,16 @@ import numpy as np
 from upto.assess.dependence import GROUPED, find_near_copies
 from upto.assess.split import find_keys
 from upto.batch_metrics.names import look_alikes, reads_as_missing
+from upto.batch_metrics.tasks import can_judge
 from upto.core import Finding
 from upto.files.request import listed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from upto.assess.batches.conditions import Rows
     from upto.assess.batches.screen import Screen
-    from upto.batch_metrics.folds import Codes, Mask
+    from upto.batch_metrics.folds import Codes, Mask, Split
     from upto.engines.base import Engine
 
 
@@ -45,24 +48,46 @@ def find_look_alikes(screen: Screen) -> list[Finding]:
     return found
 
 
-def find_shared_copies(rows: Rows, screen: Screen, engine: Engine, seed: int) -> list[Finding]:
-    """Say how many rows have near copies in other batches; controls are looked at alone too."""
-    everything = np.arange(min(len(rows), GROUPED))
-    looks = [everything]
+def near_copies(rows: Rows, screen: Screen, engine: Engine, seed: int) -> Codes:
+    """Return the rows that have near copies in other batches; controls are looked at alone too."""
+    looks = [np.arange(min(len(rows), GROUPED))]
     if screen.controls is not None:
         looks.append(np.flatnonzero(screen.controls)[:GROUPED])
     shared = [_shared(rows, index, screen.held, engine, seed) for index in looks]
-    n_rows = len(np.unique(np.concatenate(shared)))
-    if not n_rows:
+    return np.unique(np.concatenate(shared))
+
+
+def find_shared_copies(near: Codes, screen: Screen) -> list[Finding]:
+    """Say how many rows have near copies in other batches."""
+    if not len(near):
         return []
-    of = f"{len(rows)}" if len(rows) <= GROUPED else f"the {len(everything)} looked at"
+    n_rows = len(screen.held)
+    of = f"{n_rows}" if n_rows <= GROUPED else f"the {GROUPED} looked at"
     return [
         Finding(
             code="UP086",
-            message=f"{n_rows} of {of} rows are nearly equal to a row in another value of "
+            message=f"{len(near)} of {of} rows are nearly equal to a row in another value of "
             f"{screen.hold_out_words}.",
         )
     ]
+
+
+def count_copied(
+    equal: Mask, near: Codes, screen: Screen, splits: Sequence[Split]
+) -> tuple[int, int]:
+    """Count the judged rows that have an equal or nearly equal one in another batch, and all.
+
+    Near copies are known of some rows only where there are very many: only those count then.
+    """
+    judged = np.zeros(len(equal), dtype=np.bool_)
+    for split in splits:
+        for question in screen.questions:
+            if can_judge(question, split):
+                judged[question.rows] |= split.judging[question.rows]
+    judged[GROUPED:] = False
+    copied = equal.copy()
+    copied[near] = True
+    return int(np.sum(copied & judged)), int(judged.sum())
 
 
 def _shared(rows: Rows, index: Codes, held: Codes, engine: Engine, seed: int) -> Codes:

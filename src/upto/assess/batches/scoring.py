@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from upto.assess.batches import leaks, words
+from upto.assess.batches.checking import as_percents, check_components, check_options
 from upto.assess.batches.conditions import Making, check_usable, find_conditions
 from upto.assess.batches.describing import (
     describe_batches,
@@ -23,7 +24,12 @@ from upto.assess.batches.judging import (
     judge_condition,
     probed_labels,
 )
-from upto.assess.batches.likeness import find_look_alikes, find_shared_copies
+from upto.assess.batches.likeness import (
+    count_copied,
+    find_look_alikes,
+    find_shared_copies,
+    near_copies,
+)
 from upto.assess.batches.looking import (
     MAX_MAPPED,
     MAX_MIXED,
@@ -33,13 +39,14 @@ from upto.assess.batches.looking import (
     score_mixing,
 )
 from upto.assess.batches.ranks import rank_keys
-from upto.assess.batches.screen import read_screen
+from upto.assess.batches.screen import each_of, read_screen
 from upto.assess.batches.summing import HeldOut, add_up, estimate
+from upto.assess.batches.verdict import Grounds, verdict
 from upto.assess.comparing import as_embeddings
 from upto.assess.prepare import survey_runs
 from upto.assess.split import row_keys
-from upto.batch_metrics.classifiers import CLASSIFIERS
 from upto.batch_metrics.folds import split_batches
+from upto.batch_metrics.within_batches import chance_error
 from upto.core import (
     Batches,
     Finding,
@@ -75,9 +82,9 @@ def score_batches(
     *,
     batch: str | Sequence[str] | ArrayLike,
     label: str | ArrayLike,
-    control: str | None = None,
+    control: str | float | None = None,
     conditions: str | Iterable[str] | None = None,
-    tasks: Sequence[str] = (),
+    tasks: str | Sequence[str] = (),
     hold_out: str | Sequence[str] | ArrayLike | None = None,
     well: str | ArrayLike | None = None,
     scheme: Scheme = "folds",
@@ -85,7 +92,7 @@ def score_batches(
     fit: Literal["training", "all"] = "training",
     components: int | float | None = None,
     classifier: str = "boosted",
-    concentration: Sequence[float] = (25.0,),
+    concentration: float | Sequence[float] = (25.0,),
     shuffled: bool = True,
     probe_labels: int | None = PROBED,
     mixing: bool = True,
@@ -105,14 +112,16 @@ def score_batches(
     run
         An array with columns, as `Embeddings`, or a path.
     batch
-        The column of batches, such as plates; several columns together make a batch. An array with
-        a value for each row stands for a column, here and for `label`, `hold_out` and `well`.
+        The column of batches, such as plates; several columns together make a batch. An array or
+        list with a value for each row stands for a column, here and for `label`, `hold_out` and
+        `well`.
     label
         The column of labels, such as perturbations.
     control
         The label of controls, which every other label is told from; by default from all others.
     conditions
-        Names of transforms; a plus puts them one after the other, as ``"control-scaled+ica"``.
+        Names of transforms, in a list or with commas between them; a plus puts them one after the
+        other, as ``"control-scaled+ica"``.
     tasks
         Labels to judge, by name or pattern; all by default.
     hold_out
@@ -133,7 +142,7 @@ def score_batches(
     classifier
         ``"boosted"``: LightGBM with the settings of the paper; ``"boosted-fast"``; or ``"linear"``.
     concentration
-        Percentages of the columns that are tried alone, and their complements.
+        Percentages of the columns that are tried alone, and their complements; one or several.
     shuffled
         Whether every classifier is trained again on shuffled labels.
     probe_labels
@@ -158,10 +167,12 @@ def score_batches(
         If a column or value does not exist, or no label can be judged on any fold.
     """
     started = time.perf_counter()
-    _check(classifier, fit, concentration, probe_labels, components)
+    percents = as_percents(concentration)
+    check_options(classifier=classifier, fit=fit, probe_labels=probe_labels, folds=folds, seed=seed)
     progress = progress or SilentProgress()
     engine = choose_engine(engine)
     given = _one_run(run)
+    check_components(components, given)
     kinds = find_conditions(conditions, has_controls=control is not None)
     rows, screen, alike = _in_order(
         given,
@@ -172,7 +183,7 @@ def score_batches(
         control=control,
         hold_out=hold_out,
         well=well,
-        tasks=tasks,
+        tasks=each_of(tasks),
     )
     if any(kind.needs == "controls" for kind in kinds):
         screen = screen.with_references(alike)
@@ -187,7 +198,7 @@ def score_batches(
     judging = Judging(
         classifier=classifier,
         fit=fit,
-        percents=tuple(dict.fromkeys(concentration)) if given.n_features > 1 else (),
+        percents=percents if given.n_features > 1 else (),
         shuffled=shuffled,
         making=making,
         threads=threads,
@@ -205,7 +216,8 @@ def score_batches(
                 left_out.append(Finding(code="UP084", message=f"{kind.title}: {error}"))
     held = HeldOut.of(splits, screen.questions, judged_tasks, len(screen.batches), scheme)
     summed = add_up(judged, splits, [task.name for task in judged_tasks], judging, held)
-    leak = _find_leaks(rows, screen, splits, judging, alike, held, progress)
+    near = near_copies(rows, screen, engine, seed)
+    leak = _find_leaks(rows, screen, splits, judging, alike, near, held, progress)
     labels = tuple(np.unique(screen.labels).tolist())
     wholes = {each.kind.name: each.whole for each in judged}
     with progress.task("look at rows", 3) as advance:
@@ -253,10 +265,10 @@ def score_batches(
         provenance=Provenance(
             call=f"upto.score_batches({given.name}, batch={screen.batch_words!r}, "
             f"label={screen.label_words!r}, control={screen.control!r}, "
-            f"conditions=[{', '.join(kind.name for kind in kinds)}], tasks={list(tasks)}, "
+            f"conditions=[{', '.join(kind.name for kind in kinds)}], tasks={each_of(tasks)}, "
             f"hold_out={screen.hold_out_words!r}, scheme={scheme!r}, folds={folds}, fit={fit!r}, "
             f"components={components}, classifier={classifier!r}, "
-            f"concentration={list(concentration)}, shuffled={shuffled}, "
+            f"concentration={list(percents)}, shuffled={shuffled}, "
             f"probe_labels={probe_labels}, mixing={mixing}, maps={maps}, seed={seed})",
             seed=seed,
             engine=engine.name,
@@ -272,43 +284,17 @@ def score_batches(
     ]
     found = [
         *find_look_alikes(screen),
-        *find_shared_copies(rows, screen, engine, seed),
+        *find_shared_copies(near, screen),
         *words.findings(result, screen, splits, unchanged),
         *left_out,
         *words.kept_whole(judged),
     ]
-    verdict = words.verdict(result, unchanged)
-    return replace(result, verdict=verdict, findings=unique_findings(found))
-
-
-def _check(
-    classifier: str,
-    fit: str,
-    percents: Sequence[float],
-    most: int | None,
-    components: int | float | None,
-) -> None:
-    if components is not None and not (
-        0 < components < 1 or (components >= 1 and float(components).is_integer())
-    ):
-        message = (
-            f"components={components} is neither a number of directions, as 20, nor a share of the "
-            "variance between 0 and 1, as 0.95."
-        )
-        raise InputError(message)
-    if most is not None and most < 1:
-        message = f"{most} labels are probed: choose 1 or more, or None for all."
-        raise InputError(message)
-    if classifier not in CLASSIFIERS:
-        message = f"there is no classifier {classifier!r}: choose one of {', '.join(CLASSIFIERS)}."
-        raise InputError(message)
-    if fit not in ("training", "all"):
-        message = f"fit is {fit!r}: conditions are fitted to training rows or to all."
-        raise InputError(message)
-    for percent in percents:
-        if not 0 < percent < 100:
-            message = f"concentration is asked at {percent:g} %: choose percentages below 100."
-            raise InputError(message)
+    grounds = Grounds(
+        unchanged=unchanged,
+        saw_labels=[kind.name for kind in kinds if words.saw_labels(kind.name, fit)],
+        within_error=chance_error(screen.questions, screen.batch, splits),
+    )
+    return replace(result, verdict=verdict(result, grounds), findings=unique_findings(found))
 
 
 def _one_run(run: Run) -> Embeddings:
@@ -347,18 +333,23 @@ def _find_leaks(
     splits: Sequence[Split],
     judging: Judging,
     alike: Codes,
+    near: Codes,
     held: HeldOut,
     progress: Progress,
 ) -> Leak:
-    n_trainings = len(splits) * len(judging.probed)
+    n_trainings = len(splits) * len(leaks.told_by_batches(screen, judging))
     with progress.task("look for leaks", n_trainings) as advance:
         by_well = leaks.predict_by_well(screen, splits)
         by_batch = leaks.predict_by_batch(rows, screen, splits, judging, advance)
+    equal = leaks.repeated_rows(alike, screen.held)
+    n_copied, n_judged = count_copied(equal, near, screen, splits)
     return Leak(
         well=None if by_well is None else estimate(by_well, held),
         batch=estimate(by_batch, held),
         n_repeated_wells=leaks.count_repeated_wells(screen),
-        n_repeated_rows=leaks.count_repeated_rows(alike, screen.held),
+        n_repeated_rows=int(equal.sum()),
+        n_copied=n_copied,
+        n_judged=n_judged,
     )
 
 

@@ -14,6 +14,7 @@ from upto.batch_metrics.folds import Codes, Mask, Names
 from upto.batch_metrics.names import as_names
 from upto.batch_metrics.tasks import Question, ask
 from upto.core import InputError
+from upto.core.errors import ArgumentError
 from upto.files.request import listed
 
 if TYPE_CHECKING:
@@ -107,10 +108,10 @@ def read_screen(
     *,
     batch: Any,
     label: Any,
-    control: str | None,
+    control: Any,
     hold_out: Any,
     well: Any,
-    tasks: Sequence[str],
+    tasks: Sequence[Any],
 ) -> Screen:
     """Find the columns of a run and the questions they can answer.
 
@@ -127,7 +128,7 @@ def read_screen(
     label_words, labels = find_label(run, label, batch_words)
     batches, batch_codes = np.unique(batch_names, return_inverse=True)
     held = np.unique(hold_names, return_inverse=True)[1]
-    _check_nested(batch_codes, held, batches, batch_words, hold_words, run.columns)
+    _check_nested(batch_codes, held, batches, batch_words, hold_words, label_words, run.columns)
     if held.max() == 0:
         message = (
             f"{hold_words} has 1 value in {len(labels)} rows: at least two are needed, one to "
@@ -136,7 +137,7 @@ def read_screen(
         raise InputError(message)
     controls = None
     if control is not None:
-        control = find_control(str(control), labels, label_words)
+        control = find_control(control, labels, label_words)
         controls = labels == control
     return Screen(
         batch_words=batch_words,
@@ -197,7 +198,7 @@ def find_label(run: Embeddings, label: Any, batch_words: str) -> tuple[str, Name
             f"batch={words!r} and label={words!r} are one column: a batch never seen would have "
             "only labels never seen. Name two columns."
         )
-        raise InputError(message)
+        raise ArgumentError(message, batch=words, label=words)
     return words, as_names(found)
 
 
@@ -207,6 +208,7 @@ def _check_nested(
     batches: Names,
     batch_words: str,
     hold_words: str,
+    label_words: str,
     columns_of_run: Container[str],
 ) -> None:
     pairs = np.unique(np.stack([batch, held]), axis=1)[0]
@@ -214,23 +216,28 @@ def _check_nested(
     broken = repeated[counts > 1]
     if len(broken):
         columns = [*hold_words.split(TIMES), *batch_words.split(TIMES)]
-        named = all(each in columns_of_run for each in columns)
-        remedy = (
-            f"Name every column that makes a batch, as batch={columns}."
-            if named
-            else "Let batch differ between values of hold_out."
-        )
+        given: dict[str, Any] = {}
+        remedy = "Let batch differ between values of hold_out."
+        if label_words in hold_words.split(TIMES):
+            remedy = f"Hold out other columns than {label_words}, which are the labels."
+        elif all(each in columns_of_run for each in columns):
+            given = {"batch": columns}
+            remedy = f"Name every column that makes a batch, as batch={columns}."
         message = (
             f"{len(broken)} of {len(batches)} values of {batch_words} have rows in several values "
             f"of {hold_words}, such as {str(batches[broken[0]])!r}: what is held out must be whole "
             f"batches. {remedy}"
         )
-        raise InputError(message)
+        raise ArgumentError(message, **given)
 
 
-def find_control(value: str, labels: Names, words: str) -> str:
-    """Return the label of controls, or say which labels there are."""
+def find_control(given: Any, labels: Names, words: str) -> str:
+    """Return the label of controls, or say which labels there are.
+
+    A number is named as labels are, which are texts: 0.0 is 0.
+    """
     known = np.unique(labels[labels != ""]).tolist()
+    value = _named(given, known)
     if value in known:
         return value
     near = difflib.get_close_matches(value.lower(), [each.lower() for each in known], n=1)
@@ -240,7 +247,18 @@ def find_control(value: str, labels: Names, words: str) -> str:
         f"control={value!r} is none of the {len(known)} values of {words}: choose one of "
         f"{listed(known)}{guess}"
     )
-    raise InputError(message)
+    raise ArgumentError(message, control=value)
+
+
+def _named(given: Any, known: Container[str]) -> str:
+    """Return the text that a value is known by; a number may be written in another way."""
+    value = str(as_names(np.array([given], dtype=object))[0])
+    if value in known:
+        return value
+    try:
+        return str(as_names(np.array([float(value)]))[0])
+    except ValueError:
+        return value
 
 
 def _wells(run: Embeddings, well: Any) -> Names | None:
@@ -262,9 +280,7 @@ def _named_wells(wells: Names) -> Names | None:
     return np.where(empty, own, wells)
 
 
-def _questions(
-    labels: Names, words: str, control: str | None, tasks: Sequence[str]
-) -> tuple[Question, ...]:
+def _questions(labels: Names, words: str, control: str | None, tasks: Any) -> tuple[Question, ...]:
     known = np.unique(labels[labels != ""]).tolist()
     if len(known) < 2:
         message = (
@@ -276,24 +292,31 @@ def _questions(
     return ask(
         labels,
         controls=None if control is None else labels == control,
-        names=_chosen(tasks, could, words) if tasks else None,
+        names=_chosen(tasks, could, words) if len(tasks) else None,
     )
 
 
-def _chosen(tasks: Sequence[str], known: list[str], words: str) -> list[str]:
+def each_of(tasks: Any) -> list[Any]:
+    """Return what is asked for one by one; one name alone may stand for a list of it."""
+    return list(tasks) if np.iterable(tasks) and not isinstance(tasks, str) else [tasks]
+
+
+def _chosen(tasks: Sequence[Any], known: list[str], words: str) -> list[str]:
     """Return the values that names or patterns of a user choose."""
     chosen: dict[str, None] = {}
-    for task in tasks:
+    for given in tasks:
+        task = _named(given, known)
         found = [name for name in known if name == task] or [
-            name for name in known if fnmatchcase(name, task)
+            name for name in known if fnmatchcase(name, str(given))
         ]
         if not found:
             near = difflib.get_close_matches(task, known, n=1)
             guess = f"; did you mean {near[0]!r}?" if near else "."
-            message = (
-                f"tasks={[task]} chooses none of the {len(known)} values of {words} that could be "
-                f"judged: choose of {listed(known)}{guess}"
-            )
-            raise InputError(message)
+            choice = f"choose of {listed(known)}{guess}"
+            if len(known) == 1:
+                choice = f"only {known[0]!r} can."
+            asked = [str(given)]
+            message = f"tasks={asked} chooses no value of {words} that could be judged: {choice}"
+            raise ArgumentError(message, tasks=asked)
         chosen.update(dict.fromkeys(found))
     return list(chosen)

@@ -1,4 +1,4 @@
-"""What was found, in words: the verdict and the findings."""
+"""What was found, in words: the findings beside the verdict."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.assess.batches.conditions import CONDITIONS, THEN
-from upto.assess.batches.confounding import are_mostly_untold, is_confounded, untold
+from upto.assess.batches.confounding import is_confounded, untold
+from upto.assess.batches.verdict import against_base, do_batches_predict, do_wells_predict
 from upto.core import Finding
-from upto.core.batches import BASE
 from upto.files.request import listed
 
 if TYPE_CHECKING:
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from upto.assess.batches.judging import Judged
     from upto.assess.batches.screen import Screen
     from upto.batch_metrics.folds import Split
-    from upto.core import Batches, ConditionDifference, ConditionScore, Estimate, Task
+    from upto.core import Batches, ConditionScore, Task
 
 FEW_BATCHES = 5
 FEW_ROWS = 5
-TOLD_BY_WELL = 0.6
 
 
 def best_condition(scores: Sequence[ConditionScore]) -> str:
@@ -33,115 +32,6 @@ def best_condition(scores: Sequence[ConditionScore]) -> str:
         if score.task is None and score.auroc is not None
     }
     return max(known, key=lambda name: known[name])
-
-
-def verdict(result: Batches, unchanged: Collection[str] = ()) -> str:
-    """Say which condition is best on batches never seen, and whether it is a gain.
-
-    Parameters
-    ----------
-    result
-        Everything that was measured.
-    unchanged
-        Names of conditions that are the embedding as given.
-    """
-    base = result.score(BASE).auroc
-    assert base is not None
-    if are_mostly_untold(result.tasks, len(result.batches)):
-        return _nothing_told(result, base)
-    reached = f"{base:.3f}"
-    if result.leak.batch is not None and base.low is not None and base.low <= 0.5:
-        is_below = base.high is not None and base.high < 0.5
-        reached += " (below chance)" if is_below else " (no better than chance)"
-    same = [each.title for each in result.conditions if each.name in unchanged]
-    alike = f" {listed(same)} dropped nothing, so its rows are unmodified." if same else ""
-    others = _against_base(result, unchanged)
-    if not others:
-        held_out = f"on held-out {result.hold_out}"
-        return (
-            f"{_batches_alone(result)}The unmodified embedding predicts {result.label} {held_out}: "
-            f"AUROC {reached}.{alike}"
-        )
-    return _batches_alone(result) + _compared(result, others, reached) + alike
-
-
-def _batches_alone(result: Batches) -> str:
-    """Say first that batches predict the label, where they do; empty where they do not."""
-    if not do_batches_predict(result):
-        return ""
-    within = result.score(BASE).within
-    apart = f"; within batches the unmodified embedding has {within:.3f}" if within else ""
-    return (
-        f"{result.batch} alone predicts {result.label}: shuffled within batches, it still has an "
-        f"AUROC of {result.leak.batch:.3f}{apart}. "
-    )
-
-
-def do_batches_predict(result: Batches) -> bool:
-    """Tell whether labels shuffled within batches are predicted better than by chance."""
-    alone = result.leak.batch
-    return alone is not None and alone.low is not None and alone.low > 0.5
-
-
-def _compared(result: Batches, others: Sequence[ConditionDifference], base: str) -> str:
-    """Say which condition changes the AUROC of the unmodified embedding, or that none does."""
-    gains = [found for found in others if found.is_gain]
-    best = max(gains or others, key=lambda found: found.value.value)
-    title, reached = result.condition(best.condition).title, result.score(best.condition).auroc
-    assert reached is not None
-    area = f"the AUROC for {result.label} on held-out {result.hold_out}"
-    change = f"from {base} to {reached.value:.3f} ({best.value:+.3f})."
-    if gains:
-        more = f" {len(gains)} of {len(others)} conditions raise it." if len(others) > 1 else ""
-        return f"{title} raises {area} {change}{more}"
-    if all(found.is_loss for found in others):
-        if len(others) == 1:
-            return f"{title} lowers {area} {change}"
-        return (
-            f"All {len(others)} conditions lower {area}, which is {base} for the unmodified "
-            f"embedding; {title} lowers it least ({best.value:+.3f})."
-        )
-    if len(others) == 1:
-        tried = f"{title} changes it by {best.value:+.3f}, within the variation between folds"
-    else:
-        tried = (
-            f"the best, {title}, changes it by {best.value:+.3f}, within the variation between "
-            f"folds once {len(others)} conditions are allowed for"
-        )
-    return f"No condition improves {area}, which is {base} for the unmodified embedding; {tried}."
-
-
-def _nothing_told(result: Batches, base: Estimate) -> str:
-    """Say first that label and batch go together, whatever the AUROC is."""
-    confounded = untold(result.tasks, len(result.batches))
-    fewest = min(confounded, key=lambda task: task.n_batches)
-    met = f"{fewest.n_batches or 'none'} of {len(result.batches)} batches"
-    if len(result.judged) == 1:
-        together = f"{fewest.name} and its comparison group share {met}"
-    else:
-        together = (
-            f"{len(confounded)} of {len(result.judged)} labels share few batches with their "
-            f"comparison group ({fewest.name} shares {met})"
-        )
-    within = result.score(BASE).within
-    apart = (
-        "no batch has both sides to compare"
-        if within is None
-        else f"within batches it is {within.value:.3f}"
-    )
-    return (
-        f"{result.label} cannot be separated from {result.batch}: {together}, so the AUROC of "
-        f"{base.value:.3f} on held-out {result.hold_out} may reflect {result.batch} alone; {apart}."
-    )
-
-
-def _against_base(result: Batches, unchanged: Collection[str]) -> list[ConditionDifference]:
-    """Return how AUROCs differ from the embedding's as given, of conditions that change it."""
-    return [
-        found
-        for found in result.differences
-        if (found.against, found.measure) == (BASE, "auroc") and found.condition not in unchanged
-    ]
 
 
 def findings(
@@ -241,10 +131,11 @@ def _of_labels(result: Batches) -> list[Finding]:
 
 def _of_leaks(result: Batches) -> list[Finding]:
     leak, found = result.leak, []
-    well = leak.well
-    if well is not None and well.value >= TOLD_BY_WELL and (well.low is None or well.low > 0.5):
+    if do_wells_predict(result):
         found.append(
-            Finding(code="UP072", message=f"positions of wells alone have an AUROC of {well:.3f}.")
+            Finding(
+                code="UP072", message=f"positions of wells alone have an AUROC of {leak.well:.3f}."
+            )
         )
     if leak.n_repeated_wells:
         found.append(
@@ -291,7 +182,7 @@ def _of_conditions(
     result: Batches, screen: Screen, splits: Sequence[Split], unchanged: Collection[str]
 ) -> list[Finding]:
     found = []
-    against = _against_base(result, unchanged)
+    against = against_base(result, unchanged)
     if against and not any(each.is_gain for each in against):
         best = max(against, key=lambda each: each.value.value)
         found.append(
@@ -304,7 +195,7 @@ def _of_conditions(
     transductive = [each.name for each in result.conditions if _is_transductive(each.name)]
     if result.fit == "all" or transductive:
         which = "all conditions" if result.fit == "all" else listed(transductive)
-        labelled = [each.name for each in result.conditions if _saw_labels(each.name, result.fit)]
+        labelled = [each.name for each in result.conditions if saw_labels(each.name, result.fit)]
         more = f", and {listed(labelled)} their labels" if labelled else ""
         found.append(
             Finding(code="UP079", message=f"{which} saw the rows of the batches held out{more}.")
@@ -341,7 +232,7 @@ def _of_conditions(
     return found + _disagreement(result)
 
 
-def _saw_labels(name: str, fit: str) -> bool:
+def saw_labels(name: str, fit: str) -> bool:
     """Tell whether a condition was fitted to labels of the batches held out."""
     is_seen = fit == "all" or _is_transductive(name)
     return is_seen and any(CONDITIONS[part].uses_labels for part in name.split(THEN))

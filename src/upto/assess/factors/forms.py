@@ -74,7 +74,10 @@ def find_forms(names: str | Iterable[str] | None) -> tuple[Form, ...]:
     """Return the forms asked for, each once; all by default."""
     if names is None:
         return tuple(FORMS.values())
-    wanted = (names,) if isinstance(names, str) else tuple(names)
+    wanted = (names,) if isinstance(names, str) or not np.iterable(names) else tuple(names)
+    if not all(isinstance(name, str) for name in wanted):
+        message = f"forms is {names!r}, but it lists forms: choose of {', '.join(FORMS)}."
+        raise InputError(message)
     for name in wanted:
         if name not in FORMS:
             message = f"there is no form {name!r}: choose of {', '.join(FORMS)}."

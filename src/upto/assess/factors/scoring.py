@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from upto.assess.comparing import as_embeddings
 from upto.assess.factors import words
+from upto.assess.factors.dependence import find_dependence
 from upto.assess.factors.forms import Form, bring_into, find_forms
 from upto.assess.factors.structure import find_truth, measure_structure, options_for
-from upto.assess.factors.telling import table_of, tell
+from upto.assess.factors.telling import table_of, tell, unsure_of
 from upto.assess.factors.truth import as_factors, as_numbers, clean_columns, with_factors
 from upto.assess.prepare import survey_runs
 from upto.assess.split import row_keys, take_rows
@@ -96,8 +97,9 @@ def score_factors(
     continuous, discrete, unordered, ordered
         Factors whose kind is not as it seems. Text is discrete, and numbers are where they take few
         values. Text has no order, and discrete numbers are taken to have none where they are
-        counted from 0 or 1 without a gap, as classes are: such factors are scored, and are no
-        coordinate of the truth. An ordered one is; an unordered one is not.
+        whole and follow each other without a gap, as those of classes do, or are called so: such
+        factors are scored, and are no coordinate of the truth. An ordered one is; an unordered one
+        is not.
     discrete_codes
         Whether latents are numbers of values whose order means nothing, as those of a VQ-VAE: they
         are scored as given, and have no distance to the truth.
@@ -149,11 +151,13 @@ def score_factors(
         unordered=unordered,
         ordered=ordered,
     )
+    found = (*found, *find_dependence(engine, given.rows, columns, truths, latents, seed))
     truth = None
     if not discrete_codes:
         truth = find_truth(truths, latents, options=options, engine=engine)
     possible = _possible(wanted, latents, discrete=discrete_codes, asked=forms)
     formed: list[Formed] = []
+    unsure: dict[str, dict[str, tuple[float, float | None]]] = {}
     told, structure, scored, remarked = [], [], [], list(found)
     # Finding a form, looking at it and scoring it, and every permutation and half of the rows.
     steps = 3 + permutations + half_samples
@@ -165,6 +169,7 @@ def score_factors(
             view = _view(each, truths, discrete=discrete_codes, seed=seed)
             form, measured, remarks = _look_at(each, truths, truth, view)
             told.append(form)
+            unsure[form.name] = unsure_of(truths, each, view)
             structure += measured
             # What is said of rows is the same for every form.
             remarked += remarks if each is formed[0] else []
@@ -205,8 +210,9 @@ def score_factors(
             versions=library_versions(),
         ),
     )
-    remarked += words.findings(result, truths, formed)
-    return replace(result, verdict=words.verdict(result), findings=unique_findings(remarked))
+    remarked += words.findings(result, truths, formed, unsure)
+    result = replace(result, findings=unique_findings(remarked))
+    return replace(result, verdict=words.verdict(result))
 
 
 class _Part:

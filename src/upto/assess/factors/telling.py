@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from upto.core import FactorMatch, LatentForm
 from upto.disentanglement.shared_information import ADJUSTED
-from upto.disentanglement.shares import beyond_chance
+from upto.disentanglement.shares import beyond_chance, tellable
+from upto.disentanglement.unseen import unseen_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,9 @@ Float = NDArray[np.float64]
 
 LITTLE_SPREAD = 1 / 20
 """Of the largest spread of a latent that tells of a factor."""
+MUCH, CLEAR = 0.5, 4.0
+"""The share that a latent may tell unseen, and standard errors of a correlation with a factor,
+above which nobody can say that no latent tells of it."""
 
 
 def table_of(factors: Sequence[Factor]) -> tuple[NDArray[Any], list[bool]]:
@@ -42,7 +46,7 @@ def tell(
     r2: Sequence[float | None],
 ) -> LatentForm:
     """Say which latent of a form tells what; `r2` is what all of them explain of each factor."""
-    found = view.information(ADJUSTED)
+    found = tellable(view.information(ADJUSTED))
     discrete = view.discrete_codes
     shares = beyond_chance(found)
     active = _active(found, shares)
@@ -79,6 +83,30 @@ def tell(
             for place, (factor, fault) in enumerate(zip(factors, found.faults, strict=True))
         ),
     )
+
+
+def unsure_of(
+    factors: Sequence[Factor], formed: Formed, view: View
+) -> dict[str, tuple[float, float | None]]:
+    """Return the factors that no latent tells beyond chance though one well may.
+
+    Beside each are the share that a latent may tell at the most without being told from chance, and
+    the largest correlation with a latent where rows are enough to see it.
+    """
+    found = tellable(view.information(ADJUSTED))
+    silent = found.told & (beyond_chance(found).max(axis=1, initial=0.0) == 0.0)
+    hidden = unseen_shares(found).highest.max(axis=1, initial=0.0)
+    unsure = {}
+    for place in np.flatnonzero(silent).tolist():
+        factor = factors[place]
+        correlation = None
+        if factor.in_truth and not view.discrete_codes:
+            moving = formed.latents[:, found.ranges > 0.0].T
+            own = max((abs(_correlation(factor, latent)) for latent in moving), default=0.0)
+            correlation = own if own > CLEAR / np.sqrt(factor.known.sum()) else None
+        if correlation is not None or hidden[place] > MUCH:
+            unsure[factor.name] = float(hidden[place]), correlation
+    return unsure
 
 
 def _active(found: Information, shares: Float) -> NDArray[np.bool_]:

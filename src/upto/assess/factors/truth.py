@@ -31,8 +31,20 @@ Float = NDArray[np.float64]
 
 FEW_VALUES, ROWS_A_VALUE = 64, 5
 """Numbers are discrete where they take few values, each on some rows on average."""
-CLASS_NAMES = (*LABEL_NAMES, "category", "digit", "letter", "shape", "species", "type")
+WHO_NAMES = ("donor", "id", "identity", "participant", "patient", "person", "speaker", "subject",
+             "user")  # fmt: skip
+"""Words in the name of a column whose whole numbers say whose a row is, however many there are."""
+CLASS_NAMES = (*LABEL_NAMES, *WHO_NAMES, "category", "condition", "digit", "genotype", "group",
+               "kind", "letter", "shape", "species", "strain", "tissue", "treatment",
+               "type")  # fmt: skip
 """Words in the name of a column whose numbers are numbers of classes."""
+LINE_NAMES = (
+    "age", "amount", "angle", "azimuth", "concentration", "count", "day", "degree", "depth", "dose",
+    "elevation", "grade", "height", "hour", "intensity", "length", "level", "orientation",
+    "position", "pos", "radius", "rank", "rating", "rotation", "scale", "score", "size", "speed",
+    "time", "velocity", "weight", "width", "x", "y", "year", "z",
+)  # fmt: skip
+"""Words in the name of a column whose numbers are steps on a line, however they are counted."""
 KINDS = ("continuous", "discrete", "unordered", "ordered")
 """What may be said of a factor; one of them, or discrete and ordered."""
 MISSING = ("", "na", "n/a", "nan", "null")
@@ -141,10 +153,10 @@ def as_factors(
     """Tell discrete factors from continuous ones, and categories from numbers, of clean columns.
 
     Text is of categories. So are numbers of few values where a word of the name is one of
-    `CLASS_NAMES`, or where three values or more are counted from 0 or 1 without a gap, as classes
-    are numbered; nothing but the caller can tell those from steps on a line. Other numbers are on a
-    line: fractions, numbers below zero, numbers with gaps, and those of two values, which have one
-    order up to a sign.
+    `CLASS_NAMES`, or where three values or more are whole and follow each other without a gap, as
+    numbers of classes do, and no word of the name is one of `LINE_NAMES`; nothing but the caller
+    can tell those from steps on a line. Other numbers are on a line: fractions, numbers below zero,
+    numbers with gaps, and those of two values, which have one order up to a sign.
     """
     wanted: dict[str, set[str]] = {}
     for kind, names in zip(KINDS, (continuous, discrete, unordered, ordered), strict=True):
@@ -183,6 +195,8 @@ def _factor(name: str, values: NDArray[Any], said: set[str]) -> Factor:
         return replace(factor, why_not="text")
     count, n_values = int(factor.known.sum()), factor.n_values
     few = n_values <= FEW_VALUES and n_values * ROWS_A_VALUE <= max(count, ROWS_A_VALUE)
+    says_who = any(_singular(word) in WHO_NAMES for word in _words_of(name))
+    few |= says_who and _are_whole(values[factor.known])
     is_continuous = "continuous" in said or (not few and not said & {"discrete", "unordered"})
     why_not = ""
     if not is_continuous and not said & {"ordered", "unordered"}:
@@ -197,13 +211,30 @@ def _factor(name: str, values: NDArray[Any], said: set[str]) -> Factor:
 
 def _as_classes(name: str, numbers: Float) -> str:
     """Say why numbers are taken for those of classes; empty where they are not."""
-    words = [word for word in re.split(r"[^a-z]+", name.lower()) if word in CLASS_NAMES]
-    if words:
-        return f"called {words[0]}"
+    words = _words_of(name)
+    called = [word for word in words if _singular(word) in map(_singular, CLASS_NAMES)]
+    if called:
+        return f"called {called[0]}"
+    if any(_singular(word) in LINE_NAMES for word in words):
+        return ""
     values = np.unique(numbers)
-    if len(values) > 2 and values[0] in (0.0, 1.0) and np.all(np.diff(values) == 1.0):
+    if len(values) > 2 and values[0] >= 0.0 and _are_whole(values) and np.all(np.diff(values) == 1):
         return f"numbered from {values[0]:.0f} to {values[-1]:.0f}"
     return ""
+
+
+def _words_of(name: str) -> list[str]:
+    """Return the words of a name: cell_type, cellType and cell type 2 have two."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return [word for word in re.split(r"[^a-z]+", parted.lower()) if word]
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "species")) else word
+
+
+def _are_whole(numbers: Float) -> bool:
+    return bool(np.all(numbers == np.round(numbers)))
 
 
 def _cleaned(name: str, given: NDArray[Any]) -> NDArray[Any]:
@@ -323,8 +354,11 @@ def _columns(
 def _chosen(
     columns: dict[str, NDArray[Any]], names: Sequence[str] | None, where: str
 ) -> dict[str, NDArray[Any]]:
-    if not names:
+    if names is None or len(names) == 0:
         return columns
+    if not isinstance(names, str) and not all(isinstance(name, str) for name in names):
+        message = f"names is {names!r}, but it lists names of factors: {_listed(columns)}."
+        raise InputError(message)
     for name in (names,) if isinstance(names, str) else names:
         if name not in columns:
             message = f"{where} has no factor {name!r}: it has {_listed(columns)}."

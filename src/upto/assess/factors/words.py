@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.batch_metrics.names import look_alikes
+from upto.batch_metrics.names import look_alikes, reads_as_missing
 from upto.core import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from upto.assess.factors.forms import Formed
     from upto.assess.factors.truth import Factor
@@ -26,12 +26,16 @@ if TYPE_CHECKING:
         StructureFit,
     )
 
+    Unsure = Mapping[str, Mapping[str, tuple[float, float | None]]]
+
 FAR_FROM_ZERO = 0.2
 """The chance level from which a score is said to be far from zero on noise."""
 DEPENDENT = 0.2
 """The correlation from which two factors are said to depend on each other."""
 FEW_ROWS = 11
 """Rows of a value below which it has no ten neighbours."""
+DEPENDENT_ROWS = ("UP036", "UP037")
+"""Findings that rows say less than they are many."""
 LISTED = 6
 """Names in a sentence."""
 IN_SAMPLE = re.compile(r"infomec/explicitness@(?!adjusted)|dci/fitted@")
@@ -61,7 +65,17 @@ def verdict(result: Factors) -> str:
     sentences += [f"{first}: {', '.join(scores)}"] if scores else []
     if not any(sentences):
         return f"Nothing can be said of {result.name}: no factor can be scored."
+    sentences = [_of_dependent_rows(result), *sentences]
     return ". ".join(sentence for sentence in sentences if sentence) + "."
+
+
+def _of_dependent_rows(result: Factors) -> str:
+    if not any(finding.code in DEPENDENT_ROWS for finding in result.findings):
+        return ""
+    return (
+        "Rows depend on each other: chance and p-values count every row, so that nothing below is "
+        "shown to be beyond chance"
+    )
 
 
 def structure_verdict(
@@ -73,9 +87,14 @@ def structure_verdict(
     converged: bool | None,
 ) -> str:
     """Say up to what one form identifies the factors; `fit` is of the strictest group that does."""
-    factors = f"the {len(names)} factors" if len(names) > 1 else f"the factor {names[0]}"
+    factors = f"the {len(names)} factors" if len(names) > 1 else _the_factor(names[0])
     opening = "As given" if form == "as given" else f"After {_titled(form, converged=converged)}"
     return f"{opening}, the latents {_identified(agreement, fit, factors)}."
+
+
+def _the_factor(name: str) -> str:
+    # Columns of an array are called factor 0, factor 1 and so on.
+    return "the factor" if re.fullmatch(r"factor \d+", name) else f"the factor {name}"
 
 
 def _in_short(result: Factors, structures: Sequence[Structure]) -> str:
@@ -115,13 +134,16 @@ def _score_text(score: FormScore) -> str:
 
 
 def findings(
-    result: Factors, factors: Sequence[Factor], formed: Sequence[Formed]
+    result: Factors,
+    factors: Sequence[Factor],
+    formed: Sequence[Formed],
+    unsure: Unsure,
 ) -> Iterator[Finding]:
-    """Remark on factors, on latents, on ICA and on scores."""
+    """Remark on factors, on latents, on ICA and on scores; `unsure` is by form and factor."""
     for code, message in (
         *_of_rows(result),
         *_of_factors(result, factors),
-        *_of_latents(result),
+        *_of_latents(result, unsure),
         *_of_ica(result, formed),
         *_of_scores(result),
     ):
@@ -203,9 +225,14 @@ def _of_look_alikes(factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
     for factor in factors:
         if factor.values.dtype != object:
             continue
-        groups = look_alikes(map(str, factor.values[factor.known]))
+        labels = sorted({str(label) for label in factor.values[factor.known]})
+        none = reads_as_missing(labels)
+        if none:
+            said = _listed([repr(label) for label in none])
+            yield "UP085", f"{factor.name} has {said} as a value, not as missing."
+        groups = look_alikes(labels)
         if groups:
-            said = _listed([" and ".join(map(repr, labels[:LISTED])) for labels in groups])
+            said = _listed([" and ".join(map(repr, alike[:LISTED])) for alike in groups])
             yield "UP085", f"{factor.name} has {said} as values of their own."
 
 
@@ -227,7 +254,7 @@ def _of_dependence(factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
         yield "UP068", f"{names[0]} and {names[1]} have a correlation of {strongest:.2f}."
 
 
-def _of_latents(result: Factors) -> Iterator[tuple[str, str]]:
+def _of_latents(result: Factors, unsure: Unsure) -> Iterator[tuple[str, str]]:
     given = result.forms[0]
     if given.dead:
         yield (
@@ -241,15 +268,23 @@ def _of_latents(result: Factors) -> Iterator[tuple[str, str]]:
         are = "latent that changes" if live == 1 else "latents that change"
         yield "UP065", f"{result.name} has {live} {are} for {count} factors."
     form = result.detailed
-    yield from _of_matches(form)
+    yield from _of_matches(form, unsure.get(form.name, {}))
 
 
-def _of_matches(form: LatentForm) -> Iterator[tuple[str, str]]:
+def _of_matches(
+    form: LatentForm, unsure: Mapping[str, tuple[float, float | None]]
+) -> Iterator[tuple[str, str]]:
     silent = [
         f"{match.factor} ({_all_explain(match)})"
         for match in form.matches
-        if match.share is not None and match.latent is None
+        if match.share is not None and match.latent is None and match.factor not in unsure
     ]
+    if unsure:
+        parts = [f"{name} ({_may_tell(*ends)})" for name, ends in unsure.items()]
+        yield (
+            "UP090",
+            f"{form.name}, rows are too few to say what single latents tell of {_listed(parts)}.",
+        )
     if silent:
         yield "UP066", f"{form.name}, no latent tells of {_listed(silent)}."
     shared: dict[int, list[str]] = {}
@@ -261,6 +296,12 @@ def _of_matches(form: LatentForm) -> Iterator[tuple[str, str]]:
     ]
     if told:
         yield "UP069", f"{form.name}, factors are told best by one latent: {_listed(told)}."
+
+
+def _may_tell(share: float, correlation: float | None) -> str:
+    if correlation is not None:
+        return f"one has a correlation of {correlation:.2f}"
+    return f"one may tell {share:.0%}"
 
 
 def _all_explain(match: FactorMatch) -> str:

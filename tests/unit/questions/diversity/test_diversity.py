@@ -119,7 +119,7 @@ def test_a_head_written_with_few_decimals_is_seen(tmp_path, low_rank, rng):
     np.savetxt(tmp_path / "low.csv", low_rank, fmt="%.4f", delimiter=",")
     found = upto.check_diversity(tmp_path / "low.csv")
     assert found.ill_conditioned
-    assert found.stored_as == "few decimals"
+    assert found.stored_as == "multiples of 0.0001"
     np.savetxt(tmp_path / "full.csv", rng.normal(size=(100, 16)), fmt="%.4f", delimiter=",")
     assert not upto.check_diversity(tmp_path / "full.csv").ill_conditioned
 
@@ -167,9 +167,12 @@ def test_rounding_that_no_bits_show_is_seen_in_the_spectrum(rng, treat):
 
 
 @pytest.mark.parametrize("group", [64, 32])
-def test_a_head_of_four_bits_is_seen_in_the_spectrum(rng, group):
+def test_a_head_of_four_bits_is_seen_by_its_steps_and_turned_in_the_spectrum(rng, group):
     flat = rng.normal(size=(500, 48)) @ rng.normal(size=(48, 64))
     found = upto.check_diversity(as_int4(flat, group))
+    assert found.ill_conditioned
+    assert "rounding to multiples of a step" in found.verdict
+    found = upto.check_diversity(as_int4(flat, group) @ np.linalg.qr(rng.normal(size=(64, 64)))[0])
     assert found.ill_conditioned
     assert "the smallest 16 of 64 singular values lie apart" in found.verdict
 
