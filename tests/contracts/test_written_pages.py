@@ -109,7 +109,7 @@ def test_the_readme_shows_what_the_demo_prints(comparison):
 
 def test_a_study_shows_the_same_counts_everywhere():
     page = (DOCS / "studies.md").read_text(encoding="utf-8")
-    for readme in (ROOT / "src" / "upto" / "studies").glob("*/README.md"):
+    for readme in (ROOT / "src" / "upto_studies").glob("*/README.md"):
         assert not re.search(r"\d+ (?:of \d+ )?claims hold", readme.read_text(encoding="utf-8"))
     assert "the paper's claims borne out" in page
 

@@ -186,9 +186,9 @@ def result_others(folder):
     }
     for name, result in made.items():
         (folder / f"{name}.json").write_text(result.to_json())
-    import upto
+    import upto_studies
 
-    study = Path(upto.__file__).parent / "studies" / "misspecified-regression" / "result.json"
+    study = Path(upto_studies.__file__).parent / "misspecified-regression" / "result.json"
     shutil.copy(study, folder / "study.json")
 
 

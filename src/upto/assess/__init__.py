@@ -1,4 +1,4 @@
-"""What questions have in common: reading, splitting and preparing runs; compare, factors, batches."""
+"""What questions share (reading, splitting, preparing runs), and compare, factors and batches."""
 
 from __future__ import annotations
 

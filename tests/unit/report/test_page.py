@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from browser import sample_results as sample
 
+import upto.questions
 from upto.core import InputError, MissingExtraError
 from upto.report import Report
 from upto.report.page import bibtex
@@ -84,6 +85,11 @@ def test_templates_never_switch_escaping_off() -> None:
         text = templates.joinpath(name).read_text(encoding="utf-8")
         if name.endswith(".html"):
             assert not re.search(r"\|\s*safe|autoescape|\sstyle=|\son[a-z]+=", text), name
+    own = sorted(Path(upto.questions.__file__).parent.glob("*/*.html"))
+    assert own
+    for path in own:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"\|\s*safe|autoescape|\sstyle=|\son[a-z]+=", text), path.parent.name
     script = templates.joinpath("page.js").read_text(encoding="utf-8")
     assert not re.search(r"innerHTML|insertAdjacentHTML|eval\(|localStorage|fetch\(", script)
 
