@@ -92,15 +92,19 @@ def stored_precision(values: NDArray[Any]) -> Precision:
     if relative.bits == 0:
         return relative
     own = type_precision(values).bits
-    # Multiples of a step may have been computed in the type they have, or rounded to fewer bits.
+    coarsest, most = relative, rounding_norm(values, relative)
+    # Multiples of a step may have been computed in the type they have, or rounded to fewer bits:
+    # those of a coarse step are multiples of a fine one too, so the coarsest counts.
     for bits in sorted({own, min(own, _SINGLE), relative.bits}, reverse=True):
         found = find_steps(values, bits)
-        if found is not None:
-            step = float(np.sqrt(found.squares.max()))
-            stepped = Precision(name=found.name, bits=0, step=step, squares=found.squares)
-            coarser = rounding_norm(values, stepped) > rounding_norm(values, relative)
-            return stepped if coarser else relative
-    return relative
+        if found is None:
+            continue
+        step = float(np.sqrt(found.squares.max()))
+        stepped = Precision(name=found.name, bits=0, step=step, squares=found.squares)
+        norm = rounding_norm(values, stepped)
+        if norm > most:
+            coarsest, most = stepped, norm
+    return coarsest
 
 
 def significand_precision(values: NDArray[Any]) -> Precision:

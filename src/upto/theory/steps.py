@@ -30,7 +30,7 @@ _LARGEST_CODE = 1
 _DIVISORS = 16
 _FAR = 0.125
 """Multiples known to no more than this part of a step tell nothing."""
-_EVIDENCE = 40.0
+_EVIDENCE = 20.0
 """Bits by which multiples must be nearer to whole ones than by chance."""
 _MARGIN = 1.5
 _TINY = 2.0**-50
@@ -178,16 +178,19 @@ def _least(rises: Float, errors: Float) -> tuple[Float, Float]:
 
 
 def _refined(heights: Float, errors: Float, step: Float, relative: Float) -> tuple[Float, Float]:
-    """Take steps from ever larger heights whose multiples are sure, so that their errors shrink."""
-    lines = np.arange(len(heights))
+    """Narrow steps down by all heights whose multiples are sure, from small ones to large ones."""
     for _ in range(3):
         reach = step * np.minimum(_FAR / np.maximum(relative, _TINY), _MOST_LEVELS)
-        last = np.maximum((heights <= reach[:, None]).sum(axis=1) - 1, 0)
-        furthest = heights[lines, last]
-        whole = np.rint(furthest / step)
-        better = (whole > 0) & (errors[lines, last] < relative * furthest)
-        step = np.where(better, furthest / np.maximum(whole, 1.0), step)
-        relative = np.where(better, errors[lines, last] / np.where(better, furthest, 1.0), relative)
+        whole = np.rint(heights / step[:, None])
+        sure = (heights <= reach[:, None]) & (whole > 0)
+        whole = np.where(sure, whole, 1.0)
+        # Each height allows an interval of steps, and the step lies in all of them.
+        low = np.where(sure, (heights - errors) / whole, 0.0).max(axis=1)
+        high = np.where(sure, (heights + errors) / whole, np.inf).min(axis=1)
+        better = (low <= high) & (high - low < 2.0 * relative * step)
+        middle = np.where(better, 0.5 * (low + high), step)
+        relative = np.where(better, np.maximum(0.5 * (high - low) / middle, _TINY), relative)
+        step = middle
     return step, relative
 
 

@@ -83,3 +83,13 @@ def test_codes_are_no_rounded_numbers(rng, scale):
 
 def test_a_few_small_whole_numbers_may_be_meant(rng):
     assert find_steps(np.array([[1.0, 2.0], [3.0, 4.0], [0.0, 5.0]]), 53) is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_coarse_step_is_found_behind_the_bits_it_was_stored_with(seed):
+    rng = np.random.default_rng(seed)
+    head = rng.normal(size=(220, 1)) @ rng.normal(size=(1, 2 + seed))
+    step = np.abs(head).max() / 127
+    kept = as_bfloat16(np.rint(head / step) * step)
+    assert stored_precision(kept).step == pytest.approx(step, rel=0.01)
+    assert head_diversity(kept).is_ill_conditioned
