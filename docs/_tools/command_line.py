@@ -5,10 +5,11 @@ Run it after a change of the command line: ``python docs/_tools/command_line.py`
 
 from pathlib import Path
 
+from click import Context
 from click.testing import CliRunner
 
 from upto.cli.exits import MEANINGS
-from upto.cli.main import COMMANDS, main
+from upto.cli.main import main
 
 PAGE = Path(__file__).parents[1] / "command-line.md"
 
@@ -47,7 +48,8 @@ def help_text(*arguments: str) -> str:
 def page() -> str:
     """Return the page."""
     codes = "\n".join(f"| {int(code)} | {meaning} |" for code, meaning in MEANINGS.items())
-    sections = [f"## upto {name}\n\n```text\n{help_text(name)}\n```\n" for name in COMMANDS]
+    names = main.list_commands(Context(main))
+    sections = [f"## upto {name}\n\n```text\n{help_text(name)}\n```\n" for name in names]
     return OPENING.format(help=help_text(), codes=codes) + "\n".join(sections)
 
 

@@ -6,22 +6,23 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from click import Context
 
-from upto.cli.main import COMMANDS, main
+from upto.cli.main import main
 from upto.core import RULES
 from upto.questions.inspect.result import InspectResult
 
 FAST = ("--no-ica", "--refits", "1", "--no-progress")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", main.list_commands(Context(main)))
 def test_every_command_has_help_with_its_exit_codes(upto, command):
     result = upto(command, "-h")
     assert result.exit_code == 0
     assert "130 interrupted" in result.output
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", main.list_commands(Context(main)))
 def test_every_option_says_what_it_does(command):
     for param in main.get_command(None, command).params:
         if param.param_type_name == "option" and param.name != "help":

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.assess.dependence import FOLLOWING, find_memory, find_near_copies
-from upto.assess.similarities.strata import class_means
 from upto.assess.split import find_keys, take_rows
+from upto.assess.strata import class_means
 from upto.core import Finding
 
 if TYPE_CHECKING:
