@@ -138,6 +138,7 @@ def test_the_names_are_listed_and_the_version_is_known():
     assert upto.__version__.count(".") == 2
 
 
+@pytest.mark.slow
 def test_every_room_is_there_after_importing_the_package():
     rooms = {
         name.removeprefix("upto.")

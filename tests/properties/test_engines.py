@@ -35,7 +35,7 @@ from upto.testing import embeddings_strategy, random_element
 
 AGREEMENT = 1e-10
 N_ROWS, WIDTH = 407, 5
-PACKAGES = ("engines", "align", "measure", "unmix")
+PACKAGES = ("engines", "alignment", "measures", "ica")
 
 
 class PicklingEngine(ThreadsEngine):

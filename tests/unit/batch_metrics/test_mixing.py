@@ -225,7 +225,7 @@ def test_unknown_metrics_and_distances_are_said():
 
 
 def test_the_page_says_what_the_catalogue_declares():
-    page = Path(__file__).parents[2] / "docs" / "mixing-scores.md"
+    page = Path(__file__).parents[3] / "docs" / "mixing-scores.md"
     text = " ".join(page.read_text(encoding="utf-8").split())
     for kind in mixing.MIXING.values():
         assert f"### {kind.name} " in text

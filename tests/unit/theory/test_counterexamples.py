@@ -119,6 +119,7 @@ def test_equal_components_are_one():
     np.testing.assert_array_equal(means, [[1.0], [2.0]])
 
 
+@pytest.mark.slow
 def test_heads_are_attacked_and_the_rule_by_type_breaks():
     cases = head_cases(np.random.default_rng(7), 196)
     assert len([case for case in cases if case.statement == "diversity"]) > 80
