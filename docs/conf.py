@@ -39,8 +39,8 @@ nitpick_ignore_regex = [
         r"py:class",
         r"Scheme|Space|Alignment|Priors|Prepared|Fitted|CodesLike|FactorsLike|DroppingCost",
     ),
-    (r"py:class", r"upto\.measure\.factors\.(views|shared_information)\.\w+"),
-    (r"py:class", r"upto\.core\.(similarity|layers|consensus)\.\w+"),
+    (r"py:class", r"upto\.disentanglement\.(views|shared_information)\.\w+"),
+    (r"py:class", r"upto\.questions\.(similarity|layers|consensus)\.result\.\w+"),
     (r"py:class", r"upto\.theory\.hierarchy\.Guarantee"),
     (r"py:exc", r"MissingExtraError"),
 ]

@@ -66,8 +66,8 @@ class ComponentsTest:
     correlation
         The largest correlation within a component of J with any covariances.
     correlation_limit
-        The upper 95 % limit of these: the largest of |r| and 1.645 standard errors, which data sets
-        of independent coordinates show; one where that was not asked.
+        The upper 95 % limit of these: the largest absolute one plus 1.645 standard errors, which
+        data sets of independent coordinates show; one where that was not asked.
     pair
         The two components, of the test's own fit, whose variance ratios are told apart best.
     ratios
