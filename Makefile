@@ -58,7 +58,7 @@ test-kernels: setup
 	for kernel in $(KERNELS); do \
 	  echo "With the OpenBLAS kernel $$kernel:"; \
 	  OPENBLAS_CORETYPE=$$kernel $(PY) -m pytest -n 2 -q -m "not slow" tests/oracles tests/properties \
-	    tests/unit $(addprefix --ignore=tests/unit/,load report train) || exit 1; \
+	    tests/unit $(addprefix --ignore=tests/unit/,files activations datasets report studies/train) || exit 1; \
 	done
 
 test-slow: setup browser
