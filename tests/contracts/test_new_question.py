@@ -59,6 +59,7 @@ def test_its_findings_are_explained(extended):
     assert "never embedded" in extended("explain", "UP999")
 
 
+@pytest.mark.slow
 def test_its_results_are_read_again_and_make_a_page(extended):
     extended("empty", "run.npy", "-o", "empty.json")
     extended("report", "empty.json", "-o", "page.html")

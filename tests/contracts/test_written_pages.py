@@ -122,6 +122,7 @@ def drawn(svg):
     return words, [float(each) for each in re.findall(r"-?\d+\.?\d*", " ".join(places))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in STUDIES if recorded_result(name)])
 def test_the_figure_of_a_study_is_that_of_its_recorded_result(name):
     kept = (study_folder(name) / "figure.svg").read_text(encoding="utf-8")

@@ -176,6 +176,7 @@ def test_every_length_of_a_condition_is_in_diameters_of_the_target(spiralled):
     )
 
 
+@pytest.mark.slow
 def test_an_l_that_is_only_known_from_below_is_refused(spiralled):
     measured = upto.lipschitz(*spiralled)
     with pytest.raises(InputError, match="bounds it from below only"):

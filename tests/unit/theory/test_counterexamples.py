@@ -128,6 +128,7 @@ def test_heads_are_attacked_and_the_rule_by_type_breaks():
     assert {"low rank, bfloat16", "low rank, float16 widened"} <= broken
 
 
+@pytest.mark.slow
 def test_hidden_variables_have_one_choice():
     cases = hidden_cases(np.random.default_rng(7), 100)
     assert len(cases) > 3

@@ -177,6 +177,7 @@ def test_a_head_of_four_bits_is_seen_by_its_steps_and_turned_in_the_spectrum(rng
     assert "the smallest 16 of 64 singular values lie apart" in found.verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decay", [0.0, 0.5, 1.0, 2.0])
 def test_heads_of_full_rank_are_not_called_rounded(decay):
     rng = np.random.default_rng(8)
