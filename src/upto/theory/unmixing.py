@@ -3,7 +3,7 @@
 The curvature μ is that of the mean contrast of the rows over rotations: the smallest absolute
 eigenvalue of its Riemannian Hessian on skew matrices that are orthonormal in the Frobenius norm,
 whose entries are ±1/√2. That is the number `upto.ica.smallest_curvature` and
-`upto.ica.pair_curvature` measure and an `Unmixed` reports, so it is used as it is. They flip the
+`upto.ica.pair_curvature` measure and `upto unmix` reports, so it is used as it is. They flip the
 contrast of sub-Gaussian components, which changes no bound on derivatives, and at an optimum their
 smallest eigenvalue is the smallest absolute one. A negative one means that there is no optimum.
 """
