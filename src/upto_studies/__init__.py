@@ -3,14 +3,7 @@
 `upto` never imports this package: it finds the command ``upto study`` by its entry point.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from upto_studies.outcome import Outcome, Work
-    from upto_studies.run import run_study
+from upto.lazy import attach
 
 STUDIES = {
     "leaky-autoencoders": "upto_studies.leaky_autoencoders",
@@ -26,18 +19,6 @@ STUDIES = {
 }
 """The module of each study; its folder has the study's own name."""
 
-_HOMES = {"Outcome": "outcome", "Work": "outcome", "run_study": "run"}
-
-__all__ = ["STUDIES", "Outcome", "Work", "run_study"]
-
-
-def __getattr__(name: str) -> Any:
-    # The command lists studies without waiting for NumPy.
-    if name in _HOMES:
-        return getattr(import_module(f"upto_studies.{_HOMES[name]}"), name)
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+# The command lists studies without waiting for NumPy.
+__getattr__, __dir__, __all__ = attach(__name__)
+__all__ += ["STUDIES"]

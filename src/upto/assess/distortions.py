@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from upto import LipschitzResult
     from upto.core import Embeddings, Progress
 
-    Stretch = float | LipschitzResult
+    Stretch: TypeAlias = float | LipschitzResult
     """L of a decoder, or what `lipschitz` returned for it."""
 
 
