@@ -12,7 +12,7 @@ from benchmarks.measure import all_cores, interleaved, memory_rate, pass_rate, p
 from benchmarks.peers import TARGET, Judge, installed
 from benchmarks.watching import WatchedEngine
 from upto.engines import ThreadsEngine
-from upto.ica.fitting import Settings, fit_components
+from upto.ica.fit import Settings, fit_components
 from upto.ica.restarts import stability_of
 
 SIZES = {"quick": (10, 5_000, 20), "full": (100, 10_000, 40)}

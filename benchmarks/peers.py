@@ -17,7 +17,7 @@ from benchmarks.watching import WatchedEngine
 from upto.engines import ThreadsEngine
 from upto.ica.components import pose, whitening_for
 from upto.ica.contrasts import LogCosh
-from upto.ica.solving import orthogonalised
+from upto.ica.solver import orthogonalised
 
 TARGET = 1e-4
 """Largest entry of the whitened relative gradient that counts as the same quality."""

@@ -1,7 +1,7 @@
-"""Whether intervals of `upto.score_batches` hold the AUROC that new plates would give.
+"""Whether intervals of `upto.batches` hold the AUROC that new plates would give.
 
 ``python -m checks.batch_intervals`` draws screens whose truth is known, judges each by
-`score_batches` and writes ``checks/batch_intervals.json``:
+`batches` and writes ``checks/batch_intervals.json``:
 
 coverage
     The 95 % interval of the AUROC holds its expectation, which is the mean over all screens of the
@@ -124,7 +124,7 @@ def main() -> None:
     one_thread = partial(threadpool_limits, 1, "blas")
     with ProcessPoolExecutor(options.workers, initializer=one_thread) as pool:
         report(
-            "Intervals of upto.score_batches",
+            "Intervals of upto.batches",
             _rates(options.share, options.seed, pool),
             options.output,
             seed=options.seed,
@@ -168,7 +168,7 @@ class Judged:
 
 def judged(cell: Cell, seed: tuple[int, int, int]) -> Judged:
     """Draw one screen and judge it as it is."""
-    result = upto.score_batches(
+    result = upto.batches(
         draw(cell, np.random.default_rng(seed)),
         batch="plate",
         label="label",

@@ -34,9 +34,9 @@ from threadpoolctl import threadpool_limits
 
 import upto
 from upto.alignment import Aligner
-from upto.assess.split import split_rows
 from upto.core import Group
 from upto.engines import ThreadsEngine
+from upto.evidence.split import split_rows
 from upto.testing import random_element
 
 if TYPE_CHECKING:

@@ -138,7 +138,7 @@ def recovered(
     turn = np.linalg.qr(rng.normal(size=(width, width)))[0]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "components.npy"
-        result = upto.unmix_run(
+        result = upto.unmix(
             planted @ turn, output=out, seed=seed[-1], engine=ThreadsEngine(n_threads=1)
         )
         found = np.load(out)
@@ -189,7 +189,7 @@ def level(share: float, seed: int) -> Iterator[Rate]:
         none = 0
         for trial in range(trials):
             rows = draw(np.random.default_rng((seed, n, d, trial)), n, d)
-            result = upto.unmix_run(rows, seed=trial, engine=ThreadsEngine(n_threads=1))
+            result = upto.unmix(rows, seed=trial, engine=ThreadsEngine(n_threads=1))
             none += not result.n_identifiable
         yield Rate(
             check="level",

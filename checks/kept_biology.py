@@ -17,10 +17,10 @@ judging
     cells of three donors (``pbmc_3500_*.tsv.gz`` from slowkow/harmonypy), whose labels are eight
     clusters of the components that Harmony corrected.
 
-Every rule is a condition of `score_batches`: components are found and chosen anew in every fold,
+Every rule is a condition of `batches`: components are found and chosen anew in every fold,
 and trees are judged on the batches held out. *found* drops every component in which batches are
 found and labels are not, which is what `biology` did before. A gain of a simulated kind is the mean
-over screens, with a t interval; that of a real set has the interval of `score_batches`.
+over screens, with a t interval; that of a real set has the interval of `batches`.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from checks.rates import record_of, write_record
 from numpy.typing import NDArray
 from rich.console import Console
 
-from upto import score_batches
-from upto.assess.batches.conditions import CONDITIONS, Making
+import upto
 from upto.core import Embeddings
 from upto.corrections import BiologyComponents
 from upto.ica import ICA
+from upto.questions.batches.conditions import CONDITIONS, Making
 from upto.simulate import CONTROL, PlateLayout, ScreenEffects, draw_screen
 from upto_studies.held_out_data import find_file
 
@@ -280,8 +280,7 @@ def _judge(
     for each in counts.values():
         each.clear()
     results = [
-        score_batches(run, **asked, conditions=rules, classifier=classifier, **QUICK)
-        for run in runs
+        upto.batches(run, **asked, conditions=rules, classifier=classifier, **QUICK) for run in runs
     ]
     base = [result.score("base").auroc for result in results]
     said: dict[str, Any] = {

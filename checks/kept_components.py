@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 
-from upto import ICA, score_batches
+import upto
+from upto import ICA
 from upto.core import Embeddings, library_versions
 from upto.corrections import RandomRotation
 
@@ -107,7 +108,7 @@ def _rotated(run: Embeddings, question: dict[str, Any]) -> dict[str, float]:
 def _scored(
     run: Embeddings, question: dict[str, Any], conditions: tuple[str, ...], **settings: Any
 ) -> dict[str, float]:
-    result = score_batches(
+    result = upto.batches(
         run,
         **question,
         **settings,

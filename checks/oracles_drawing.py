@@ -21,7 +21,7 @@ import numpy as np
 
 from upto.core import random_stream
 from upto.disentanglement.interventions import _examples, _grouped
-from upto.disentanglement.labelled import as_codes, as_factors
+from upto.disentanglement.predictor_tables import as_codes, as_factors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -29,7 +29,7 @@ def _comparison() -> Result:
 
 
 def _components() -> Result:
-    return upto.unmix_run(f"{bundled_path('cifar_resnets')}::resnet20", restarts=10, seed=0)
+    return upto.unmix(f"{bundled_path('cifar_resnets')}::resnet20", restarts=10, seed=0)
 
 
 FIGURES: dict[str, Callable[[], Result]] = {"resnets": _comparison, "ica": _components}

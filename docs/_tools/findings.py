@@ -14,19 +14,19 @@ NOTE = "<!-- Written by docs/_tools/findings.py; change upto/core/finding.py ins
 EXAMPLES = {
     "UP001": """\
 rng = np.random.default_rng(0)
-result = upto.inspect_run(rng.laplace(size=(100, 30)), ica=False)
+result = upto.inspect(rng.laplace(size=(100, 30)), ica=False)
 """,
     "UP002": """\
 rows = np.random.default_rng(0).laplace(size=(300, 4))
-result = upto.inspect_run(np.hstack([rows, rows[:, :1]]), ica=False)
+result = upto.inspect(np.hstack([rows, rows[:, :1]]), ica=False)
 """,
     "UP003": """\
 rng = np.random.default_rng(0)
-result = upto.inspect_run(rng.normal(size=(2000, 4)))
+result = upto.inspect(rng.normal(size=(2000, 4)))
 """,
     "UP004": """\
 rng = np.random.default_rng(0)
-result = upto.unmix_run(rng.laplace(size=(1000, 8)), max_iterations=2)
+result = upto.unmix(rng.laplace(size=(1000, 8)), max_iterations=2)
 """,
     "UP005": """\
 rng = np.random.default_rng(0)
@@ -41,12 +41,12 @@ result = upto.compare(first, second, ica=False)
 """,
     "UP007": """\
 rows = np.random.default_rng(0).laplace(size=(300, 3))
-result = upto.inspect_run(np.vstack([rows, rows[:20]]), ica=False)
+result = upto.inspect(np.vstack([rows, rows[:20]]), ica=False)
 """,
     "UP008": """\
 rows = np.random.default_rng(0).laplace(size=(2000, 4))
 rows[:, 3] = rows[:, :3].sum(axis=1) + 1e-8 * rows[:, 3]
-result = upto.unmix_run(rows.astype(np.float32))
+result = upto.unmix(rows.astype(np.float32))
 """,
     "UP009": """\
 rng = np.random.default_rng(0)
@@ -60,7 +60,7 @@ result = upto.compare(rows, rows + 0.1 * rng.normal(size=(30, 40)), ica=False)
     "UP011": """\
 rows = np.random.default_rng(0).laplace(size=(5000, 3))
 rows[0] += 1000
-result = upto.inspect_run(rows, ica=False)
+result = upto.inspect(rows, ica=False)
 """,
     "UP012": """\
 rows = np.random.default_rng(0).uniform(size=(300, 2))
@@ -69,7 +69,7 @@ result = upto.compare(rows, rows[:, ::-1], lipschitz=1.0, refits=0)
     "UP013": """\
 rows = np.random.default_rng(0).laplace(size=(300, 3))
 rows[:, 1] = 7
-result = upto.inspect_run(rows, ica=False)
+result = upto.inspect(rows, ica=False)
 """,
     "UP014": """\
 rows = np.random.default_rng(0).laplace(size=(300, 3))
@@ -107,16 +107,16 @@ result = upto.compare(named, rows + 1, ica=False)
 """,
     "UP021": """\
 rows = np.random.default_rng(0).laplace(size=(1000, 2))
-result = upto.unmix_run(np.vstack([rows, rows[:, ::-1]]))
+result = upto.unmix(np.vstack([rows, rows[:, ::-1]]))
 """,
     "UP022": """\
 rng = np.random.default_rng(0)
-result = upto.unmix_run(rng.normal(size=(500, 2)), restarts=10)
+result = upto.unmix(rng.normal(size=(500, 2)), restarts=10)
 """,
     "UP023": """\
 rng = np.random.default_rng(0)
 rows = np.hstack([rng.laplace(size=(3000, 2)), rng.normal(size=(3000, 3))])
-result = upto.unmix_run(rows)
+result = upto.unmix(rows)
 """,
     "UP024": """\
 rng = np.random.default_rng(0)
@@ -140,7 +140,7 @@ result = upto.similarity(first, second, measures="linear-cka", within=plates)
 """,
     "UP029": """\
 rng = np.random.default_rng(0)
-result = upto.unmix_run(rng.laplace(size=(640, 64)))
+result = upto.unmix(rng.laplace(size=(640, 64)))
 """,
     "UP030": """\
 rng = np.random.default_rng(0)
@@ -162,7 +162,7 @@ result = upto.consensus(ring[:, [0, 3]], ring[:, [1, 4]], ring[:, [2, 5]], up_to
     "UP033": """\
 rng = np.random.default_rng(0)
 steps = rng.laplace(size=(4000, 3))
-result = upto.unmix_run(steps[1:] + steps[:-1])
+result = upto.unmix(steps[1:] + steps[:-1])
 """,
     "UP034": """\
 rng = np.random.default_rng(0)
@@ -206,12 +206,12 @@ result = upto.similarity(first, second, measures="linear-cka")
     "UP040": """\
 rows = np.random.default_rng(0).laplace(size=(200, 4))
 first = {"conv": rows, "relu": np.zeros_like(rows)}
-result = upto.compare_layers(first, {"conv": rows + 1, "relu": rows})
+result = upto.layers(first, {"conv": rows + 1, "relu": rows})
 """,
     "UP041": """\
 rng = np.random.default_rng(1)
 first, second = ({"a": rng.normal(size=(200, 4))} for _ in range(2))
-result = upto.compare_layers(first, second)
+result = upto.layers(first, second)
 """,
     "UP028": """\
 first, second = np.random.default_rng(0).laplace(size=(2, 4, 2))
@@ -253,64 +253,64 @@ result = upto.compare(rows, np.exp(rows), lipschitz=0.0, refits=0)
     "UP060": """\
 rng = np.random.default_rng(0)
 factors = rng.integers(4, size=(300, 2))
-result = upto.score_factors(rng.normal(size=(300, 4)), factors, scores="mig", forms="as-given")
+result = upto.factors(rng.normal(size=(300, 4)), factors, scores="mig", forms="as-given")
 """,
     "UP061": """\
 rng = np.random.default_rng(0)
 factors = rng.integers(4, size=(300, 2))
 published = "infomec/modularity@latent_quantization"
-result = upto.score_factors(rng.normal(size=(300, 4)), factors, scores=published, forms="as-given")
+result = upto.factors(rng.normal(size=(300, 4)), factors, scores=published, forms="as-given")
 """,
     "UP062": """\
 latents = np.random.default_rng(0).uniform(size=(300, 2))
 factors = {"x": latents[:, 0], "light": np.ones(300)}
-result = upto.score_factors(latents, factors, scores="mig", forms="as-given")
+result = upto.factors(latents, factors, scores="mig", forms="as-given")
 """,
     "UP063": """\
 latents = np.random.default_rng(0).uniform(size=(300, 2))
 labels = np.where(latents[:, 0] < 0.1, np.nan, latents[:, 0])
-result = upto.score_factors(latents, {"x": labels}, scores="mig", forms="as-given")
+result = upto.factors(latents, {"x": labels}, scores="mig", forms="as-given")
 """,
     "UP064": """\
 latents = np.random.default_rng(0).uniform(size=(300, 2))
 factors = {"x": np.round(10 * latents[:, 0] ** 4)}
-result = upto.score_factors(latents, factors, scores="mig", forms="as-given")
+result = upto.factors(latents, factors, scores="mig", forms="as-given")
 """,
     "UP065": """\
 factors = np.random.default_rng(0).uniform(size=(300, 3))
-result = upto.score_factors(factors[:, :2], factors, scores="mig", forms="as-given")
+result = upto.factors(factors[:, :2], factors, scores="mig", forms="as-given")
 """,
     "UP066": """\
 factors = np.random.default_rng(0).uniform(size=(300, 2))
 latents = factors * [1, 0] + np.random.default_rng(1).normal(size=(300, 2)) * [0, 1]
-result = upto.score_factors(latents, factors, scores="mig", forms="as-given")
+result = upto.factors(latents, factors, scores="mig", forms="as-given")
 """,
     "UP067": """\
 latents = np.random.default_rng(0).uniform(size=(300, 2))
 factors = {"x": latents[:, 0], "shape": np.where(latents[:, 1] < 0.5, "cube", "ball")}
-result = upto.score_factors(latents, factors, scores="mig", forms="as-given")
+result = upto.factors(latents, factors, scores="mig", forms="as-given")
 """,
     "UP068": """\
 latents = np.random.default_rng(0).uniform(size=(300, 2))
 factors = {"x": latents[:, 0], "y": latents.sum(axis=1)}
-result = upto.score_factors(latents, factors, scores="mig", forms="as-given")
+result = upto.factors(latents, factors, scores="mig", forms="as-given")
 """,
     "UP069": """\
 factors = np.random.default_rng(0).uniform(size=(300, 2))
 latents = np.column_stack([factors.sum(axis=1), np.random.default_rng(1).normal(size=300)])
-result = upto.score_factors(latents, factors, scores="mig", forms="as-given")
+result = upto.factors(latents, factors, scores="mig", forms="as-given")
 """,
     "UP070": """\
 rng = np.random.default_rng(0)
 factors = rng.integers(4, size=(300, 2))
 published = "infomec/explicitness@latent_quantization"
-result = upto.score_factors(rng.normal(size=(300, 4)), factors, scores=published, forms="as-given")
+result = upto.factors(rng.normal(size=(300, 4)), factors, scores=published, forms="as-given")
 """,
     "UP090": """\
 latents = np.random.default_rng(0).uniform(size=(300, 2))
 factors = {"x": latents[:, 0]}
 names = "infomec/modularity"
-result = upto.score_factors(latents, factors, scores=names, forms="as-given")
+result = upto.factors(latents, factors, scores=names, forms="as-given")
 """,
     "UP071": """\
 rng = np.random.default_rng(0)
@@ -318,7 +318,7 @@ plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
 gene[(plate > 2) & (gene == "MTOR")] = "DMSO"
 wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
     "UP072": """\
 rng = np.random.default_rng(0)
@@ -327,7 +327,7 @@ well = np.tile([f"A{number:02d}" for number in range(30)], 8)
 columns = {"plate": plate, "gene": gene, "well": well}
 wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns=columns)
 quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
     "UP073": """\
 rng = np.random.default_rng(0)
@@ -336,7 +336,7 @@ well = np.tile([f"A{number:02d}" for number in range(15)], 16)
 columns = {"plate": plate, "gene": gene, "well": well}
 wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns=columns)
 quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
     "UP074": """\
 rng = np.random.default_rng(0)
@@ -345,7 +345,7 @@ rows = rng.normal(size=(240, 3))
 rows[30::30] = rows[0]
 wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
     "UP075": """\
 rng = np.random.default_rng(0)
@@ -353,14 +353,14 @@ plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
 gene[:3] = "PLK1"
 wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
     "UP076": """\
 rng = np.random.default_rng(0)
 plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
 wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "random", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
     "UP077": """\
 rng = np.random.default_rng(3)
@@ -368,7 +368,7 @@ plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
 rows = rng.normal(size=(240, 1)) + 20 * (gene == "MTOR")[:, None]
 wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False, "seed": 3}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", folds=2, **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", folds=2, **quick)
 """,
     "UP078": """\
 rng = np.random.default_rng(0)
@@ -378,14 +378,14 @@ gene = np.where(rng.random(480) < np.where(treated, 0.9, 0.1), "MTOR", "DMSO")
 rows = rng.normal(size=(480, 3)) + 4 * treated[:, None]
 wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
     "UP079": """\
 rng = np.random.default_rng(0)
 plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
 wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", fit="all", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", fit="all", **quick)
 """,
     "UP080": """\
 rng = np.random.default_rng(0)
@@ -394,14 +394,14 @@ gene = np.where(rng.random(480) < np.where(plate % 2, 0.9, 0.1), "MTOR", "DMSO")
 rows = rng.normal(size=(480, 3)) + (gene == "MTOR")[:, None] + rng.normal(size=(16, 3))[plate] / 2
 wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "batch-scaled", "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
     "UP081": """\
 rng = np.random.default_rng(0)
 plate, gene = np.repeat(np.arange(4), 60), np.tile(["DMSO", "MTOR"], 120)
 wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
     "UP082": """\
 rng = np.random.default_rng(0)
@@ -409,14 +409,14 @@ plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
 rows = rng.laplace(size=(240, 2)) + np.stack([plate + 2 * (gene == "MTOR"), 0 * plate], axis=1)
 wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
     "UP083": """\
 rng = np.random.default_rng(0)
 plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
 wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "control-scaled", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
     "UP084": """\
 rng = np.random.default_rng(0)
@@ -424,7 +424,7 @@ plate, gene = np.repeat(np.arange(12), 400), np.tile(["DMSO", "MTOR"], 2400)
 rows = rng.laplace(size=(4800, 2)) + 3 * rng.normal(size=(12, 2))[plate]
 wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "biology", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
     "UP089": """\
 rng = np.random.default_rng(0)
@@ -432,14 +432,14 @@ plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)
 rows = rng.laplace(size=(240, 2)) + 3 * rng.normal(size=(8, 2))[plate]
 wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "biology", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
     "UP085": """\
 rng = np.random.default_rng(0)
 plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", " dmso", "MTOR"], 80)
 wells = upto.Embeddings(rows=rng.normal(size=(240, 3)), columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
     "UP086": """\
 rng = np.random.default_rng(0)
@@ -448,7 +448,7 @@ rows = rng.normal(size=(240, 5))
 rows[120:] = rows[:120] + 1e-6 * rng.normal(size=(120, 5))
 wells = upto.Embeddings(rows=rows, columns={"plate": plate, "gene": gene})
 quick = {"classifier": "linear", "conditions": "base", "mixing": False, "maps": False}
-result = upto.score_batches(wells, batch="plate", label="gene", control="DMSO", **quick)
+result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quick)
 """,
 }
 """For each code, the shortest code that raises it."""

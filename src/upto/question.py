@@ -5,8 +5,7 @@ It stands beside `core`, which brings NumPy: `upto --help` lists the questions a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -24,8 +23,8 @@ class Question:
         What it answers, in one line: the help of its command.
     function
         The function that answers it.
-    results
-        The classes of its results, by the kind that their JSON says.
+    result
+        The class of its results; the kind that their JSON says is the question's name.
     findings
         The rules of the findings that only this question raises.
     command
@@ -40,7 +39,7 @@ class Question:
     name: str
     asks: str
     function: str
-    results: Mapping[str, str] = field(hash=False)
+    result: str
     findings: str | None = None
     command: str | None = None
     page: str | None = None
@@ -62,4 +61,4 @@ def questions() -> tuple[Question, ...]:
 
 def question_of_kind(kind: str) -> Question | None:
     """Return the question whose results are of a kind."""
-    return next((each for each in questions() if kind in each.results), None)
+    return next((each for each in questions() if each.name == kind), None)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from upto.assess.factors.forms import FORMS, bring_into
 from upto.disentanglement import infomec, information
 from upto.disentanglement.info_scores import VARIANTS, active_codes, ratio_scores
 from upto.engines import ThreadsEngine
 from upto.measures.matching import mean_correlation
 from upto.measures.moments import pair_moments
+from upto.questions.factors.forms import FORMS, bring_into
 from upto_studies.image_runs import SETS, evaluated_points
 from upto_studies.pretrained_vaes import pretrained_files, pretrained_latents
 

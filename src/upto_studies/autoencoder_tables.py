@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from upto.assess.factors.forms import FORMS
 from upto.core import Column, Estimate, Marks, Panel, Table
+from upto.questions.factors.forms import FORMS
 from upto_studies.autoencoder_scores import CHOICES, Row
 from upto_studies.image_runs import SETS
 from upto_studies.outcome import Outcome

@@ -17,7 +17,7 @@ from upto_studies.cell_painting_data import (
     draw_profiles,
     read_profiles,
 )
-from upto_studies.held_out import (
+from upto_studies.held_out_plates import (
     FOUR,
     Question,
     Setup,
@@ -41,7 +41,8 @@ from upto_studies.held_out_tables import (
 from upto_studies.outcome import Outcome, Work
 
 if TYPE_CHECKING:
-    from upto.core import Batches, Finding, Panel
+    from upto.core import Finding, Panel
+    from upto.questions.batches.result import BatchesResult
 
 OPEN = (*FOUR, "batch-scaled", "combat", "biology")
 """Conditions that ask for no controls: all controls are judged."""
@@ -94,8 +95,8 @@ def run(settings: Settings, work: Work) -> Outcome:
     ]
     steps = 2 * len(asked) + len(setups) + settings.n_turns
     with work.progress.task("judging conditions", steps) as advance:
-        found: dict[str, Batches] = {}
-        controlled: dict[str, Batches] = {}
+        found: dict[str, BatchesResult] = {}
+        controlled: dict[str, BatchesResult] = {}
         for name, question in asked.items():
             percents = settings.concentration if name == MAIN else ()
             found[name] = question.judge(
@@ -138,7 +139,7 @@ def run(settings: Settings, work: Work) -> Outcome:
     )
 
 
-def _sham_panels(controlled: dict[str, Batches]) -> tuple[Panel, ...]:
+def _sham_panels(controlled: dict[str, BatchesResult]) -> tuple[Panel, ...]:
     """Return what scaling by controls makes of doses, and of a dose that was never given."""
     names = {"doses": "dose by plate", "a dose never given": f"{SHAM} by plate"}
     shown = {title: controlled[name] for title, name in names.items() if name in controlled}
@@ -188,7 +189,7 @@ def ask(profiles: Profiles, settings: Settings) -> dict[str, Question]:
                 batch="plate",
                 label=label,
                 control=control,
-                hold_out=None if each == "plate" else each,
+                fold_by=None if each == "plate" else each,
                 folds=settings.plate_folds if each == "plate" else settings.batch_folds,
             )
     return asked
@@ -208,9 +209,9 @@ def give_sham(profiles: Profiles) -> Profiles:
 
 
 def _measured(
-    found: dict[str, Batches],
-    controlled: dict[str, Batches],
-    swept: dict[Setup, Batches],
+    found: dict[str, BatchesResult],
+    controlled: dict[str, BatchesResult],
+    swept: dict[Setup, BatchesResult],
     turned: list[Estimate | None],
 ) -> dict[str, Estimate]:
     measured: dict[str, Estimate | None] = {}
@@ -257,13 +258,13 @@ def _measured(
     return {name: each for name, each in measured.items() if each is not None}
 
 
-def _findings(asked: dict[str, Question], found: dict[str, Batches]) -> tuple[Finding, ...]:
+def _findings(asked: dict[str, Question], found: dict[str, BatchesResult]) -> tuple[Finding, ...]:
     """Return what was remarked where plates are held out, each with its question."""
     return unique_findings(
         [
             replace(finding, message=f"{asked[name].says}: {finding.message}")
             for name, result in found.items()
-            if asked[name].hold_out is None
+            if asked[name].fold_by is None
             for finding in result.findings
             if finding.code != "UP004"
         ]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess import compare
-from upto.core import Comparison
+from upto.questions.compare.question import compare
+from upto.questions.compare.result import CompareResult
 from upto.simulate import draw_mixing
 from upto_studies.trials import Case
 
@@ -56,7 +56,7 @@ def compared_cases(rng: np.random.Generator, count: int, dimensions: list[int]) 
             permutations=19,
             seed=int(rng.integers(2**31)),
         )
-        assert isinstance(result, Comparison)
+        assert isinstance(result, CompareResult)
         cases += [case for each in result.promised if (case := _case(each, kind, n)) is not None]
     return cases
 

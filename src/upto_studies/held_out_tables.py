@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from upto.core import Column, Marks, Panel, Table
-from upto_studies.held_out import (
+from upto_studies.held_out_plates import (
     FOUR,
     PAPER_AUROC,
     PAPER_CONCENTRATION,
@@ -19,14 +19,15 @@ from upto_studies.held_out import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from upto.core import Batches, Cell, Estimate
-    from upto.core.batch_scores import Reading
-    from upto_studies.held_out import Question
+    from upto.core import Cell, Estimate
+    from upto.questions.batches.result import BatchesResult
+    from upto.questions.batches.scores import Reading
+    from upto_studies.held_out_plates import Question
 
 TITLES = {"base": "Base", "pca": "PCA", "ica": "PCA + ICA", "random": "PCA + Rand"}
 
 
-def questions_table(asked: Mapping[str, Question], found: Mapping[str, Batches]) -> Table:
+def questions_table(asked: Mapping[str, Question], found: Mapping[str, BatchesResult]) -> Table:
     """Return the AUROC of every condition for every question, and what gives it away."""
     rows: list[tuple[Cell, ...]] = []
     for name, result in found.items():
@@ -60,7 +61,7 @@ def questions_table(asked: Mapping[str, Question], found: Mapping[str, Batches])
     )
 
 
-def paper_table(result: Batches, quick: Mapping[str, float]) -> Table:
+def paper_table(result: BatchesResult, quick: Mapping[str, float]) -> Table:
     """Return the four conditions of the paper beside its means, which are of other data."""
     rows: list[tuple[Cell, ...]] = []
     for name in FOUR:
@@ -99,10 +100,10 @@ def paper_table(result: Batches, quick: Mapping[str, float]) -> Table:
     )
 
 
-def tasks_table(result: Batches) -> Table:
+def tasks_table(result: BatchesResult) -> Table:
     """Return the AUROC of the paper's conditions for every label."""
     return Table(
-        title=f"AUROC of each {result.label} on {result.hold_out} never seen",
+        title=f"AUROC of each {result.label} on {result.fold_by} never seen",
         columns=(
             Column(name=result.label),
             *(Column(name=TITLES[name], spec=".3f") for name in FOUR),
@@ -111,7 +112,7 @@ def tasks_table(result: Batches) -> Table:
     )
 
 
-def concentration_table(result: Batches) -> Table:
+def concentration_table(result: BatchesResult) -> Table:
     """Return the concentration of the paper's conditions in three readings, as its Table 7."""
     percents = list(dict.fromkeys(found.percent for found in result.concentrations))
     readings: tuple[Reading, ...] = ("ratio", "difference", "normalised")
@@ -139,7 +140,7 @@ def concentration_table(result: Batches) -> Table:
     )
 
 
-def sweep_table(found: Mapping[Setup, Batches], n_rows: int) -> Table:
+def sweep_table(found: Mapping[Setup, BatchesResult], n_rows: int) -> Table:
     """Return the AUROC over the number of directions, the classifier and what is fitted."""
     rows: list[tuple[Cell, ...]] = []
     for setup, result in found.items():
@@ -170,7 +171,7 @@ def sweep_table(found: Mapping[Setup, Batches], n_rows: int) -> Table:
     )
 
 
-def sweep_panel(found: Mapping[Setup, Batches], base: Estimate | None) -> Panel:
+def sweep_panel(found: Mapping[Setup, BatchesResult], base: Estimate | None) -> Panel:
     """Return the AUROC of trees over the number of directions."""
     chosen = [
         (result.condition("pca").n_components, result)
@@ -199,7 +200,7 @@ def sweep_panel(found: Mapping[Setup, Batches], base: Estimate | None) -> Panel:
     )
 
 
-def conditions_panel(title: str, found: Mapping[str, Batches]) -> Panel:
+def conditions_panel(title: str, found: Mapping[str, BatchesResult]) -> Panel:
     """Return the AUROC of every condition, one set of marks for each result."""
     titles: dict[str, str] = {}
     for result in found.values():
@@ -226,7 +227,7 @@ def conditions_panel(title: str, found: Mapping[str, Batches]) -> Panel:
     )
 
 
-def _concentration(result: Batches, name: str, percent: float) -> Estimate | None:
+def _concentration(result: BatchesResult, name: str, percent: float) -> Estimate | None:
     known = {each.percent for each in result.concentrations}
     return result.concentration(name, percent).value if percent in known else None
 

@@ -9,8 +9,8 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from upto.assess.intervals import mean_intervals
 from upto.core import Column, Estimate, Marks, Panel, Table, random_stream
+from upto.evidence.intervals import mean_intervals
 from upto.simulate import Regression, draw_regression, fit_linear
 from upto_studies.outcome import Outcome, Work
 from upto_studies.rates import power_rate

@@ -11,7 +11,7 @@ import scipy.optimize
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from upto.assess.batches.scoring import score_batches
+import upto
 from upto.batch_metrics.effects import batch_and_label_shares
 from upto.core import Estimate, InputError, random_stream
 from upto.ica import ICA
@@ -28,7 +28,8 @@ from upto_studies.plate_tables import (
 )
 
 if TYPE_CHECKING:
-    from upto.core import Batches, Embeddings
+    from upto.core import Embeddings
+    from upto.questions.batches.result import BatchesResult
     from upto.simulate import Screen
     from upto_studies.plate_cases import Case
 
@@ -124,15 +125,17 @@ def _read(case: Case, settings: Settings, seed: int, repeat: int) -> Reading:
     kept = None if case.components is None else round(settings.n_features * case.components)
     shuffles = case.name == MAIN
 
-    def judged(run: Embeddings, conditions: tuple[str, ...], components: int | None) -> Batches:
-        return score_batches(
+    def judged(
+        run: Embeddings, conditions: tuple[str, ...], components: int | None
+    ) -> BatchesResult:
+        return upto.batches(
             run,
             batch="batch",
             label="treatment",
             control=CONTROL,
             conditions=conditions,
             folds=settings.n_folds,
-            components=components,
+            n_components=components,
             classifier=case.classifier,
             concentration=(),
             shuffled=shuffles,

@@ -11,7 +11,13 @@ from msgspec import Meta
 
 from upto.core import Column, Estimate, Table, unique_findings
 from upto.simulate import CONTROL
-from upto_studies.held_out import FOUR, PAPER_CONCENTRATION, Question, furthest_from_chance, gain
+from upto_studies.held_out_plates import (
+    FOUR,
+    PAPER_CONCENTRATION,
+    Question,
+    furthest_from_chance,
+    gain,
+)
 from upto_studies.held_out_tables import TITLES, conditions_panel
 from upto_studies.outcome import Outcome, Work
 from upto_studies.rxrx3_data import Chosen, draw_rxrx3, guides_of, read_rxrx3
@@ -19,7 +25,8 @@ from upto_studies.rxrx3_data import Chosen, draw_rxrx3, guides_of, read_rxrx3
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from upto.core import Batches, Cell, Embeddings
+    from upto.core import Cell, Embeddings
+    from upto.questions.batches.result import BatchesResult
 
 Values = tuple[float, float, float, float]
 
@@ -91,7 +98,7 @@ def run(settings: Settings, work: Work) -> Outcome:
         tasks=guides_of(settings.genes),
         folds=settings.folds,
     )
-    found: dict[str, Batches] = {}
+    found: dict[str, BatchesResult] = {}
     with work.progress.task("judging conditions", len(settings.fits)) as advance:
         for fit in settings.fits:
             found[fit] = question.judge(
@@ -125,13 +132,13 @@ def _embeddings(settings: Settings, work: Work) -> Embeddings:
     return read_rxrx3(work.data, chosen, seed=work.seed)
 
 
-def score_genes(result: Batches) -> dict[str, GeneScore]:
+def score_genes(result: BatchesResult) -> dict[str, GeneScore]:
     """Add up folds and guides by gene, as the paper does."""
     genes = dict.fromkeys(task.partition("_guide")[0] for task in result.judged)
     return {gene: _score_gene(result, gene) for gene in genes}
 
 
-def _score_gene(result: Batches, gene: str) -> GeneScore:
+def _score_gene(result: BatchesResult, gene: str) -> GeneScore:
     tasks = [task for task in result.judged if task.partition("_guide")[0] == gene]
     own = [score for score in result.fold_scores if score.task in tasks]
     values: dict[str, dict[tuple[str, int], float]] = {name: {} for name in FOUR}
@@ -165,7 +172,7 @@ def mean_with_error(values: list[float]) -> Estimate:
 
 
 def _measured(
-    found: Mapping[str, Batches], by_gene: Mapping[str, Mapping[str, GeneScore]]
+    found: Mapping[str, BatchesResult], by_gene: Mapping[str, Mapping[str, GeneScore]]
 ) -> dict[str, Estimate]:
     measured: dict[str, Estimate | None] = {}
     for fit, result in found.items():
@@ -218,7 +225,7 @@ def genes_table(fit: str, scores: Mapping[str, GeneScore]) -> Table:
     )
 
 
-def _concentrations(fit: str, result: Batches) -> Table:
+def _concentrations(fit: str, result: BatchesResult) -> Table:
     percents = list(dict.fromkeys(each.percent for each in result.concentrations))
     return Table(
         title=f"Tables 4 and 7, transforms fitted to {'all' if fit == 'all' else 'training'} wells",
@@ -242,11 +249,11 @@ def _concentrations(fit: str, result: Batches) -> Table:
     )
 
 
-def _titled(found: Mapping[str, Batches]) -> dict[str, Batches]:
+def _titled(found: Mapping[str, BatchesResult]) -> dict[str, BatchesResult]:
     return {f"fitted to {fit} wells": result for fit, result in found.items()}
 
 
-def _says(found: Mapping[str, Batches]) -> str:
+def _says(found: Mapping[str, BatchesResult]) -> str:
     said = []
     for fit, result in found.items():
         value = result.score("ica").auroc

@@ -10,7 +10,8 @@ from msgspec import Meta
 
 from upto.core import Embeddings, Estimate, InputError
 from upto.simulate import PlateLayout, ScreenEffects, draw_screen
-from upto_studies.held_out import (
+from upto_studies.held_out_data import data_folder, find_file, read_arrays
+from upto_studies.held_out_plates import (
     FOUR,
     USUAL,
     Question,
@@ -24,7 +25,6 @@ from upto_studies.held_out import (
     sweep,
     turn_rows,
 )
-from upto_studies.held_out_data import data_folder, find_file, read_arrays
 from upto_studies.held_out_tables import (
     conditions_panel,
     paper_table,
@@ -38,7 +38,7 @@ from upto_studies.outcome import Outcome, Work
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from upto.core import Batches
+    from upto.questions.batches.result import BatchesResult
 
 FILE = "fsdd_silero6_embeddings.npz"
 SHA256 = "48c316aa44b88da5609bded1237931cb5ca49e78794f141c7c56eaec84f190da"
@@ -188,7 +188,7 @@ def draw_speech(*, n_features: int, seed: int) -> Embeddings:
 
 
 def _measured(
-    result: Batches, swept: dict[Setup, Batches], turned: list[Estimate | None]
+    result: BatchesResult, swept: dict[Setup, BatchesResult], turned: list[Estimate | None]
 ) -> dict[str, Estimate]:
     measured: dict[str, Estimate | None] = {}
     for condition in CONDITIONS:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.manifold import Isomap
 
 from upto.alignment import Aligner
-from upto.assess.intervals import mean_intervals
 from upto.core import Column, Estimate, Marks, Panel, Promise, Table, random_stream
+from upto.evidence.intervals import mean_intervals
 from upto.measures.distances import near_isometry_defect, squared_distances
 from upto.simulate import (
     arc_coordinates,

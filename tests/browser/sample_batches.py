@@ -1,4 +1,4 @@
-"""Batches and labels as `upto.score_batches` makes them, without scoring anything."""
+"""Batches and labels as `upto.batches` makes them, without scoring anything."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import math
 import numpy as np
 from browser.sample_results import provenance
 
-from upto.core import (
-    Batches,
+from upto.core import Estimate, Finding
+from upto.questions.batches.result import BatchesResult
+from upto.questions.batches.scores import (
     BatchFold,
     BatchMap,
     BatchScore,
@@ -18,8 +19,6 @@ from upto.core import (
     Condition,
     ConditionDifference,
     ConditionScore,
-    Estimate,
-    Finding,
     FoldScore,
     Leak,
     Task,
@@ -125,7 +124,7 @@ def batches(
     findings: tuple[Finding, ...] = (
         Finding(code="UP072", message="well positions alone reach an AUROC of 0.61."),
     ),
-) -> Batches:
+) -> BatchesResult:
     """Make a result in which ICA is a gain, ComBat a loss, and the others are neither."""
     asked = tuple(label for label in labels if label != control)
     totals, tasks, folds, differences, mixed, concentrations = [], [], [], [], [], []
@@ -183,14 +182,14 @@ def batches(
                         value=None if auroc is None else Estimate(value=0.01 * percent + auroc / 9),
                     )
                 )
-    return Batches(
+    return BatchesResult(
         name=name,
         n_samples=60 * n_batches,
         n_features=384,
         batch="Metadata_Plate",
         label="compound",
         control=control,
-        hold_out="Metadata_Plate",
+        fold_by="Metadata_Plate",
         scheme="folds",
         fit="training",
         classifier="boosted",

@@ -1,4 +1,4 @@
-"""Latents beside factors as `upto.score_factors` makes them, without scoring anything."""
+"""Latents beside factors as `upto.factors` makes them, without scoring anything."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ from dataclasses import replace
 
 from browser.sample_results import provenance
 
-from upto.core import (
-    Estimate,
+from upto.core import Estimate, Finding, Group, Supremum
+from upto.questions.factors.parts import (
     FactorMatch,
-    Factors,
     FactorSummary,
-    Finding,
     FormScore,
-    Group,
     LatentForm,
     Structure,
     StructureFit,
-    Supremum,
 )
+from upto.questions.factors.result import FactorsResult
 
 NAMES = ("floor hue", "wall hue", "object hue", "scale", "shape", "orientation")
 GIVEN, ICA = "as given", "ICA"
@@ -163,15 +160,15 @@ def factors(
     verdict: str = "After ICA, 6 of 6 factors have a latent of their own: "
     "InfoM 0.93 against 0.39 as given, chance 0.05.",
     findings: tuple[Finding, ...] = (),
-) -> Factors:
+) -> FactorsResult:
     """Make latents of which the one after each factor's number tells most of it after ICA."""
-    return Factors(
+    return FactorsResult(
         name=name,
         n_samples=10_000,
         n_used=8_000,
         n_complete=7_500,
         n_held_out=2_250,
-        n_permutations=19,
+        n_refits=19,
         discrete_latents=False,
         factors=tuple(
             FactorSummary(
@@ -196,7 +193,7 @@ def factors(
     )
 
 
-def renamed(result: Factors, form: str, name: str, says: str) -> Factors:
+def renamed(result: FactorsResult, form: str, name: str, says: str) -> FactorsResult:
     """Call a form otherwise wherever it is named."""
     return replace(
         result,

@@ -7,8 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from upto.core import (
-    Comparison,
-    ComparisonMatrix,
     Defect,
     Diameter,
     Errors,
@@ -17,13 +15,14 @@ from upto.core import (
     Fit,
     Group,
     Histogram,
-    Matrix,
     Provenance,
     RunSummary,
     Scatter,
     Supremum,
     TraceStep,
 )
+from upto.questions.compare.matrix import Matrix, Pairs
+from upto.questions.compare.result import CompareResult
 from upto.questions.inspect.result import InspectResult
 from upto.questions.unmix.result import Component, UnmixResult
 
@@ -129,10 +128,9 @@ def comparison(
     rows: Scatter | None = None,
     held_out: bool = True,
     up_to: Group | None = Group.RIGID,
-) -> Comparison:
-    return Comparison(
-        first=run(first),
-        second=run(second, exact=False),
+) -> CompareResult:
+    return CompareResult(
+        runs=(run(first), run(second, exact=False)),
         n_samples=1000,
         n_held_out=300 if held_out else 0,
         r2_per_direction=0.71 if held_out else None,
@@ -156,7 +154,7 @@ def matrix(
     verdict: str = "Not all the same: 12 of 20 pairs of runs agree up to a rigid motion, the "
     "others up to an affine map.",
     findings: tuple[Finding, ...] = FINDINGS[:1],
-) -> ComparisonMatrix:
+) -> CompareResult:
     names = names or tuple(f"vit-b16/seed-{i}/block-12.npy" for i in range(1, n_runs + 1))
     rng = np.random.default_rng(5)
     apart = rng.uniform(0.9, 1.15, size=(n_runs, n_runs))
@@ -180,23 +178,25 @@ def matrix(
         )
         for i in range(n_runs)
     )
-    return ComparisonMatrix(
+    return CompareResult(
         runs=tuple(run(name) for name in names),
         n_samples=1000,
         n_held_out=300,
-        matrices=tuple(
-            Matrix(
-                up_to=group,
-                unmixed=unmixed,
-                error=square(out, odd=3.0 if 0.03 < out < 0.1 else 1.0),
-                r2=square(abs(r2)),
-                p_value=square(p),
-            )
-            for group, unmixed, out, _, p, r2 in ROWS
-        ),
-        up_to=groups,
-        agreement=tuple(
-            tuple(None if group is None else "same" for group in row) for row in groups
+        pairs=Pairs(
+            matrices=tuple(
+                Matrix(
+                    up_to=group,
+                    unmixed=unmixed,
+                    error=square(out, odd=3.0 if 0.03 < out < 0.1 else 1.0),
+                    r2=square(abs(r2)),
+                    p_value=square(p),
+                )
+                for group, unmixed, out, _, p, r2 in ROWS
+            ),
+            up_to=groups,
+            agreement=tuple(
+                tuple(None if group is None else "same" for group in row) for row in groups
+            ),
         ),
         verdict=verdict,
         findings=findings,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from browser.conftest import Tab
 
-    from upto.core import Batches
+    from upto.questions.batches.result import BatchesResult
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -182,7 +182,7 @@ def test_text_is_legible(show: Callable[..., Tab], scheme: str) -> None:
 def test_hostile_words_are_only_words(show: Callable[..., Tab], hostile: str) -> None:
     count = "document.querySelectorAll('*').length"
 
-    def result(word: str) -> Batches:
+    def result(word: str) -> BatchesResult:
         conditions = tuple((name, word, *rest) for name, _, *rest in sample.CONDITIONS[:3])
         made = sample.batches(
             conditions, labels=(word, "b", "c"), control=word, name=word, verdict=word,
@@ -192,7 +192,7 @@ def test_hostile_words_are_only_words(show: Callable[..., Tab], hostile: str) ->
             made,
             batch=word,
             label=word,
-            hold_out=word,
+            fold_by=word,
             classifier=word,
             batches=tuple(replace(each, name=word) for each in made.batches),
             mixing=tuple(replace(each, title=f"{word} {each.name}") for each in made.mixing),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from browser.conftest import Tab
 
-    from upto.core import Factors
+    from upto.questions.factors.result import FactorsResult
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -164,7 +164,7 @@ def test_text_is_legible(show: Callable[..., Tab], scheme: str) -> None:
 def test_hostile_words_are_only_words(show: Callable[..., Tab], hostile: str) -> None:
     count = "document.querySelectorAll('*').length"
 
-    def result(word: str) -> Factors:
+    def result(word: str) -> FactorsResult:
         made = sample.factors((word, "b", "c"), 4, name=word, verdict=word)
         made = sample.renamed(made, ICA, f"{word} ", word)
         return replace(

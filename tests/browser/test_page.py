@@ -205,7 +205,7 @@ def test_a_matrix_repaints_for_the_chosen_group(show: Callable[..., Tab]) -> Non
     cells = page.locator("[data-heat=h] tbody td")
     for name in ("rigid", "identity"):
         page.get_by_role("combobox").select_option(label=name)
-        expected = [cell for row in result.matrix(name).error for cell in row]
+        expected = [cell for row in result.pairs.matrix(name).error for cell in row]
         texts = ["–" if cell is None else f"{cell:.3f}" for cell in expected]
         assert cells.all_inner_texts() == texts
     classes = {cells.nth(i).get_attribute("class") for i in range(25)}
@@ -218,10 +218,10 @@ def test_a_cell_of_the_matrix_tells_its_pair(show: Callable[..., Tab]) -> None:
     page.locator("[data-heat=h] tbody tr").nth(1).locator("td").nth(2).hover()
     lines = page.locator("#tip").inner_text().split("\n")
     assert lines[:3] == [f"{result.runs[1].name} →", result.runs[2].name, "up to rigid"]
-    assert lines[3] == f"error {result.matrix('rigid').error[1][2]:.4f}"
+    assert lines[3] == f"error {result.pairs.matrix('rigid').error[1][2]:.4f}"
     assert lines[4:] == [
-        f"R² {result.matrix('rigid').r2[1][2]:.3f}",
-        f"p {result.matrix('rigid').p_value[1][2]:.5f}",
+        f"R² {result.pairs.matrix('rigid').r2[1][2]:.3f}",
+        f"p {result.pairs.matrix('rigid').p_value[1][2]:.5f}",
         "verdict rigid, same representation",
     ]
 

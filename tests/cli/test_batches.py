@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from upto.cli.output import Output
-from upto.cli.watching import LineProgress
-from upto.core import Batches, SilentProgress
+from upto.cli.progress_bar import LineProgress
+from upto.core import SilentProgress
+from upto.questions.batches.result import BatchesResult
 
 QUICK = (
     "--classifier", "linear", "--no-mixing", "--no-maps", "--no-progress",
@@ -39,7 +40,7 @@ def write_wells(file, rng, *, n_plates, n_wells, effect):
 def test_conditions_are_shown_with_what_they_gain(upto, tmp_path, wells):
     result = upto("batches", wells, *ASKED, *QUICK, "--report", "page.html", "-o", "out.json")
     assert result.exit_code == 0, result.stderr
-    found = Batches.from_json((tmp_path / "out.json").read_text())
+    found = BatchesResult.from_json((tmp_path / "out.json").read_text())
     assert [condition.name for condition in found.conditions] == ["base", "batch-scaled"]
     assert (found.batch, found.label) == ("Metadata_plate", "Metadata_gene")
     page = (tmp_path / "page.html").read_text()
@@ -68,13 +69,13 @@ def test_a_terminal_shows_the_verdict_and_the_findings(upto, wells):
         (("--batch", "plate", "--label", "plate"), 3, "--batch 'Metadata_plate' and --label 'Meta"),
         (("--batch", "plate", "--label", "gene", "--control", "x"), 3, "--control 'x' is none of"),
         (
-            ("--batch", "gene", "--label", "plate", "--hold-out", "day"),
+            ("--batch", "gene", "--label", "plate", "--fold-by", "day"),
             3,
-            "--hold-out 'day' is none",
+            "--fold-by 'day' is none",
         ),
         ((*ASKED, "--task", "PLK"), 3, "--task 'PLK' chooses no value of Metadata_gene"),
         (
-            ("--batch", "gene", "--label", "plate", "--hold-out", "plate"),
+            ("--batch", "gene", "--label", "plate", "--fold-by", "plate"),
             3,
             "Hold out other columns than Metadata_plate, which are the labels",
         ),
@@ -146,7 +147,7 @@ def test_warnings_stop_a_strict_command(upto, wells):
 
 def test_a_file_is_told_how_far_the_work_is(monkeypatch):
     told = []
-    monkeypatch.setattr("upto.cli.watching.say", told.append)
+    monkeypatch.setattr("upto.cli.progress_bar.say", told.append)
     watched = LineProgress(first=0.02, every=0.05)
     with watched.task("judge conditions", 9) as advance:
         advance(2)
@@ -180,5 +181,5 @@ def test_only_our_own_arguments_become_options_and_data_stays_as_it_is(upto, tmp
     said = " ".join(upto(*asked, "--control", "x").stderr.split())
     assert "--control 'x' is none of the 2 values of Metadata_gene" in said
     assert "choose one of batch='plate', label=a;batch=[x]" in said
-    said = " ".join(upto(*asked, "--hold-out", "day").stderr.split())
+    said = " ".join(upto(*asked, "--fold-by", "day").stderr.split())
     assert "as --batch 'Metadata_day' --batch 'Metadata_plate'." in said

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from upto import Comparison, ComparisonMatrix
+from upto import CompareResult
 
 FAST = ("--no-ica", "--refits", "1", "--no-progress")
 
@@ -30,7 +30,7 @@ def test_stdout_carries_the_result_only_and_findings_go_to_stderr(upto, tmp_path
     np.save(pair[0], np.hstack([rows, np.ones((len(rows), 1))]))
     np.save(pair[1], np.hstack([np.load(pair[1]), np.ones((len(rows), 1))]))
     result = upto("compare", *pair, *FAST, "--format", "json")
-    assert Comparison.from_json(result.stdout).up_to == "rigid"
+    assert CompareResult.from_json(result.stdout).up_to == "rigid"
     assert "UP013" not in result.stdout.split('"findings"')[0]
     assert "UP013 dead coordinates: 1 of 5" in result.stderr
 
@@ -113,10 +113,10 @@ def test_up_to_limits_the_groups(upto, pair):
 def test_three_runs_make_a_matrix(upto, tmp_path, pair, rng):
     np.save(tmp_path / "third.npy", rng.normal(size=(300, 4)))
     result = upto("compare", *pair, "third.npy", *FAST, "--format", "json")
-    matrix = ComparisonMatrix.from_json(result.stdout)
+    matrix = CompareResult.from_json(result.stdout)
     assert [run.name for run in matrix.runs] == ["first", "second", "third"]
-    assert matrix.up_to[0][1] == "rigid"
-    assert matrix.up_to[0][2] is None
+    assert matrix.pairs.up_to[0][1] == "rigid"
+    assert matrix.pairs.up_to[0][2] is None
 
 
 def test_rows_are_matched_by_ids(upto, tmp_path, rng):
@@ -299,7 +299,7 @@ def test_a_matrix_as_csv_has_every_error(upto, tmp_path, pair, rng):
 
 
 def test_strict_tells_unconverged_ica_by_its_own_code(upto, tmp_path, rng, monkeypatch):
-    monkeypatch.setattr("upto.assess.prepare.ITERATIONS", 2)
+    monkeypatch.setattr("upto.evidence.prepare.ITERATIONS", 2)
     for name in ("a", "b"):
         np.save(tmp_path / f"{name}.npy", rng.laplace(size=(400, 12)))
     assert upto("compare", "a.npy", "b.npy", "--refits", "0", "--strict").exit_code == 4

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from upto.core import Factors
 from upto.disentanglement.catalogue import SCORES
+from upto.questions.factors.result import FactorsResult
 
 QUICK = ("--scores", "gaussian-tc", "--half-samples", "0", "--no-progress")
 
@@ -43,7 +43,7 @@ def test_the_suffix_of_the_output_chooses_the_format(upto, tmp_path, files, suff
     assert (result.exit_code, result.stdout) == (0, "")
     text = (tmp_path / out).read_text()
     if suffix == ".json":
-        assert Factors.from_json(text).name == "z"
+        assert FactorsResult.from_json(text).name == "z"
         assert upto("report", out, "-o", "again.html").exit_code == 0
     elif suffix == ".csv":
         rows = list(csv.DictReader(io.StringIO(text)))
@@ -69,7 +69,7 @@ def test_the_options_reach_the_question(upto, tmp_path, files):
         "--format", "json", "--report", "page.html",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
-    found = Factors.from_json(result.stdout)
+    found = FactorsResult.from_json(result.stdout)
     assert [factor.name for factor in found.factors] == ["x", "y"]
     assert (found.n_used, found.n_held_out, found.provenance.seed) == (200, 100, 3)
     assert [form.name for form in found.forms] == ["ICA"]
@@ -81,7 +81,7 @@ def test_columns_of_the_run_are_factors_without_a_file(upto, tmp_path, rng):
     np.savez(tmp_path / "run.npz", z=truth, x=truth[:, 0], ids=np.arange(200))
     result = upto("factors", "run.npz::z", *QUICK, "--forms", "as-given", "--format", "json")
     assert result.exit_code == 0, result.stderr
-    assert [factor.name for factor in Factors.from_json(result.stdout).factors] == ["x"]
+    assert [factor.name for factor in FactorsResult.from_json(result.stdout).factors] == ["x"]
 
 
 def test_rows_are_matched_by_ids(upto, tmp_path, rng):
@@ -94,7 +94,7 @@ def test_rows_are_matched_by_ids(upto, tmp_path, rng):
         "--forms", "as-given", "--format", "json",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
-    assert Factors.from_json(result.stdout).form("as given").match("x").correlation > 0.999
+    assert FactorsResult.from_json(result.stdout).form("as given").match("x").correlation > 0.999
 
 
 def test_discrete_codes_are_scored_as_given(upto, tmp_path, rng):
@@ -103,7 +103,7 @@ def test_discrete_codes_are_scored_as_given(upto, tmp_path, rng):
     given = ("factors", "codes.npy", "--factors", "truth.npy", "--discrete-codes")
     result = upto(*given, *QUICK[2:], "--scores", "infomec/modularity", "--format", "json")
     assert result.exit_code == 0, result.stderr
-    found = Factors.from_json(result.stdout)
+    found = FactorsResult.from_json(result.stdout)
     assert found.discrete_latents
     assert found.score("infomec/modularity").value.value == pytest.approx(1)
     assert upto(*given, *QUICK, "--forms", "ica").exit_code == 3
@@ -134,7 +134,7 @@ def test_strict_exits_with_one_on_a_warning_and_with_four_without_convergence(
     noise = upto("factors", "noise.npy", *given[2:], "--factor", "y", "--forms", "as-given")
     assert noise.exit_code == 1
     assert "there are warnings" in noise.stderr
-    monkeypatch.setattr("upto.assess.factors.forms.MAX_ITERATIONS", 1)
+    monkeypatch.setattr("upto.questions.factors.forms.MAX_ITERATIONS", 1)
     assert upto(*given, "--forms", "ica-literal").exit_code == 4
 
 

@@ -149,7 +149,7 @@ def test_variables_of_annotated_files_have_names_too(unmix, tmp_path, frame):
 
 
 def test_frames_are_taken_by_name_in_python(tmp_path, frame):
-    upto.unmix_run(frame, transform=tmp_path / "ica.safetensors", output=tmp_path / "a.npy")
+    upto.unmix(frame, save=tmp_path / "ica.safetensors", output=tmp_path / "a.npy")
     turned = frame[NAMES[::-1]]
     said = upto.apply_transform(tmp_path / "ica.safetensors", turned, output=tmp_path / "b.npy")
     assert "another order" in said[0]

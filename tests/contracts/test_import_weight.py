@@ -19,7 +19,7 @@ LIGHT = {
     "import upto.corrections": LIBRARY,
     "import upto.files, upto.report": (*LIBRARY, "scipy.stats"),
     "import upto; upto.TorchEngine; upto.DaskEngine": ENGINES,
-    "import upto.engines.sending, upto.engines.workers, upto.engines.feeding": ENGINES,
+    "import upto.engines.cluster_calls, upto.engines.workers, upto.engines.device_rows": ENGINES,
 }
 
 

@@ -22,8 +22,8 @@ from upto.theory import (
     rigid_promise_from_defect,
 )
 from upto_studies import trials
-from upto_studies.trials.following import contrast_signs, derivatives, skew_basis
-from upto_studies.trials.rigid import squared_errors
+from upto_studies.trials.rigid_cases import squared_errors
+from upto_studies.trials.stationary_points import contrast_signs, derivatives, skew_basis
 
 pytestmark = pytest.mark.slow
 

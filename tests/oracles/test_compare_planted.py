@@ -237,8 +237,8 @@ def test_three_runs_are_identical_only_if_every_row_is_equal(rng):
         y = x.copy()
         y[row] += 1.0
         result = upto.compare(x, x.copy(), y, **FAST)
-        assert result.agreement[0][1] == "identical"
-        assert result.agreement[0][2] != "identical"
+        assert result.pairs.agreement[0][1] == "identical"
+        assert result.pairs.agreement[0][2] != "identical"
 
 
 @pytest.mark.slow

@@ -40,6 +40,6 @@ def test_agreement_in_every_direction_is_not_a_finding(rng):
 @pytest.mark.parametrize("n_samples", [60, 500, 1500, 3000])
 def test_one_outlier_is_found_among_any_number_of_rows(rng, n_samples):
     rows = rng.normal(size=(n_samples, 4))
-    assert "UP011" not in codes(upto.inspect_run(rows, ica=False))
+    assert "UP011" not in codes(upto.inspect(rows, ica=False))
     rows[7] = 1000
-    assert "UP011" in codes(upto.inspect_run(rows, ica=False))
+    assert "UP011" in codes(upto.inspect(rows, ica=False))

@@ -10,11 +10,11 @@ import scipy.integrate
 import scipy.linalg
 from mixtures import DRAW, correlations, mixed, planted, some_gaussian
 
+import upto
 from upto import ThreadsEngine
 from upto.ica import find_components, hessian, nongaussianity, pair_curvature, smallest_curvature
 from upto.ica.contrasts import Cube, Exp, LogCosh
 from upto.ica.gaussianity import CLEAR
-from upto.questions.unmix.question import unmix_run
 
 pytestmark = pytest.mark.slow
 
@@ -265,7 +265,7 @@ def test_gaussian_components_are_told_from_the_others_on_held_out_rows(rng):
 
 def unmixed(tmp_path, rows, **options):
     """Return the result and the components of every row."""
-    result = unmix_run(rows, output=tmp_path / "out.npy", engine=ENGINE, **options)
+    result = upto.unmix(rows, output=tmp_path / "out.npy", engine=ENGINE, **options)
     return result, np.load(tmp_path / "out.npy")
 
 

@@ -16,7 +16,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.preprocessing import StandardScaler
 
-from upto.measures import alignment, correlations, regression, shapes
+from upto.measures import alignment, correlations, regression
+from upto.measures import shape_distances as shapes
 from upto.measures.alignment import minibatch_linear_cka
 from upto.measures.correlations import MEAN_CCA, PWCCA, RIDGE_CCA, STANDARDISED_SVCCA
 from upto.measures.kinds import MomentMeasure

@@ -130,12 +130,12 @@ def test_components_that_cannot_be_had_are_named():
 
 def test_what_was_dropped_is_a_finding():
     _, rows = ill_conditioned(1e6)
-    assert "UP008" not in {each.code for each in upto.unmix_run(rows).findings}
-    found = upto.unmix_run(rows, rank_tolerance=1e-11)
+    assert "UP008" not in {each.code for each in upto.unmix(rows).findings}
+    found = upto.unmix(rows, rank_tolerance=1e-11)
     (finding,) = [each for each in found.findings if each.code == "UP008"]
     assert "1 of 6 directions of run" in finding.message
     assert "rank tolerance" in finding.message
-    rounded = upto.unmix_run(ill_conditioned(1e8)[1].astype(np.float32))
+    rounded = upto.unmix(ill_conditioned(1e8)[1].astype(np.float32))
     (finding,) = [each for each in rounded.findings if each.code == "UP008"]
     assert "single precision" in finding.message
     assert len(rounded.components) == rounded.rank < WIDTH
@@ -143,7 +143,7 @@ def test_what_was_dropped_is_a_finding():
 
 def test_rows_of_exactly_fewer_dimensions_are_no_such_finding():
     _, rows = ill_conditioned(10.0)
-    found = upto.unmix_run(np.hstack([rows, rows[:, :1]]))
+    found = upto.unmix(np.hstack([rows, rows[:, :1]]))
     codes = {each.code for each in found.findings}
     assert "UP002" in codes
     assert "UP008" not in codes

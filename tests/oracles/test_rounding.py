@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import upto
-from upto.assess.spanning import find_span, stored_rounding
 from upto.core import Group
 from upto.engines import Moments
+from upto.engines.directions import find_span, stored_rounding
 
 FAST = {"ica": False, "refits": 0}
 RANK, WIDTH = 5, 16

@@ -17,4 +17,4 @@ def test_a_shared_outlier_does_not_make_runs_the_same(far, seed):
     pair = upto.compare(*runs[:2], ica=False, refits=0, seed=seed)
     assert pair.agreement in ("weak", "chance")
     matrix = upto.compare(*runs, ica=False, seed=seed)
-    assert {word for row in matrix.agreement for word in row} <= {None, "weak", "chance"}
+    assert {word for row in matrix.pairs.agreement for word in row} <= {None, "weak", "chance"}

@@ -159,8 +159,8 @@ class TestOneVerdictForAPair:
         x, y, _ = half_unrelated(rng)
         many = upto.compare(x, y, x @ rotation(8, rng), **FAST)
         pair = upto.compare(x, y, **FAST)
-        assert many.agreement[0][1] == many.agreement[1][0] == pair.agreement
-        assert many.up_to[0][1] is pair.up_to
+        assert many.pairs.agreement[0][1] == many.pairs.agreement[1][0] == pair.agreement
+        assert many.pairs.up_to[0][1] is pair.up_to
 
 
 def test_narrow_directions_of_badly_scaled_columns_are_seen(rng):

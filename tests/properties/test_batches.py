@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import upto
 from upto import Embeddings
-from upto.assess import score_batches
-from upto.assess.batches.conditions import CONDITIONS, Making, find_conditions
-from upto.assess.batches.judging import Judged, Judging, _Fold, _Part, _top, _transformed
-from upto.assess.batches.screen import read_screen
-from upto.assess.batches.summing import SHARED
 from upto.batch_metrics.classifiers import auroc
 from upto.batch_metrics.fold_means import compare_conditions, mean_over_folds, p_of_mean
 from upto.batch_metrics.folds import split_batches
+from upto.questions.batches.aggregate import SHARED
+from upto.questions.batches.conditions import CONDITIONS, Making, find_conditions
+from upto.questions.batches.evaluate import Judged, Judging, _Fold, _Part, _top, _transformed
+from upto.questions.batches.screen import read_screen
 
 JOINED = ("control-scaled+ica", "tvn+biology", "combat+pca")
 INDUCTIVE = [
@@ -42,7 +42,7 @@ def noise(seed=0, n_columns=5):
 
 def read(run):
     asked = {"batch": "plate", "label": "label", "control": "DMSO"}
-    screen = read_screen(run, hold_out=None, well=None, tasks=(), **asked)
+    screen = read_screen(run, fold_by=None, well=None, tasks=(), **asked)
     return np.asarray(run.rows), screen.with_references(np.arange(len(run)))
 
 
@@ -121,7 +121,7 @@ def test_columns_that_no_tree_split_are_drawn_for_the_top_and_not_the_first():
 
 def test_a_condition_that_saw_the_labels_it_is_judged_by_is_named():
     said = "all conditions saw the rows of the batches held out, and biology their labels."
-    result = score_batches(
+    result = upto.batches(
         noise(n_columns=3),
         batch="plate",
         label="label",
@@ -185,7 +185,7 @@ def test_labels_that_nothing_tells_are_at_chance_under_every_condition(classifie
     names = ["pca", "ica", "biology", "combat", "tvn", "batch-scaled", "sphered", JOINED[0]]
     found = {}
     for seed in range(12):
-        result = score_batches(
+        result = upto.batches(
             noise(seed=seed),
             batch="plate",
             label="label",

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import upto
-from upto.core import Comparison, Group, InputError
+from upto.core import Group, InputError
 from upto.engines import ThreadsEngine
 from upto.files import bundled_path
+from upto.questions.compare.result import CompareResult
 from upto.testing import random_element
 
 REORDERED = 1e-10
@@ -255,7 +256,7 @@ def test_exchanging_the_runs_exchanges_what_is_not_symmetric(runs):
 
 def test_every_number_survives_json(runs):
     result = upto.compare(*runs, labels=np.arange(len(runs[0])) % 3, **EVERYTHING)
-    read = Comparison.from_json(result.to_json())
+    read = CompareResult.from_json(result.to_json())
     assert read == result
     assert_same(read, result, tolerance=0)
 

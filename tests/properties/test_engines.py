@@ -29,7 +29,7 @@ from upto.engines import (
 )
 from upto.ica import components, find_components, nongaussianity, pair_curvature, smallest_curvature
 from upto.ica.components import whitening_for
-from upto.ica.whitening import shrunk
+from upto.ica.whiten import shrunk
 from upto.measures import diameter, pair_moments
 from upto.testing import embeddings_strategy, random_element
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from upto.activations.choose import chosen_modules, pooling_rules
+from upto.activations.choose_modules import chosen_modules, pooling_rules
 from upto.activations.inputs import (
     ModuleCall,
     count_rows,
@@ -31,7 +31,7 @@ from upto.activations.recorded import (
 )
 from upto.core import InputError, SilentProgress
 from upto.core.files import replacing
-from upto.core.reading import expanded
+from upto.core.read import expanded
 from upto.files.request import listed
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from upto.activations.choose import Chosen
+    from upto.activations.choose_modules import Chosen
     from upto.core import Progress
 
 
@@ -104,7 +104,7 @@ def record_activations(
     Returns
     -------
     Path
-        The manifest, for `compare_layers` or ``upto compare --layers``.
+        The manifest, for `layers` or ``upto compare --layers``.
 
     Raises
     ------

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from upto.core import ConditionDifference, Estimate
+from upto.core import Estimate
+from upto.questions.batches.scores import ConditionDifference
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from upto.core.batch_scores import Measure
 
 Float = NDArray[np.float64]
 LEVEL = 0.95
@@ -71,7 +71,11 @@ def p_of_mean(values: Float, null: float, *, shared: float) -> float | None:
 
 
 def compare_conditions(
-    tables: Mapping[str, Float], against: str, measure: Measure, *, shared: float
+    tables: Mapping[str, Float],
+    against: str,
+    measure: Literal["auroc", "within", "sparsity"],
+    *,
+    shared: float,
 ) -> list[ConditionDifference]:
     """Compare conditions with one other on the same folds; p-values are adjusted by Holm's rule."""
     others = [name for name in tables if name != against]

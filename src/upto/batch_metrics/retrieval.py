@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.batch_metrics.mixing.points import as_codes, as_rows
-from upto.batch_metrics.names import as_names
 from upto.batch_metrics.retrieval_nulls import (
     NULL_SIZE,
     RandomOrders,
     average_precision_of,
     chance_precision,
 )
+from upto.batch_metrics.value_names import as_names
 from upto.core import InputError
 from upto.measures.tails import q_values
 

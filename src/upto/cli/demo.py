@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from upto.cli.exits import EPILOG
-from upto.cli.output import page_option
+from upto.cli.options import page_option
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from upto.core import Comparison
+    from upto.questions.compare.result import CompareResult
 
 CHAPTERS = (
     (
@@ -39,9 +39,9 @@ def command(output: Path) -> None:
     """Compare bundled embeddings of really trained, public networks, and explain what is seen."""
     from rich.text import Text
 
-    from upto.assess import compare
+    import upto
     from upto.cli.output import check_places, console_for
-    from upto.cli.watching import RichProgress
+    from upto.cli.progress_bar import RichProgress
     from upto.core import SilentProgress
     from upto.files import bundled_path
     from upto.report import Report
@@ -61,7 +61,7 @@ def command(output: Path) -> None:
     ):
         console.print(Text(f"\n{number}. {title}", style="bold cyan"))
         console.print(Text(f"{story}\n"))
-        results.append(compare(*runs, progress=progress, **options))
+        results.append(upto.compare(*runs, progress=progress, **options))
         console.print(Text(results[-1].verdict, style="bold"))
         console.print(results[-1].tables()[0])
         if number < 3:
@@ -76,7 +76,7 @@ def command(output: Path) -> None:
     )
 
 
-def _in_words(result: Comparison) -> str:
+def _in_words(result: CompareResult) -> str:
     permutation, rotation, affine = result.signed_permutation, result.similarity, result.affine
     lines = [
         f"Matching coordinates one to one leaves an error of {permutation.error.value:.1%} of the "

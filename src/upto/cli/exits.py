@@ -16,9 +16,9 @@ from upto.cli.streams import discard
 from upto.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from upto.core import Finding
+    from upto.core import Result
 
 
 class Exit(IntEnum):
@@ -110,11 +110,11 @@ def stop_interrupted(error: BaseException) -> NoReturn:
     stop(Exit(interrupts.exit_code()), f"{interrupts.what_happened()}; {kept}")
 
 
-def check_strictly(findings: Iterable[Finding], *, converged: bool) -> None:
+def check_strictly(result: Result) -> None:
     """Leave with the code of what `--strict` does not let pass."""
-    if not converged:
+    if any(finding.code == "UP004" for finding in result.findings):
         stop(Exit.NOT_CONVERGED, "ICA did not converge and --strict was given; see UP004.")
-    warnings = [finding for finding in findings if finding.rule.severity == "warning"]
+    warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
     if warnings:
         stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,7 @@ from upto.core.errors import InputError
 from upto.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from click.shell_completion import CompletionItem
+    from collections.abc import Mapping
 
     from upto.core import Finding, Progress, Result, Table
 
@@ -153,7 +150,7 @@ class Output:
 
     def watcher(self) -> Progress:
         """Return what long work reports to."""
-        from upto.cli.watching import LineProgress, RichProgress
+        from upto.cli.progress_bar import LineProgress, RichProgress
         from upto.core import SilentProgress
 
         if not self.progress or self.quiet:
@@ -243,21 +240,6 @@ def _texts(value: Any) -> list[str]:
     return [text for each in value for text in _texts(each)] if isinstance(value, tuple) else []
 
 
-def complete_file(_context: object, _parameter: object, incomplete: str) -> list[CompletionItem]:
-    """Offer files in the shell."""
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(incomplete, type="file")]
-
-
-def refuse_nan(_context: object, _parameter: object, value: float | None) -> float | None:
-    """Refuse a limit that nothing can exceed."""
-    if value is not None and value != value:
-        message = "nan is not a number that anything can be compared with."
-        raise click.BadParameter(message)
-    return value
-
-
 class _Brief:
     """A result with its main tables only."""
 
@@ -280,80 +262,3 @@ def console_for(*, stderr: bool) -> Any:
     # A pipe has no width of its own; tables must not be cut there.
     width = None if stream.isatty() else 140
     return Console(stderr=stderr, width=width, highlight=False, soft_wrap=stderr)
-
-
-def output_options(command: Callable[..., Any], *, result_file: bool = True) -> Callable[..., Any]:
-    """Give a command the options all of them share, as one `output` argument.
-
-    Without `result_file` the command's `-o` is its own, and the result goes to stdout.
-    """
-
-    @functools.wraps(command)
-    def wrapped(**kwargs: Any) -> Any:
-        names = ("format", "path", "engine", "seed", "quiet", "verbose", "progress")
-        output = Output(**{name: kwargs.pop(f"output_{name}", None) for name in names})
-        return command(output=output, **kwargs)
-
-    path_option = click.option(
-        "-o",
-        "--output",
-        "output_path",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="File to write the result to; its suffix chooses the format.",
-    )
-    for option in (
-        click.option(
-            "--progress/--no-progress",
-            "output_progress",
-            default=True,
-            help="Show bars on stderr, or lines where that is no terminal.",
-        ),
-        click.option("-v", "--verbose", "output_verbose", is_flag=True, help="Show every table."),
-        click.option("-q", "--quiet", "output_quiet", is_flag=True, help="Show the result only."),
-        click.option(
-            "--seed",
-            "output_seed",
-            default=0,
-            show_default=True,
-            type=click.IntRange(0, 2**32 - 1),
-            help="Seed of every random choice.",
-        ),
-        click.option(
-            "--engine",
-            "output_engine",
-            default="threads",
-            show_default=True,
-            type=click.Choice(ENGINES),
-            help="Engine of the passes.",
-        ),
-        *([path_option] if result_file else []),
-        click.option(
-            "--format",
-            "output_format",
-            type=click.Choice(FORMATS),
-            help="Format of the result; a table by default.",
-        ),
-    ):
-        option(wrapped)
-    return wrapped
-
-
-def report_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command that shows a result the option to write its page too."""
-    return click.option(
-        "--report",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="Write the page here, as self-contained HTML.",
-    )(command)
-
-
-def page_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command that writes a page the option that says where."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Path(dir_okay=False, path_type=Path),
-        default=Path("report.html"),
-        show_default=True,
-        help="Where to write the page.",
-    )(command)

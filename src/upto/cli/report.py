@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from upto.cli.exits import EPILOG, say
-from upto.cli.output import check_places, page_option
+from upto.cli.options import page_option
+from upto.cli.output import check_places
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,10 +42,10 @@ def read_results(paths: Sequence[Path]) -> list[Result]:
     """Read results of any kind from the files they were written to."""
     from upto.core import InputError, StudyResult, result_from_json
     from upto.core.errors import one_sentence
-    from upto.core.reading import read_whole
+    from upto.core.read import read_whole
     from upto.question import questions, resolve
 
-    kinds = {kind: resolve(home) for each in questions() for kind, home in each.results.items()}
+    kinds = {each.name: resolve(each.result) for each in questions()}
     kinds[StudyResult.kind] = StudyResult
     read: list[Result] = []
     for path in paths:

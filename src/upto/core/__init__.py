@@ -1,24 +1,10 @@
-"""The nouns of the package: embeddings, groups, results, findings, errors, seeds, progress."""
+"""What every room shares: embeddings, groups, fits, tables, findings, errors, seeds, progress."""
 
-from upto.core.batch_scores import (
-    BatchFold,
-    BatchMap,
-    BatchScore,
-    BatchSummary,
-    ComponentCarries,
-    Concentration,
-    Condition,
-    ConditionDifference,
-    ConditionScore,
-    FoldScore,
-    Leak,
-    Task,
-    TopScore,
-)
-from upto.core.batches import Batches
-from upto.core.comparison import Comparison
-from upto.core.comparison_matrix import ComparisonMatrix, Matrix
-from upto.core.comparison_parts import (
+from upto.core.embeddings import Embeddings, GatheringRows, Rows, SelectedRows
+from upto.core.errors import InputError, MissingExtraError, UptoError
+from upto.core.estimate import Estimate
+from upto.core.finding import RULES, Finding, unique_findings
+from upto.core.fits import (
     Agreement,
     Along,
     Baseline,
@@ -33,21 +19,9 @@ from upto.core.comparison_parts import (
     Shared,
     Supremum,
 )
-from upto.core.embeddings import Embeddings, GatheringRows, Rows, SelectedRows
-from upto.core.errors import InputError, MissingExtraError, UptoError
-from upto.core.estimate import Estimate
-from upto.core.factors import Factors
-from upto.core.finding import RULES, Finding, unique_findings
+from upto.core.float_range import refuse_scale, scale_limits
 from upto.core.grids import FactorGrid
 from upto.core.group import Group
-from upto.core.latents import (
-    FactorMatch,
-    FactorSummary,
-    FormScore,
-    LatentForm,
-    Structure,
-    StructureFit,
-)
 from upto.core.panel import Marks, Panel
 from upto.core.progress import Progress, SilentProgress
 from upto.core.promise import (
@@ -62,7 +36,6 @@ from upto.core.promise import (
 )
 from upto.core.result import Provenance, Result, library_versions, result_from_json
 from upto.core.rule import Rule
-from upto.core.scales import refuse_scale, scale_limits
 from upto.core.seeds import random_stream
 from upto.core.study import Quantity, SettingValue, Span, StudyResult
 from upto.core.table import Cell, Column, Table
@@ -75,21 +48,9 @@ __all__ = [
     "Agreement",
     "Along",
     "Baseline",
-    "BatchFold",
-    "BatchMap",
-    "BatchScore",
-    "BatchSummary",
-    "Batches",
     "Cell",
     "Classes",
     "Column",
-    "Comparison",
-    "ComparisonMatrix",
-    "ComponentCarries",
-    "Concentration",
-    "Condition",
-    "ConditionDifference",
-    "ConditionScore",
     "Constant",
     "Defect",
     "Diameter",
@@ -97,22 +58,14 @@ __all__ = [
     "Errors",
     "Estimate",
     "FactorGrid",
-    "FactorMatch",
-    "FactorSummary",
-    "Factors",
     "Finding",
     "Fit",
-    "FoldScore",
-    "FormScore",
     "GatheringRows",
     "Group",
     "Histogram",
     "Identifiability",
     "InputError",
-    "LatentForm",
-    "Leak",
     "Marks",
-    "Matrix",
     "MissingExtraError",
     "Panel",
     "Progress",
@@ -131,13 +84,9 @@ __all__ = [
     "Shared",
     "SilentProgress",
     "Span",
-    "Structure",
-    "StructureFit",
     "StudyResult",
     "Supremum",
     "Table",
-    "Task",
-    "TopScore",
     "TraceStep",
     "UptoError",
     "conditions_table",

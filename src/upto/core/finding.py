@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from upto.core.batch_rules import BATCH_RULES
-from upto.core.comparison_rules import COMPARISON_RULES
-from upto.core.factor_rules import FACTOR_RULES
 from upto.core.rule import Rule
 from upto.question import questions, resolve
 
@@ -237,9 +234,6 @@ _SHARED = (
         matters="No p-value can be small, whatever the runs are.",
         remedy="Use more rows, or hold nothing out.",
     ),
-    *COMPARISON_RULES,
-    *FACTOR_RULES,
-    *BATCH_RULES,
 )
 
 

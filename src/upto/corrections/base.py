@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from upto.core import InputError
-from upto.corrections.grouping import Batches, find_batches
+from upto.corrections.batch_groups import Batches, find_batches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,11 +14,11 @@ from sklearn.utils.validation import (
 )
 
 from upto.batch_metrics.effects import LIMIT, batch_and_label_shares
-from upto.batch_metrics.names import as_names
+from upto.batch_metrics.value_names import as_names
 from upto.core import InputError
 from upto.corrections.base import TYPES, mapped
-from upto.corrections.dropping import draw_batches, dropping_cost
-from upto.corrections.grouping import batch_names
+from upto.corrections.batch_groups import batch_names
+from upto.corrections.cost_of_dropping import draw_batches, dropping_cost
 from upto.ica import ICA
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.batch_metrics.effects import ComponentEffect
-    from upto.corrections.dropping import DroppingCost
+    from upto.corrections.cost_of_dropping import DroppingCost
 
 Space = Literal["original", "components"]
 SPACES = ("original", "components")
@@ -35,7 +35,7 @@ SHIFT = 0.2
 """The most that a label may move a dropped component, in standard deviations within batches.
 
 It is a screen, which costs little; what it lets through is judged by batches held out
-(`upto.corrections.dropping`).
+(`upto.corrections.cost_of_dropping`).
 A label that all components together tell with an AUROC of Φ(1/√2) = 0.76 loses less than 0.005
 with one that it moves so far: Φ(1/√2) - Φ(√((1 - 0.2²)/2)). `checks/kept_biology.py` has what
 larger limits lose.

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.corrections.columns import BatchMoments, ColumnCorrection, Float, moments_of
+from upto.corrections.column_shifts import BatchMoments, ColumnCorrection, Float, moments_of
 
 if TYPE_CHECKING:
-    from upto.corrections.grouping import Batches
+    from upto.corrections.batch_groups import Batches
 
 _SETTLED = 1e-12
 _MOST_STEPS = 1000

@@ -14,7 +14,7 @@ from upto.core import InputError, MissingExtraError
 from upto.corrections.base import Correction
 
 if TYPE_CHECKING:
-    from upto.corrections.grouping import Batches
+    from upto.corrections.batch_groups import Batches
 
 _TURNED = (0, 1)
 """From this version on, harmonypy returns rows and no longer columns."""

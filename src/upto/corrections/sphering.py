@@ -11,13 +11,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from upto.core import InputError
 from upto.corrections.base import Correction, mapped, signs_of
 from upto.engines import choose_engine, row_moments
-from upto.ica.narrowing import RANK_TOLERANCE
-from upto.ica.whitening import find_whitening, shrunk
+from upto.ica.white_directions import RANK_TOLERANCE
+from upto.ica.whiten import find_whitening, shrunk
 
 if TYPE_CHECKING:
-    from upto.corrections.columns import Float
-    from upto.corrections.grouping import Batches
-    from upto.ica.whitening import Whitening
+    from upto.corrections.batch_groups import Batches
+    from upto.corrections.column_shifts import Float
+    from upto.ica.whiten import Whitening
 
 ENOUGH_CONTROLS = 10
 """Controls for each column from which on their covariance is taken as it is."""

@@ -10,13 +10,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from upto.core import InputError
 from upto.corrections.base import Correction, new_batches, signs_of
-from upto.corrections.columns import Float, moments_of
-from upto.corrections.grouping import refuse_few_controls
+from upto.corrections.batch_groups import refuse_few_controls
+from upto.corrections.column_shifts import Float, moments_of
 from upto.engines import choose_engine, row_moments
-from upto.ica.narrowing import RANK_TOLERANCE
+from upto.ica.white_directions import RANK_TOLERANCE
 
 if TYPE_CHECKING:
-    from upto.corrections.grouping import Batches
+    from upto.corrections.batch_groups import Batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.datasets.sources import ArrayPictures, BitPictures, open_zip
+from upto.datasets.storage import ArrayPictures, BitPictures, open_zip
 from upto.files.arrays import NpyHeader, load_member, read_npy_header, stored_piece
 from upto.files.arrays import member_header as header_of
 from upto.files.damage import damage_reported

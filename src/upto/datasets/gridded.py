@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import FactorGrid, InputError
-from upto.core.reading import read_whole
+from upto.core.read import read_whole
 from upto.datasets.archives import member_bits, member_header, member_pictures, read_member
 from upto.datasets.find import Check, check_file, find_file, missing_files
+from upto.datasets.image_set import ImageSet, Pictures
 from upto.datasets.matlab import read_matlab_bytes
-from upto.datasets.record import ImageSet, Pictures
-from upto.datasets.sources import (
+from upto.datasets.storage import (
     REMEDY,
     ArrayPictures,
     BitPictures,

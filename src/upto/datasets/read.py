@@ -6,8 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from upto.core import InputError
-from upto.core.reading import expanded
-from upto.datasets import gridded, labelled
+from upto.core.read import expanded
+from upto.datasets import class_sets as labelled
+from upto.datasets import gridded
 from upto.datasets.known import KNOWN_SETS
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from upto.datasets.described import KnownSet
     from upto.datasets.find import Check
-    from upto.datasets.record import ImageSet
+    from upto.datasets.image_set import ImageSet
 
     Reader = Callable[[KnownSet, Path, Check], ImageSet]
 

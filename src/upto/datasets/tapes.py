@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError
 from upto.core.errors import shortened
-from upto.core.reading import check_readable
-from upto.datasets.sources import REMEDY, damaged
+from upto.core.read import check_readable
+from upto.datasets.storage import REMEDY, damaged
 from upto.files.damage import damage_reported
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError
-from upto.core.reading import expanded
+from upto.core.read import expanded
 
 Float = NDArray[np.float64]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import random_stream
-from upto.disentanglement.labelled import Labels, sentences
+from upto.disentanglement.predictor_tables import Labels, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from upto.disentanglement.labelled import Factor, Whole
+    from upto.disentanglement.predictor_tables import Factor, Whole
     from upto.disentanglement.score import FactorScore
 
 MOST_DEVIATION = 0.1

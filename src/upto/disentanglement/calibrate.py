@@ -10,7 +10,7 @@ import numpy as np
 
 from upto.core import Estimate, InputError, SilentProgress, random_stream
 from upto.disentanglement.catalogue import DEFAULT_SCORES, NamedScore, find_scores
-from upto.disentanglement.labelled import Float, Labels, Whole, as_codes, as_factors
+from upto.disentanglement.predictor_tables import Float, Labels, Whole, as_codes, as_factors
 from upto.disentanglement.predictors import quietly
 from upto.disentanglement.score import FactorScore
 from upto.disentanglement.views import View

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.disentanglement.labelled import (
+from upto.disentanglement.predictor_tables import (
     BINS,
     Factor,
     Float,
@@ -23,7 +23,7 @@ from upto.disentanglement.score import FactorScore
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from upto.disentanglement.labelled import CodesLike, FactorsLike
+    from upto.disentanglement.predictor_tables import CodesLike, FactorsLike
 
 SIMILARITIES = ("smi", "spn", "bmmi")
 MATCHES = ("lms", "msas", "msgs")

@@ -11,7 +11,7 @@ import numpy as np
 
 from upto.core import InputError
 from upto.disentanglement.importances import VARIANTS, fitted_importance
-from upto.disentanglement.labelled import (
+from upto.disentanglement.predictor_tables import (
     Float,
     as_codes,
     as_factors,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from upto.disentanglement.importances import Importance
-    from upto.disentanglement.labelled import CodesLike, Factor, FactorsLike, Mask
+    from upto.disentanglement.predictor_tables import CodesLike, Factor, FactorsLike, Mask
 
 FLOOR = 1e-11
 """Added to importances by disentanglement_lib, so that a code without any has a uniform share."""

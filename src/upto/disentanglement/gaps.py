@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.disentanglement.labelled import averaged, one_of, sentences
+from upto.disentanglement.predictor_tables import averaged, one_of, sentences
 from upto.disentanglement.score import FactorScore
 from upto.disentanglement.shared_information import (
     ADJUSTED,
@@ -24,7 +24,7 @@ from upto.disentanglement.unseen import gaps_of_each, mean_of, unseen_shares
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.disentanglement.labelled import CodesLike, FactorsLike
+    from upto.disentanglement.predictor_tables import CodesLike, FactorsLike
 
 ESTIMATORS = {
     "adjusted": ADJUSTED,

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.disentanglement.labelled import as_codes, constant_codes, sentences
+from upto.disentanglement.predictor_tables import as_codes, constant_codes, sentences
 from upto.disentanglement.score import FactorScore
 
 if TYPE_CHECKING:
-    from upto.disentanglement.labelled import CodesLike, Float
+    from upto.disentanglement.predictor_tables import CodesLike, Float
 
 
 def gaussian_total_correlation(codes: CodesLike) -> FactorScore:

@@ -19,13 +19,13 @@ from sklearn.metrics import r2_score
 from sklearn.preprocessing import minmax_scale
 
 from upto.core import InputError, MissingExtraError
-from upto.disentanglement.labelled import Float, parted
+from upto.disentanglement.predictor_tables import Float, parted
 from upto.disentanglement.predictors import indicators, quietly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from upto.disentanglement.labelled import Factor, Mask, Whole
+    from upto.disentanglement.predictor_tables import Factor, Mask, Whole
 
 VARIANTS = (
     "disentanglement_lib",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from upto.disentanglement.labelled import one_of, sentences
 from upto.disentanglement.predictive import predictive_parts
+from upto.disentanglement.predictor_tables import one_of, sentences
 from upto.disentanglement.score import FactorScore
 from upto.disentanglement.shared_information import (
     ADJUSTED,
@@ -26,7 +26,7 @@ from upto.disentanglement.unseen import mean_of, unseen_shares
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.disentanglement.labelled import CodesLike, FactorsLike
+    from upto.disentanglement.predictor_tables import CodesLike, FactorsLike
     from upto.disentanglement.unseen import Ends, Unseen
 
 ROUNDING = 1e-6

@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.core import InputError, random_stream
 from upto.disentanglement.above_chance import above_chance, permuted_scores
-from upto.disentanglement.labelled import (
+from upto.disentanglement.predictor_tables import (
     BINS,
     Codes,
     Factor,
@@ -30,7 +30,7 @@ from upto.disentanglement.shared_information import PERMUTATIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from upto.disentanglement.labelled import CodesLike, FactorsLike
+    from upto.disentanglement.predictor_tables import CodesLike, FactorsLike
 
 VARIANTS = ("disentanglement_lib", "robust")
 BATCH = 64

@@ -12,7 +12,7 @@ from upto.disentanglement.shares import beyond_chance
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.disentanglement.labelled import CodesLike, FactorsLike
+    from upto.disentanglement.predictor_tables import CodesLike, FactorsLike
     from upto.disentanglement.score import FactorScore
     from upto.disentanglement.shared_information import Information
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.disentanglement.ascending import Ascending
+from upto.disentanglement.sorted_counts import Ascending
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

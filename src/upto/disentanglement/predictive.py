@@ -10,7 +10,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from upto.core import random_stream
-from upto.disentanglement.labelled import (
+from upto.disentanglement.mutual_information import entropy
+from upto.disentanglement.predictor_tables import (
     Factor,
     as_codes,
     as_factors,
@@ -19,13 +20,12 @@ from upto.disentanglement.labelled import (
     scaled,
     without_outliers,
 )
-from upto.disentanglement.mutual_information import entropy
 from upto.disentanglement.predictors import fitted_logistic, quietly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from upto.disentanglement.labelled import Codes, CodesLike, FactorsLike, Float, Whole
+    from upto.disentanglement.predictor_tables import Codes, CodesLike, FactorsLike, Float, Whole
     from upto.disentanglement.score import FactorScore
 
 DEVIATIONS = 5.0

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from upto.disentanglement.labelled import Float, Whole
+    from upto.disentanglement.predictor_tables import Float, Whole
 
 
 @contextmanager

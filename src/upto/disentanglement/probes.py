@@ -14,7 +14,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import KFold
 
 from upto.core import InputError, random_stream
-from upto.disentanglement.labelled import (
+from upto.disentanglement.predictor_tables import (
     BINS,
     Codes,
     Factor,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from upto.disentanglement.labelled import CodesLike, FactorsLike, Whole
+    from upto.disentanglement.predictor_tables import CodesLike, FactorsLike, Whole
     from upto.disentanglement.score import FactorScore
 
 RIDGEWAY = ("disentanglement_lib", "ubisoft")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from upto.disentanglement.labelled import (
+from upto.disentanglement.predictor_tables import (
     Float,
     as_codes,
     as_factors,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from upto.disentanglement.labelled import CodesLike, Factor, FactorsLike, Part
+    from upto.disentanglement.predictor_tables import CodesLike, Factor, FactorsLike, Part
 
 VARIANTS = ("disentanglement_lib", "robust")
 PENALTY = 0.01

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from upto.core import InputError, random_stream
-from upto.disentanglement.ascending import Ascending
-from upto.disentanglement.labelled import BINS, Factor, as_codes, as_factors
 from upto.disentanglement.mutual_information import (
     continuous_information,
     count_bins,
@@ -24,11 +22,13 @@ from upto.disentanglement.mutual_information import (
     most_continuous,
     unit_bins,
 )
+from upto.disentanglement.predictor_tables import BINS, Factor, as_codes, as_factors
+from upto.disentanglement.sorted_counts import Ascending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from upto.disentanglement.labelled import CodesLike, FactorsLike
+    from upto.disentanglement.predictor_tables import CodesLike, FactorsLike
 
 Float = np.ndarray[Any, np.dtype[np.float64]]
 Whole = np.ndarray[Any, np.dtype[np.intp]]

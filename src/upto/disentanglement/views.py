@@ -18,8 +18,8 @@ from upto.disentanglement.info_scores import (
     told_shares,
     varying_codes,
 )
-from upto.disentanglement.labelled import Codes, Float, Labels, Whole, as_codes
 from upto.disentanglement.predictive import predictive_chance, predictive_shares
+from upto.disentanglement.predictor_tables import Codes, Float, Labels, Whole, as_codes
 from upto.disentanglement.shared_information import (
     ADJUSTED,
     PERMUTATIONS,

@@ -5,7 +5,7 @@ from upto.engines.base import Engine, add, block_length
 from upto.engines.choose import ENGINE_NAMES, choose_engine
 from upto.engines.cluster import DaskEngine
 from upto.engines.device import TorchEngine
-from upto.engines.feeding import host_array
+from upto.engines.device_rows import host_array
 from upto.engines.passes import (
     CrossMoments,
     Moments,

@@ -12,8 +12,7 @@ import numpy as np
 
 from upto.core import GatheringRows, InputError
 from upto.engines.blocks import check_block_rows, common_length, no_rows
-from upto.engines.passes import select_rows
-from upto.engines.sending import (
+from upto.engines.cluster_calls import (
     RETRIES,
     Pass,
     connect,
@@ -24,6 +23,7 @@ from upto.engines.sending import (
     persevere,
     send,
 )
+from upto.engines.passes import select_rows
 from upto.engines.threads import ThreadsEngine
 from upto.engines.workers import Job, load_chunk, portable
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.engines.base import Arrays, Combine, Statistic
-    from upto.engines.sending import Span
+    from upto.engines.cluster_calls import Span
 
 _CHUNKS = 24
 _SMALLEST_CHUNK, _LARGEST_CHUNK = 2**22, 2**27

@@ -12,7 +12,7 @@ import numpy as np
 from upto.core import InputError
 from upto.engines.base import block_length
 from upto.engines.blocks import check_block_rows, common_length, no_rows, widths_of
-from upto.engines.feeding import (
+from upto.engines.device_rows import (
     cast_blocks,
     host_array,
     is_resident,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.engines.base import Arrays, Combine, Statistic
-    from upto.engines.feeding import Blocks
+    from upto.engines.device_rows import Blocks
 
 _BLOCK_BYTES = 2**28
 _RESIDENT_SHARE = 0.6

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from upto.core import InputError, Rows
 from upto.core.errors import shortened
-from upto.core.reading import expanded
+from upto.core.read import expanded
 
 ID_NAMES = ("id", "ids", "sample_id", "well_id", "index")
 """Names that make a column or entry the ids when none is asked for, the first found wins."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from upto.engines.base import Arrays
-    from upto.ica.solving import Point, Problem
+    from upto.ica.solver import Point, Problem
 
 Float = NDArray[np.float64]
 

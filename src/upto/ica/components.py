@@ -13,16 +13,16 @@ from upto.engines import row_moments
 from upto.ica.canonical import CanonicalForm, canonical_form
 from upto.ica.contrasts import LogCosh, gaussian_moments
 from upto.ica.deflation import deflate
-from upto.ica.narrowing import Dropped, Source
-from upto.ica.searching import LARGE, search
-from upto.ica.solving import Problem, orthogonalised
-from upto.ica.whitening import Whitening, find_whitening
+from upto.ica.search import LARGE, search
+from upto.ica.solver import Problem, orthogonalised
+from upto.ica.white_directions import Dropped, Source
+from upto.ica.whiten import Whitening, find_whitening
 
 if TYPE_CHECKING:
     from upto.engines import Moments
     from upto.engines.base import Arrays, Engine
     from upto.ica.contrasts import Contrast
-    from upto.ica.searching import Listener, Search, Solver
+    from upto.ica.search import Listener, Search, Solver
 
 Float = NDArray[np.float64]
 Whiten = Literal["unit-variance", "active", "rotation", "none"]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import TraceStep
-from upto.ica.searching import Search
-from upto.ica.solving import orthogonalised
+from upto.ica.search import Search
+from upto.ica.solver import orthogonalised
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.ica.searching import Listener
-    from upto.ica.solving import Problem
+    from upto.ica.search import Listener
+    from upto.ica.solver import Problem
 
     Float = NDArray[np.float64]
 

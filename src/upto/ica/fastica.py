@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from upto.ica.solving import orthogonalised
+from upto.ica.solver import orthogonalised
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.ica.solving import Point, Problem
+    from upto.ica.solver import Point, Problem
 
     Float = NDArray[np.float64]
 

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from upto.core import refuse_scale
 from upto.engines import choose_engine
-from upto.ica.fitting import Settings, fit_components
+from upto.ica.fit import Settings, fit_components
 from upto.ica.restarts import stability_of
 from upto.ica.sklearn_names import in_our_words
-from upto.ica.whitening import check_width
+from upto.ica.whiten import check_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from upto.core import TraceStep
     from upto.engines.base import Engine
     from upto.ica.components import Whiten
-    from upto.ica.fitting import Fitted
-    from upto.ica.narrowing import Dropped
-    from upto.ica.searching import Solver
+    from upto.ica.fit import Fitted
+    from upto.ica.search import Solver
+    from upto.ica.white_directions import Dropped
 
 
 class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -11,7 +11,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from upto.ica.solving import Point, Problem
+    from upto.ica.solver import Point, Problem
 
 Float = NDArray[np.float64]
 

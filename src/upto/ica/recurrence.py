@@ -25,12 +25,12 @@ from upto.ica.components import (
     whitening_for,
 )
 from upto.ica.restarts import correlated
-from upto.ica.searching import LARGE, search
+from upto.ica.search import LARGE, search
 
 if TYPE_CHECKING:
     from upto.engines.base import Engine
     from upto.ica.contrasts import Contrast
-    from upto.ica.searching import Solver
+    from upto.ica.search import Solver
 
 Float = NDArray[np.float64]
 

@@ -14,15 +14,15 @@ from upto.core import SelectedRows, TraceStep, random_stream
 from upto.engines import row_moments
 from upto.ica.components import Whiten, pose, starting_rotation, whitening_for
 from upto.ica.fastica import fixed_point
-from upto.ica.searching import NEAR
+from upto.ica.search import NEAR
 
 if TYPE_CHECKING:
     from upto.engines.base import Engine
     from upto.ica.components import Unmixing
     from upto.ica.contrasts import Contrast
-    from upto.ica.searching import Listener
-    from upto.ica.solving import Point, Problem
-    from upto.ica.whitening import Whitening
+    from upto.ica.search import Listener
+    from upto.ica.solver import Point, Problem
+    from upto.ica.whiten import Whitening
 
 Float = NDArray[np.float64]
 

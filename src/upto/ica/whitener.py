@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from upto.core import InputError, refuse_scale
 from upto.engines import choose_engine, row_moments
-from upto.ica.narrowing import Source
-from upto.ica.whitening import METHODS, check_rank_tolerance, check_width, find_whitening, shrunk
+from upto.ica.white_directions import Source
+from upto.ica.whiten import METHODS, check_rank_tolerance, check_width, find_whitening, shrunk
 
 if TYPE_CHECKING:
     from upto.engines.base import Engine
-    from upto.ica.whitening import Method, Shrinkage
+    from upto.ica.whiten import Method, Shrinkage
 
 
 class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -13,9 +13,9 @@ from upto.measures import (
     matching,
     neighbours,
     regression,
-    shapes,
     udr,
 )
+from upto.measures import shape_distances as shapes
 from upto.measures.kinds import Measure
 
 if TYPE_CHECKING:

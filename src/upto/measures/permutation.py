@@ -80,7 +80,7 @@ def score_pairs(
     parts: NDArray[Any] | None = None,
     strata: NDArray[Any] | None = None,
     gap: int | None = None,
-    permutations: int = 200,
+    permutations: int = 199,
     half_samples: int = 50,
     seed: int = 0,
     progress: Progress | None = None,

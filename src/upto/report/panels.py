@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from upto.report.axis_scale import log_scale, range_scale, tick_texts
 from upto.report.markup import shorten
 from upto.report.planes import WIDTH, Plot, counting_axis, level, path, picture, plane
-from upto.report.scales import log_scale, range_scale, tick_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from upto.core import Marks, Panel
+    from upto.report.axis_scale import Scale
     from upto.report.markup import Inert
-    from upto.report.scales import Scale
 
 COLOURS = 12
 """Marks that have a colour of their own."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from upto.report.axis_scale import tick_texts
 from upto.report.markup import Inert, element
-from upto.report.scales import tick_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from upto.report.scales import Scale
+    from upto.report.axis_scale import Scale
 
 WIDTH = 1000
 _SIDE = 52

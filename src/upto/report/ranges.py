@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from upto.report.axis_scale import Scale
 from upto.report.markup import Inert, element
 from upto.report.planes import path, picture
-from upto.report.scales import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from upto.report.tables import TableView
+from upto.report.table_view import TableView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class Section:
     facts
         Numbers under the verdict: what, its value, and a detail or nothing.
     tables
-        The first is shown by the template, the others are folded below.
+        The template shows the first `n_shown`; the others are folded below.
     body
         What the question's template reads as `view.body`.
     data
@@ -30,6 +30,11 @@ class Section:
         The line that opens the folded tables; without it they are not shown.
     omitted
         What the page leaves to the JSON of the result.
+    headline
+        What stands large and what stands below it; the verdict up to its colon, and the rest, by
+        default.
+    runs
+        The table of runs, if it is shown.
     """
 
     names: tuple[str, ...]
@@ -40,3 +45,6 @@ class Section:
     badge: tuple[str, str] | None = None
     details: str = ""
     omitted: str = ""
+    headline: tuple[str, str] | None = None
+    runs: TableView | None = None
+    n_shown: int = 1

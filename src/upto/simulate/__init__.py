@@ -2,7 +2,6 @@
 
 from upto.core import FactorGrid
 from upto.simulate.clusters import Clusters, draw_clusters
-from upto.simulate.drawing import MIXINGS, draw_mixing
 from upto.simulate.mixings import (
     LeakyMixing,
     LinearMixing,
@@ -15,6 +14,7 @@ from upto.simulate.mixings import (
 from upto.simulate.plate_effects import ScreenEffects
 from upto.simulate.plate_layouts import CONTROL, GUIDES, PlateLayout
 from upto.simulate.plates import SCREEN_MIXINGS, Screen, draw_screen
+from upto.simulate.random_mixings import MIXINGS, draw_mixing
 from upto.simulate.regressions import CURVES, Curve, Regression, draw_regression, fit_linear
 from upto.simulate.scenes import OBJECTS, render_room, render_studio, room_grid, studio_grid
 from upto.simulate.shapes import (

@@ -13,7 +13,7 @@ import numpy as np
 from upto.core import InputError
 from upto.engines import TorchEngine
 from upto.engines.device import float32_products
-from upto.engines.feeding import load_torch
+from upto.engines.device_rows import load_torch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Embeddings, InputError, random_stream
-from upto.simulate.drawing import MIXINGS, draw_mixing
 from upto.simulate.mixings import LinearMixing, Mixing, orthonormal_rows, rigid_mixing
 from upto.simulate.plate_effects import (
     ScreenEffects,
@@ -25,6 +24,7 @@ from upto.simulate.plate_effects import (
     move_factors,
 )
 from upto.simulate.plate_layouts import CONTROL, PlateLayout, address_of, lay_out
+from upto.simulate.random_mixings import MIXINGS, draw_mixing
 from upto.simulate.sources import draw_sources
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from upto.theory.diversity import (
 )
 from upto.theory.head_maps import HeadMap, linear_map_between
 from upto.theory.hierarchy import Assumption, Identified, stated, what_is_identified
+from upto.theory.ica_bounds import ContrastBounds, contrast_bounds, ica_promise, unmixing_promise
 from upto.theory.isometry import lipschitz_from_isometry, lipschitz_from_singular_values
-from upto.theory.networks import certify_network, leaky_bound
+from upto.theory.leaky_networks import certify_network, leaky_bound
 from upto.theory.piecewise import PiecewiseNetwork, certify_injective
 from upto.theory.priors import check_prior, distinct_ratios
 from upto.theory.rigid import (
@@ -22,7 +23,8 @@ from upto.theory.rigid import (
     rigid_promise,
     rigid_promise_from_defect,
 )
-from upto.theory.sprites import (
+from upto.theory.sources import statistical_from_structural, structure_promises
+from upto.theory.sprite_surface import (
     conformal_factor,
     position_distance,
     sprite_metric,
@@ -30,14 +32,7 @@ from upto.theory.sprites import (
     stitched_defect,
 )
 from upto.theory.spurious import ComponentsTest, bootstrap_components
-from upto.theory.structure import statistical_from_structural, structure_promises
-from upto.theory.unmixing import (
-    ContrastBounds,
-    contrast_bounds,
-    ica_promise,
-    unmixing_promise,
-)
-from upto.theory.whitening import rotation_promise, whitening_promise
+from upto.theory.whitening_bounds import rotation_promise, whitening_promise
 
 __all__ = [
     "Assumption",

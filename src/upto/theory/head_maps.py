@@ -22,7 +22,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from upto.core import Constant, Group, InputError, Promise, finite_or_none
-from upto.theory.checks import check_size, infinite_says_nothing
+from upto.theory.arguments import check_size, infinite_says_nothing
 from upto.theory.diversity import (
     as_frequencies,
     as_head,

@@ -7,7 +7,7 @@ numbers of all bits do. It is looked for in the whole matrix, within its rows (c
 were brought to length one) and within its columns (a gain that was multiplied in). Rows of length
 one that are too few to show it are taken to be as coarse as they may be; of other matrices, some
 hundreds of numbers are needed. Quantised weights and decimals are multiples of a step instead
-(`upto.theory.steps`); of both, that which rounds more counts.
+(`upto.theory.quantised`); of both, that which rounds more counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.theory.steps import find_steps
+from upto.theory.quantised import find_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

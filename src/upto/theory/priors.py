@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.theory.checks import check_size
+from upto.theory.arguments import check_size
 from upto.theory.hierarchy import Assumption
 from upto.theory.mixtures import as_components
 from upto.theory.spurious import bootstrap_components

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from upto.core import InputError, random_stream
-from upto.theory.checks import check_count
+from upto.theory.arguments import check_count
 from upto.theory.expectation import FLOOR, Fits, fit_mixtures
 from upto.theory.goodness import misfit_level, parameters_level
 

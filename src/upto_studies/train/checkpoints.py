@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from upto.core import InputError, read_tensors, write_tensors
 from upto.core.errors import shortened
-from upto.engines.feeding import host_array
+from upto.engines.device_rows import host_array
 
 INTERVAL = 120.0
 """Seconds between two writes."""

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, read_tensors, write_tensors
-from upto.engines.feeding import host_array, load_torch
-from upto_studies.train.checks import checked_device
+from upto.engines.device_rows import host_array, load_torch
+from upto_studies.train.arguments import checked_device
 from upto_studies.train.networks import Network
 from upto_studies.train.schedules import StoppedBy
 from upto_studies.train.stiefel import orthonormality_defect

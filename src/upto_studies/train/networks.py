@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from upto.core import InputError, random_stream
-from upto.engines.feeding import load_torch
+from upto.engines.device_rows import load_torch
 from upto_studies.train.stiefel import orthonormal
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from upto.engines.feeding import load_torch
+from upto.engines.device_rows import load_torch
 from upto_studies.train.stiefel import (
     LONGEST_STEP,
     nearest_orthonormal,

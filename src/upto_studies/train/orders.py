@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import random_stream
-from upto.engines.feeding import load_torch
+from upto.engines.device_rows import load_torch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

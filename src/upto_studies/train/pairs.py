@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from upto.alignment import Aligner
 from upto.core import InputError, random_stream
 from upto.engines import choose_engine
-from upto.engines.feeding import host_array, load_torch
+from upto.engines.device_rows import host_array, load_torch
 from upto.geometry.distortion import bi_lipschitz, direction_estimate
 from upto.geometry.jacobians import dense_extremes
 from upto.measures import diameter

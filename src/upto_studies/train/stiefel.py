@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from upto.engines.device import float32_products
-from upto.engines.feeding import load_torch
+from upto.engines.device_rows import load_torch
 
 
 def orthonormal(matrices: Any) -> Any:

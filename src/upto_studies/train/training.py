@@ -8,9 +8,8 @@ import numpy as np
 
 from upto.core import InputError, SilentProgress
 from upto.engines.device import float32_products
-from upto.engines.feeding import host_array, load_torch
-from upto_studies.train.checkpoints import TrainingCheckpoint, fingerprint
-from upto_studies.train.checks import (
+from upto.engines.device_rows import host_array, load_torch
+from upto_studies.train.arguments import (
     checked_device,
     checked_rows,
     checked_seeds,
@@ -18,6 +17,7 @@ from upto_studies.train.checks import (
     one_for_each,
     refuse_twins,
 )
+from upto_studies.train.checkpoints import TrainingCheckpoint, fingerprint
 from upto_studies.train.ensembles import Ensemble
 from upto_studies.train.optimisers import Optimiser
 from upto_studies.train.orders import Orders

@@ -1,11 +1,11 @@
 """Cases made to break the bounds: many of them, some found by climbing, each able to fail."""
 
 from upto_studies.trials.case import ROUNDING, Case
-from upto_studies.trials.components import perturbed_cases, structure_cases, unmixed_cases
+from upto_studies.trials.component_cases import perturbed_cases, structure_cases, unmixed_cases
 from upto_studies.trials.heads import BY_TYPE, head_cases
 from upto_studies.trials.hidden import hidden_cases
 from upto_studies.trials.identified import identified_cases
-from upto_studies.trials.rigid import near_isometry_cases, stitched_cases
+from upto_studies.trials.rigid_cases import near_isometry_cases, stitched_cases
 from upto_studies.trials.searched import (
     ELSEWHERE,
     searched_cases,
@@ -18,7 +18,7 @@ from upto_studies.trials.stretch import (
     shared_structure_cases,
     sprite_cases,
 )
-from upto_studies.trials.summary import Looseness, summarise
+from upto_studies.trials.violations import Looseness, summarise
 from upto_studies.trials.white import whitened_cases
 
 __all__ = [

@@ -17,7 +17,7 @@ from upto.theory.decoders import check_decoder
 from upto.theory.hierarchy import Assumption, Identified, stated, what_is_identified
 from upto.theory.priors import check_prior
 from upto_studies.trials.case import Case
-from upto_studies.trials.relations import UNLIKE, decoder_distance, prior_distance
+from upto_studies.trials.group_distance import UNLIKE, decoder_distance, prior_distance
 from upto_studies.trials.rivals import Model, Rival, draw_model, draw_rival, one_law
 
 if TYPE_CHECKING:

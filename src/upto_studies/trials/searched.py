@@ -13,17 +13,17 @@ from sklearn.exceptions import ConvergenceWarning
 
 from upto.ica.contrasts import Contrast, LogCosh
 from upto.ica.ica import ICA
-from upto.theory.structure import structure_promises
-from upto.theory.unmixing import unmixing_promise
+from upto.theory.ica_bounds import unmixing_promise
+from upto.theory.sources import structure_promises
 from upto_studies.trials.case import Case
-from upto_studies.trials.components import (
+from upto_studies.trials.component_cases import (
     best_rotation,
     longest_rows,
     product_sources,
     reconstructed,
     share_out,
 )
-from upto_studies.trials.following import contrast_signs, follow
+from upto_studies.trials.stationary_points import contrast_signs, follow
 from upto_studies.trials.white import centred, linear_maps, whitening_map
 
 if TYPE_CHECKING:

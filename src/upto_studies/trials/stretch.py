@@ -24,9 +24,9 @@ from upto.simulate import (
     smoothing_constant,
 )
 from upto.theory.isometry import lipschitz_from_isometry
-from upto.theory.networks import certify_network
-from upto.theory.sprites import Scaling, conformal_factor, sprite_promise
-from upto.theory.structure import statistical_from_structural
+from upto.theory.leaky_networks import certify_network
+from upto.theory.sources import statistical_from_structural
+from upto.theory.sprite_surface import Scaling, conformal_factor, sprite_promise
 from upto_studies.trials.case import Case
 from upto_studies.trials.white import linear_maps
 

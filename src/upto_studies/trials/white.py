@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.theory.whitening import rotation_promise, whitening_promise
+from upto.theory.whitening_bounds import rotation_promise, whitening_promise
 from upto_studies.trials.case import Case
 
 Float = NDArray[np.float64]

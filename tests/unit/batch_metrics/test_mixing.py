@@ -12,7 +12,7 @@ from sklearn.metrics import silhouette_samples
 from upto.batch_metrics import mixing
 from upto.batch_metrics.mixing import points as mixing_points
 from upto.batch_metrics.mixing.kbet import accepts
-from upto.batch_metrics.mixing.neighbours import find_neighbours
+from upto.batch_metrics.mixing.nearest_rows import find_neighbours
 from upto.batch_metrics.mixing.points import find_points
 from upto.core import InputError
 

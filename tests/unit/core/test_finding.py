@@ -10,17 +10,11 @@ from importlib import import_module
 
 import pytest
 
-from upto.core import (
-    RULES,
-    Finding,
-    Rule,
-    batch_rules,
-    comparison_rules,
-    factor_rules,
-    finding,
-    unique_findings,
-)
+from upto.core import RULES, Finding, Rule, finding, unique_findings
 from upto.question import questions
+from upto.questions.batches import findings as batch_rules
+from upto.questions.compare import findings as comparison_rules
+from upto.questions.factors import findings as factor_rules
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)

@@ -7,17 +7,10 @@ import json
 import pytest
 from browser import sample_results as sample
 
-from upto.core import (
-    Comparison,
-    ComparisonMatrix,
-    Finding,
-    Group,
-    InputError,
-    library_versions,
-    result_from_json,
-)
+from upto.core import Finding, Group, InputError, library_versions, result_from_json
+from upto.questions.compare.result import CompareResult
 
-KINDS = {"comparison": Comparison, "comparison-matrix": ComparisonMatrix}
+KINDS = {"compare": CompareResult}
 RESULTS = {
     "comparison": sample.comparison(),
     "nothing held out": sample.comparison(held_out=False, up_to=None, findings=()),
@@ -50,7 +43,7 @@ def test_any_kind_is_read_by_what_the_text_says(result):
 
 
 def test_groups_and_estimates_come_back_as_themselves():
-    again = Comparison.from_json(sample.comparison().to_json())
+    again = CompareResult.from_json(sample.comparison().to_json())
     assert again.up_to is Group.RIGID
     assert again.rigid.up_to is Group.RIGID
     assert f"{again.rigid.error:.3f}" == "0.031 [0.029, 0.033]"
@@ -58,20 +51,20 @@ def test_groups_and_estimates_come_back_as_themselves():
 
 
 def test_another_kind_is_refused():
-    text = sample.matrix().to_json()
+    text = json.dumps(json.loads(sample.matrix().to_json()) | {"kind": "similarity"})
     with pytest.raises(
         InputError,
-        match=r"kind 'comparison-matrix', schema 1, and not of kind 'comparison', schema 1: "
+        match=r"kind 'similarity', schema 2, and not of kind 'compare', schema 2: "
         r"make it again with this version of upto",
     ):
-        Comparison.from_json(text)
+        CompareResult.from_json(text)
 
 
-@pytest.mark.parametrize("schema", [0, 2, "1", None, []])
+@pytest.mark.parametrize("schema", [0, 1, "2", None, []])
 def test_another_schema_is_refused(schema):
     record = json.loads(sample.comparison().to_json()) | {"schema": schema}
     with pytest.raises(InputError, match="make it again with this version of upto"):
-        Comparison.from_json(json.dumps(record))
+        CompareResult.from_json(json.dumps(record))
 
 
 NOT_RESULTS = {
@@ -93,16 +86,14 @@ NOT_RESULTS = {
 @pytest.mark.parametrize("text", NOT_RESULTS.values(), ids=NOT_RESULTS)
 def test_text_that_is_no_result_is_refused(text):
     with pytest.raises(InputError, match="not a result of upto: it has no kind and schema"):
-        Comparison.from_json(text)
-    with pytest.raises(
-        InputError, match=r"not a result of upto: expected one of comparison, comparison-matrix\."
-    ):
+        CompareResult.from_json(text)
+    with pytest.raises(InputError, match=r"not a result of upto: expected one of compare\."):
         result_from_json(text, KINDS)
 
 
 @pytest.mark.parametrize("kind", ["factors", "", None, 1, [], {}])
 def test_a_kind_nobody_knows_is_refused(kind):
-    with pytest.raises(InputError, match="expected one of comparison, comparison-matrix"):
+    with pytest.raises(InputError, match="expected one of compare"):
         result_from_json(json.dumps({"kind": kind, "schema": 1}), KINDS)
 
 
@@ -121,7 +112,7 @@ def test_a_damaged_result_is_refused_with_the_place(damage, message):
     record = json.loads(sample.comparison().to_json())
     damage(record)
     with pytest.raises(InputError, match="this comparison result is damaged") as caught:
-        Comparison.from_json(json.dumps(record))
+        CompareResult.from_json(json.dumps(record))
     assert message in str(caught.value)
 
 
@@ -129,13 +120,13 @@ def test_a_damaged_result_is_refused_with_the_place(damage, message):
 def test_a_cut_off_file_is_refused(share):
     text = sample.comparison().to_json()
     with pytest.raises(InputError, match="not a result of upto"):
-        Comparison.from_json(text[: int(len(text) * share)])
+        CompareResult.from_json(text[: int(len(text) * share)])
 
 
 def test_a_number_that_is_not_one_cannot_be_read_back():
     text = sample.comparison().to_json().replace('"n_rows": 1000', '"n_rows": NaN')
     with pytest.raises(InputError, match="not a result of upto"):
-        Comparison.from_json(text)
+        CompareResult.from_json(text)
 
 
 def test_rows_of_a_comparison_are_found_by_name():
@@ -150,10 +141,10 @@ def test_rows_of_a_comparison_are_found_by_name():
 
 def test_matrices_are_found_by_name():
     result = sample.matrix()
-    assert result.matrix("ica").unmixed
-    assert result.matrix("rigid").up_to is Group.RIGID
+    assert result.pairs.matrix("ica").unmixed
+    assert result.pairs.matrix("rigid").up_to is Group.RIGID
     with pytest.raises(KeyError, match=r"no matrix 'x'; it has identity"):
-        result.matrix("x")
+        result.pairs.matrix("x")
 
 
 def test_the_error_of_a_row_is_the_held_out_one_where_there_is_one():

@@ -15,7 +15,7 @@ from sklearn_checks import each_check
 from upto import ICA
 from upto.core import InputError
 from upto.corrections.biology import BiologyComponents
-from upto.corrections.dropping import MOST_ROWS, draw_batches
+from upto.corrections.cost_of_dropping import MOST_ROWS, draw_batches
 
 N_PLATES = 24
 

@@ -16,8 +16,8 @@ from upto.datasets import IMAGE_SETS, ImageSet, read_image_set
 from upto.datasets import find as finding
 from upto.datasets.described import KnownFile
 from upto.datasets.known import KNOWN_SETS
-from upto.datasets.resample import resize_images
-from upto.datasets.sources import ArrayPictures
+from upto.datasets.resize import resize_images
+from upto.datasets.storage import ArrayPictures
 
 
 def small_set(n_images=5, size=16, **fields):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from upto.disentanglement.ascending import Ascending
+from upto.disentanglement.sorted_counts import Ascending
 
 
 def counted(values, centres, radii):

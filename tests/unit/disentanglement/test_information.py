@@ -8,7 +8,6 @@ from sklearn.feature_selection import mutual_info_classif, mutual_info_regressio
 from sklearn.metrics import mutual_info_score
 
 from upto.core import InputError
-from upto.disentanglement.ascending import Ascending
 from upto.disentanglement.mutual_information import (
     continuous_information,
     digammas,
@@ -19,6 +18,7 @@ from upto.disentanglement.mutual_information import (
 )
 from upto.disentanglement.shared_information import Estimator, information, informed
 from upto.disentanglement.shares import beyond_chance
+from upto.disentanglement.sorted_counts import Ascending
 
 HISTOGRAM = Estimator(kind="histogram", size=20)
 

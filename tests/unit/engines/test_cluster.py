@@ -15,9 +15,9 @@ import pytest
 
 from upto.core import InputError, Rows, SelectedRows, UptoError
 from upto.engines import DaskEngine, ThreadsEngine, choose_engine
-from upto.engines import sending as sending_module
+from upto.engines import cluster_calls as sending_module
 from upto.engines.cluster import ClusterRows
-from upto.engines.sending import has_room, keeping
+from upto.engines.cluster_calls import has_room, keeping
 from upto.engines.workers import MappedArray, portable
 from upto.files import read_run
 

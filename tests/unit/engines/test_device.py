@@ -11,7 +11,7 @@ import pytest
 import upto
 from upto.core import InputError, Rows
 from upto.engines import ThreadsEngine, TorchEngine, choose_engine, host_array
-from upto.engines.feeding import DeviceRows
+from upto.engines.device_rows import DeviceRows
 
 torch = pytest.importorskip("torch")
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from upto.engines import feeding
+from upto.engines import device_rows as feeding
 from upto.engines.blocks import slices_of
 
 

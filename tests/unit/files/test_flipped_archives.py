@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.datasets.sources import open_zip
+from upto.datasets.storage import open_zip
 from upto.files import read_run
 from upto.files.zips import check_directory
 

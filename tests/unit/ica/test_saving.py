@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from upto.core import InputError, read_tensors, write_tensors
 from upto.files import open_writer, read_run
 from upto.ica import ICA, Whitener
-from upto.ica.annotating import ica_from_anndata, write_to_anndata
-from upto.ica.saving import load_transform, pack_transform, save_transform, unpack_transform
+from upto.ica.in_anndata import ica_from_anndata, write_to_anndata
+from upto.ica.save import load_transform, pack_transform, save_transform, unpack_transform
 
 
 @pytest.fixture

@@ -13,10 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from upto import ICA, ThreadsEngine
 from upto.core import InputError
 from upto.engines import row_moments
-from upto.ica import components, find_components, searching
+from upto.ica import components, find_components
+from upto.ica import search as searching
 from upto.ica.components import pose, starting_rotation, whitening_for
 from upto.ica.contrasts import Cube, Exp, LogCosh
-from upto.ica.solving import orthogonalised
+from upto.ica.solver import orthogonalised
 
 SOLVERS = ("auto", "fastica", "picard")
 CONTRASTS = {"logcosh": LogCosh(), "logcosh 1.5": LogCosh(1.5), "exp": Exp(), "cube": Cube()}

@@ -9,7 +9,7 @@ import pytest
 
 from upto.core import InputError
 from upto.measures.moments import PairMoments, pair_moments
-from upto.measures.shapes import (
+from upto.measures.shape_distances import (
     ANGULAR_PROCRUSTES,
     NETREP_SHAPE_DISTANCE,
     PROCRUSTES,

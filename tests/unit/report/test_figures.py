@@ -30,7 +30,7 @@ def test_a_matrix_is_drawn_with_one_scale() -> None:
     figure = draw(sample.matrix())
     shown = [axes for axes in figure.axes if axes.images]
     assert [axes.get_title(loc="left") for axes in shown] == [
-        m.name for m in sample.matrix().matrices
+        m.name for m in sample.matrix().pairs.matrices
     ]
     assert len({axes.images[0].get_clim() for axes in shown}) == 1
     assert shown[0].get_yticklabels()[1].get_text() == "seed-2  2"

@@ -1,6 +1,6 @@
 import pytest
 
-from upto.report.scales import linear_scale, log_scale, tick_text, tick_texts
+from upto.report.axis_scale import linear_scale, log_scale, tick_text, tick_texts
 
 
 @pytest.mark.parametrize("high", [1e-9, 0.0031, 0.3, 1.0, 7.3, 4e6])

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from browser import sample_results as sample
 
-from upto.core import Agreement, Column, Comparison, Estimate, Finding, Group, Result, Table
-from upto.report.comparisons import headline_fit
-from upto.report.heat import AGREEMENTS, freedom_level, heat_level
+from upto.core import Agreement, Column, Estimate, Finding, Group, Result, Table
+from upto.questions.compare.facts import headline_fit
+from upto.questions.compare.heat_maps import AGREEMENTS, freedom_level, heat_level
+from upto.questions.compare.matrix import Pairs
+from upto.questions.compare.result import CompareResult
 from upto.report.summary import summarise
-from upto.report.tables import runs_table, table_view
+from upto.report.table_view import runs_table, table_view
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,7 @@ def test_without_held_out_rows_the_facts_say_so() -> None:
     assert facts["up to"].detail == "smallest error: affine"
     assert facts["mean error in sample"].detail == "no interval"
     assert facts["chance"].detail == "not measured"
-    assert view.spreads == ()
+    assert view.body.spreads == ()
 
 
 def test_the_headline_is_the_verdicts_group_and_never_the_ica_row() -> None:
@@ -68,12 +70,12 @@ def test_only_the_verdicts_row_is_marked() -> None:
 
 def test_the_bracket_runs_from_the_larger_bound_to_what_was_reached() -> None:
     result = sample.comparison()
-    bracket = summarise(result).bracket
+    bracket = summarise(result).body.bracket
     assert bracket is not None
     assert (bracket.low, bracket.high) == (result.rigid.supremum.low, result.rigid.supremum.high)
     bare = tuple(dataclasses.replace(fit, supremum=None) for fit in result.fits)
-    assert summarise(dataclasses.replace(result, fits=bare)).bracket is None
-    assert summarise(dataclasses.replace(result, fits=())).bracket is None
+    assert summarise(dataclasses.replace(result, fits=bare)).body.bracket is None
+    assert summarise(dataclasses.replace(result, fits=())).body.bracket is None
 
 
 def test_an_identical_pair_has_no_ratio_to_chance() -> None:
@@ -121,18 +123,18 @@ def test_every_agreement_has_words() -> None:
 
 def test_a_matrix_opens_on_its_most_common_group() -> None:
     view = summarise(sample.matrix())
-    assert view.heat is not None
-    assert view.heat.groups[view.heat.chosen] == "rigid"
+    assert view.body.heat is not None
+    assert view.body.heat.groups[view.body.heat.chosen] == "rigid"
     facts = {fact.label: fact for fact in view.facts}
     assert facts["most often up to"].detail == "12 of 20 pairs"
-    assert view.heat.labels == tuple(f"seed-{i}" for i in range(1, 6))
+    assert view.body.heat.labels == tuple(f"seed-{i}" for i in range(1, 6))
     assert len(view.tables) == 1 + len(sample.ROWS)
 
 
 def test_a_large_matrix_is_dense_and_without_tables() -> None:
     view = summarise(sample.matrix(n_runs=25))
-    assert view.heat is not None
-    assert view.heat.dense
+    assert view.body.heat is not None
+    assert view.body.heat.dense
     assert view.tables == ()
     assert "25" not in view.omitted
     assert "24 runs" in view.omitted
@@ -143,10 +145,13 @@ def test_a_matrix_without_verdicts_or_errors_is_shown() -> None:
     empty = ((None,) * 3,) * 3
     bare = dataclasses.replace(
         result,
-        up_to=empty,
-        agreement=empty,
-        matrices=tuple(
-            dataclasses.replace(m, error=empty, r2=empty, p_value=empty) for m in result.matrices
+        pairs=Pairs(
+            up_to=empty,
+            agreement=empty,
+            matrices=tuple(
+                dataclasses.replace(m, error=empty, r2=empty, p_value=empty)
+                for m in result.pairs.matrices
+            ),
         ),
     )
     view = summarise(bare)
@@ -197,4 +202,4 @@ def test_cells_carry_text_detail_and_sort_key(
 
 def test_a_comparison_read_back_from_json_gives_the_same_view() -> None:
     result = sample.comparison()
-    assert summarise(Comparison.from_json(result.to_json())) == summarise(result)
+    assert summarise(CompareResult.from_json(result.to_json())) == summarise(result)

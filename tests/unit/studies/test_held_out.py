@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from upto.core import Embeddings, InputError
 from upto_studies.cell_painting_data import read_profiles
-from upto_studies.held_out import Question, difference, gain, gaining, turn_rows
 from upto_studies.held_out_data import data_folder, find_file, read_arrays
+from upto_studies.held_out_plates import Question, difference, gain, gaining, turn_rows
 from upto_studies.held_out_tables import conditions_panel, paper_table, questions_table
 from upto_studies.rxrx3_data import Chosen, read_rxrx3
 from upto_studies.speakers import read_speech

@@ -8,9 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from upto.core import FoldScore, InputError
+from upto.core import InputError
+from upto.questions.batches.scores import FoldScore
 from upto.simulate import CONTROL, GUIDES, PlateLayout, ScreenEffects, draw_screen
-from upto_studies.held_out import FOUR, PAPER_AUROC, PAPER_SPARSITY
+from upto_studies.held_out_plates import FOUR, PAPER_AUROC, PAPER_SPARSITY
 from upto_studies.run import run_study
 from upto_studies.rxrx3_data import EMBEDDINGS, METADATA, Chosen, guides_of, read_rxrx3
 from upto_studies.rxrx3_openphenom import (

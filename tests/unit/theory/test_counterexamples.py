@@ -6,9 +6,9 @@ import pytest
 from upto.core import Group
 from upto.theory import PiecewiseNetwork
 from upto_studies.trials import BY_TYPE, head_cases, hidden_cases, identified_cases
+from upto_studies.trials.group_distance import decoder_distance, merged, prior_distance
 from upto_studies.trials.hidden import partitions
 from upto_studies.trials.identified import judged
-from upto_studies.trials.relations import decoder_distance, merged, prior_distance
 from upto_studies.trials.rivals import Model, Rival, draw_model, draw_rival, one_law
 
 

@@ -11,7 +11,7 @@ import pytest
 from upto.core import InputError
 from upto.simulate import leaky_mixing
 from upto.theory import certify_network, leaky_bound
-from upto.theory.networks import verified_extremes
+from upto.theory.leaky_networks import verified_extremes
 
 OVERFLOWS = "overflows, so nothing is promised"
 

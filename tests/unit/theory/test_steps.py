@@ -6,7 +6,7 @@ import pytest
 import upto
 from upto.theory import head_diversity
 from upto.theory.precision import stored_precision
-from upto.theory.steps import find_steps
+from upto.theory.quantised import find_steps
 from upto_studies.trials.heads import STORED, as_bfloat16
 
 
@@ -18,13 +18,13 @@ def test_whole_numbers_are_as_coarse_in_any_type():
     rng = np.random.default_rng(1)
     head = low_rank(rng, 500, 64, 60)
     whole = np.rint(head * 127 / np.abs(head).max())
-    expected = upto.check_diversity(whole.astype(np.int8))
+    expected = upto.diversity(whole.astype(np.int8))
     assert expected.ill_conditioned
     for kind in (np.float32, np.float64):
-        found = upto.check_diversity(whole.astype(kind))
+        found = upto.diversity(whole.astype(kind))
         assert found.ill_conditioned
         np.testing.assert_allclose(found.rounding, expected.rounding, rtol=1e-6)
-        scaled = upto.check_diversity((0.0123 * whole).astype(kind))
+        scaled = upto.diversity((0.0123 * whole).astype(kind))
         np.testing.assert_allclose(scaled.rounding, 0.0123 * expected.rounding, rtol=1e-6)
 
 

@@ -13,7 +13,7 @@ from upto.engines import choose_engine
 from upto.ica import find_components, smallest_curvature
 from upto.ica.contrasts import Cube, Custom, Exp, LogCosh
 from upto.theory import ContrastBounds, contrast_bounds, ica_promise, unmixing_promise
-from upto_studies.trials.following import contrast_signs, derivatives, follow, skew_basis
+from upto_studies.trials.stationary_points import contrast_signs, derivatives, follow, skew_basis
 from upto_studies.trials.white import centred, whitening_map
 
 UNIT = ContrastBounds(name="any", first=1.0, second=1.0)

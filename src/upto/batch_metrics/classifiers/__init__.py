@@ -9,8 +9,8 @@ from upto.batch_metrics.classifiers.concentration import (
     normalised_concentration,
     top_features,
 )
+from upto.batch_metrics.classifiers.parallel import side_by_side
 from upto.batch_metrics.classifiers.prepare import CLASSIFIERS, Fitted, Prepared, n_cores, prepare
-from upto.batch_metrics.classifiers.threads import side_by_side
 
 __all__ = [
     "CLASSIFIERS",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.batch_metrics.classifiers.tasks import chosen_rows, rows_of_width
+from upto.batch_metrics.classifiers.check_task import chosen_rows, rows_of_width
 from upto.core import MissingExtraError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.batch_metrics.classifiers.tasks import chosen_rows, rows_of_width
+from upto.batch_metrics.classifiers.check_task import chosen_rows, rows_of_width
 from upto.engines import ThreadsEngine, blas_threads_for
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import eigsh
 
 if TYPE_CHECKING:
-    from upto.batch_metrics.mixing.neighbours import Neighbours
+    from upto.batch_metrics.mixing.nearest_rows import Neighbours
     from upto.batch_metrics.mixing.points import Float, Index
 
 _TRIES = 64

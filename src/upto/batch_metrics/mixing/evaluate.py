@@ -10,7 +10,7 @@ import numpy as np
 
 from upto.batch_metrics.mixing import kbet, lisi, whole
 from upto.batch_metrics.mixing.catalogue import MIXING, MixingKind, Side, find_mixing
-from upto.batch_metrics.mixing.neighbours import Neighbours, NeighbourSearch
+from upto.batch_metrics.mixing.nearest_rows import Neighbours, NeighbourSearch
 from upto.batch_metrics.mixing.points import (
     Float,
     UndefinedScoreError,

@@ -9,7 +9,7 @@ from scipy.sparse import csgraph
 from scipy.stats import chi2
 
 from upto.batch_metrics.mixing.diffusion import connectivities, diffusion_map
-from upto.batch_metrics.mixing.neighbours import Neighbours, find_neighbours
+from upto.batch_metrics.mixing.nearest_rows import Neighbours, find_neighbours
 from upto.batch_metrics.mixing.points import Float, Grouping, Points, UndefinedScoreError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from upto.batch_metrics.mixing.points import Float, Grouping, Points, UndefinedScoreError
 
 if TYPE_CHECKING:
-    from upto.batch_metrics.mixing.neighbours import Neighbours
+    from upto.batch_metrics.mixing.nearest_rows import Neighbours
 
 TOLERANCE = 1e-5
 _TRIES = 50

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from upto.batch_metrics.names import as_names
+from upto.batch_metrics.value_names import as_names
 from upto.core import InputError
 from upto.measures.kinds import as_rows as finite_rows
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from upto.batch_metrics.mixing import kbet as tests
 from upto.batch_metrics.mixing import lisi, whole
 from upto.batch_metrics.mixing.evaluate import GRAPH_NEIGHBOURS, KBET_NEIGHBOURS, LISI_NEIGHBOURS
-from upto.batch_metrics.mixing.neighbours import find_neighbours
+from upto.batch_metrics.mixing.nearest_rows import find_neighbours
 from upto.batch_metrics.mixing.points import (
     METRICS,
     Float,

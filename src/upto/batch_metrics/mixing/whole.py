@@ -14,7 +14,7 @@ from upto.batch_metrics.mixing.points import Float, Grouping, Index, Points, Und
 from upto.core import random_stream
 
 if TYPE_CHECKING:
-    from upto.batch_metrics.mixing.neighbours import Neighbours
+    from upto.batch_metrics.mixing.nearest_rows import Neighbours
 
 STARTS = 3
 """Starts of k-means, of which the best is kept."""

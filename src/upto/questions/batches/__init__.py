@@ -1,4 +1,4 @@
-"""Which transform lets labels transfer to new batches."""
+"""Which transform lets labels transfer to unseen batches."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from upto.question import Question
 
 QUESTION = Question(
     name="batches",
-    asks="Tell which transform lets labels transfer to batches never seen.",
-    function="upto.assess.batches.scoring:score_batches",
-    results={"batches": "upto.core.batches:Batches"},
-    command="upto.cli.batches:command",
+    asks="Which transform lets labels transfer to unseen batches?",
+    function="upto.questions.batches.question:batches",
+    result="upto.questions.batches.result:BatchesResult",
+    findings="upto.questions.batches.findings:RULES",
+    command="upto.questions.batches.command:command",
+    page="upto.questions.batches.page:page",
+    figure="upto.questions.batches.figure:draw",
 )

@@ -1,4 +1,4 @@
-"""Whether runs are the same representation, up to what."""
+"""Whether runs are the same representation, and up to what."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from upto.question import Question
 
 QUESTION = Question(
     name="compare",
-    asks="Tell whether runs are the same representation, up to what, with what error.",
-    function="upto.assess.comparing:compare",
-    results={
-        "comparison": "upto.core.comparison:Comparison",
-        "comparison-matrix": "upto.core.comparison_matrix:ComparisonMatrix",
-    },
-    command="upto.cli.compare:command",
+    asks="Are runs the same representation, up to which group, and with what error?",
+    function="upto.questions.compare.question:compare",
+    result="upto.questions.compare.result:CompareResult",
+    findings="upto.questions.compare.findings:RULES",
+    command="upto.questions.compare.command:command",
+    page="upto.questions.compare.page:page",
+    figure="upto.questions.compare.figure:draw",
 )

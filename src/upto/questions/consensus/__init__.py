@@ -8,8 +8,9 @@ QUESTION = Question(
     name="consensus",
     asks="Find the space all runs share, and which components appear in every run.",
     function="upto.questions.consensus.question:consensus",
-    results={"consensus": "upto.questions.consensus.result:ConsensusResult"},
+    result="upto.questions.consensus.result:ConsensusResult",
     findings="upto.questions.consensus.findings:RULES",
+    command="upto.questions.consensus.command:command",
     page="upto.questions.consensus.page:page",
     figure="upto.questions.consensus.figure:draw",
 )

@@ -8,11 +8,11 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from upto.questions.consensus.result import number_ranges
+from upto.report.axis_scale import Scale, range_scale
 from upto.report.markup import Inert, counted, element, shorten, tell_apart
 from upto.report.planes import WIDTH, Plane, Plot, counting_axis, level, path, picture, plane
-from upto.report.scales import Scale, range_scale
 from upto.report.section import Section
-from upto.report.tables import TableView, table_view
+from upto.report.table_view import TableView, table_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from upto.assess.comparing import as_embeddings
-from upto.assess.held_out import choose_held_out
-from upto.assess.options import Options
-from upto.assess.prepare import place_runs, survey_runs
 from upto.core import Embeddings, Group, InputError, Provenance, SilentProgress, library_versions
 from upto.engines import blas_threads_for, choose_engine
+from upto.evidence.hold_out import choose_held_out
 from upto.files import check_output, match_rows, open_writer
+from upto.files.accept import as_embeddings
 from upto.files.hierarchies import ArrayRows
 from upto.files.rows import BlockRows
-from upto.ica.fitting import Settings
+from upto.files.survey import place_runs, survey_runs
+from upto.ica.fit import Settings
+from upto.questions.compare.options import Options
 from upto.questions.consensus.reproducibility import (
     Explained,
     Reproduced,
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.assess.comparing import Run
-    from upto.assess.split import Split
     from upto.core import Progress
     from upto.engines import Survey
     from upto.engines.base import Engine
+    from upto.evidence.split import Split
+    from upto.files.accept import Run
     from upto.files.write import Writer
 
     Float = NDArray[np.float64]
@@ -60,7 +60,7 @@ def consensus(
     *runs: Run,
     up_to: ConsensusUpTo = "rigid",
     output: str | Path | None = None,
-    components: int | float | None = None,
+    n_components: int | float | None = None,
     held_out: float = 0.3,
     permutations: int = 199,
     seed: int = 0,
@@ -86,7 +86,7 @@ def consensus(
         File to write the consensus of every row to, with the ids and columns of the first run: the
         mean of the runs along its principal axes, or the means of matched components, scaled to
         unit variance.
-    components
+    n_components
         For ``"ica"``: components of each run, a number or the share of the variance they shall
         reach; all by default.
     held_out
@@ -120,7 +120,7 @@ def consensus(
     (0, 1, 2)
     """
     started = time.perf_counter()
-    _check_options(up_to, components, held_out, permutations, seed)
+    _check_options(up_to, n_components, held_out, permutations, seed)
     engine, progress = choose_engine(engine), progress or SilentProgress()
     given = as_embeddings(runs)
     if len(given) < 2:
@@ -139,7 +139,7 @@ def consensus(
         split, remarked = choose_held_out(engine, placed, held_out, seed)
         findings = (*findings, *remarked)
         rows = judged_rows(engine, placed, split)
-        space = _fit(engine, placed, surveys, split, rows, up_to, components, seed, progress)
+        space = _fit(engine, placed, surveys, split, rows, up_to, n_components, seed, progress)
         explained, reproduced = _judge(rows, space, split, permutations, seed, progress)
         if space.sources:
             order = _most_reproducible_first(space, reproduced)
@@ -165,7 +165,7 @@ def consensus(
         n_judged=len(rows[0]) if rows else 0,
         findings=[*findings, *remarks_on_rows(embeddings, surveys, space, split, rows)],
         provenance=Provenance(
-            call=f"upto.consensus({names}, up_to={up_to!r}, components={components}, "
+            call=f"upto.consensus({names}, up_to={up_to!r}, n_components={n_components}, "
             f"held_out={held_out:g}, permutations={permutations}, seed={seed})",
             seed=seed,
             engine=engine.name,
@@ -176,19 +176,19 @@ def consensus(
 
 
 def _check_options(
-    up_to: str, components: int | float | None, held_out: float, permutations: int, seed: int
+    up_to: str, n_components: int | float | None, held_out: float, permutations: int, seed: int
 ) -> None:
     if up_to not in get_args(ConsensusUpTo):
         names = ", ".join(get_args(ConsensusUpTo))
         message = f"there is no consensus up to {up_to!r}: choose one of {names}."
         raise InputError(message)
-    if components is not None and up_to != "ica":
+    if n_components is not None and up_to != "ica":
         message = (
-            f"components is {components}, but a consensus up to {up_to} keeps every direction: "
+            f"n_components is {n_components}, but a consensus up to {up_to} keeps every direction: "
             "leave it out, or choose ica."
         )
         raise InputError(message)
-    Settings(n_components=components)
+    Settings(n_components=n_components)
     Options(
         up_to=Group.RIGID,
         held_out=held_out,
@@ -224,7 +224,7 @@ def _fit(
     split: Split,
     rows: Sequence[Float],
     up_to: ConsensusUpTo,
-    components: int | float | None,
+    n_components: int | float | None,
     seed: int,
     progress: Progress,
 ) -> Space:
@@ -237,7 +237,7 @@ def _fit(
     if up_to != "ica":
         return turned_space(gathered, scaled=up_to == "similarity")
     with progress.task("find components", count) as advance:
-        sources = unmix_runs(engine, runs, gathered, split, components, seed, advance)
+        sources = unmix_runs(engine, runs, gathered, split, n_components, seed, advance)
     return matched_space(gathered, sources)
 
 

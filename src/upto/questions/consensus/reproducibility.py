@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.intervals import LEVEL as COVERAGE
-from upto.assess.intervals import MIN_ROWS
-from upto.assess.nulls import PAIRED_ROWS, pairing_p_values, smallest_p_value
-from upto.assess.split import Split, take_rows
-from upto.assess.verdict import LEVEL
 from upto.core import Embeddings, Estimate, random_stream
+from upto.evidence.intervals import LEVEL as COVERAGE
+from upto.evidence.intervals import MIN_ROWS
+from upto.evidence.pairings import PAIRED_ROWS, pairing_p_values, smallest_p_value
+from upto.evidence.split import Split, take_rows
+from upto.questions.compare.verdict import LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.alignment.consensus import Prediction
-    from upto.assess.memory import Memory
     from upto.engines.base import Engine
+    from upto.evidence.memory import Memory
     from upto.questions.consensus.spaces import Space
 
 Float = NDArray[np.float64]

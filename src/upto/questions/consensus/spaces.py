@@ -20,12 +20,12 @@ from upto.alignment.consensus import (
     turn_runs,
     weights_by_spread,
 )
-from upto.assess.components import Judged, distinct_rows, judge
-from upto.assess.serial import effective_rows
-from upto.assess.split import take_rows
 from upto.engines import Moments, cross_scatters, moments
+from upto.evidence.identify import Judged, distinct_rows, judge
+from upto.evidence.serial import effective_rows
+from upto.evidence.split import take_rows
 from upto.ica import find_components, nongaussianity
-from upto.ica.fitting import Settings
+from upto.ica.fit import Settings
 from upto.ica.gaussianity import CLEAR
 from upto.ica.recurrence import affordable_part
 from upto.ica.restarts import correlated
@@ -34,10 +34,10 @@ from upto.questions.consensus.turns import cannot_turn
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.assess.split import Split
     from upto.core import Embeddings
     from upto.engines import Survey
     from upto.engines.base import Arrays, Engine
+    from upto.evidence.split import Split
 
 Float = NDArray[np.float64]
 

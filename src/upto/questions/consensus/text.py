@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.assess.prepare import run_findings
-from upto.assess.verdict import undecided
 from upto.core import Finding, Group, unique_findings
+from upto.files.survey import run_findings
+from upto.questions.compare.verdict import undecided
 from upto.questions.consensus.reproducibility import LEAST, WIDEST
 from upto.questions.consensus.result import (
     ConsensusComponent,
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.assess.split import Split
     from upto.core import Embeddings, Provenance
     from upto.engines import Survey
+    from upto.evidence.split import Split
     from upto.questions.consensus.reproducibility import Explained, Reproduced
     from upto.questions.consensus.spaces import Space
 

@@ -7,7 +7,7 @@ from upto.question import Question
 QUESTION = Question(
     name="diversity",
     asks="Check whether a head identifies the representation below it.",
-    function="upto.questions.diversity.question:check_diversity",
-    results={"diversity": "upto.questions.diversity.result:DiversityResult"},
+    function="upto.questions.diversity.question:diversity",
+    result="upto.questions.diversity.result:DiversityResult",
     command="upto.questions.diversity.command:command",
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from upto.cli.exits import EPILOG
-from upto.cli.output import complete_file, output_options, report_option
+from upto.cli.options import complete_file, output_options, report_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +36,6 @@ def command(*, output: Output, head: str, frequencies: str | None, report: Path 
     upto diversity head.npy --frequencies counts.npy
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     output.check(page=report)
-    from upto.questions.diversity.question import check_diversity
+    import upto
 
-    output.publish(check_diversity(head, frequencies=frequencies), report)
+    output.publish(upto.diversity(head, frequencies=frequencies), report)

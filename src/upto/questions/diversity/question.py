@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.assess.comparing import as_embeddings
-from upto.assess.spanning import stored_rounding
 from upto.core import InputError, Provenance, library_versions
+from upto.engines.directions import stored_rounding
 from upto.files import read_labels
+from upto.files.accept import as_embeddings
 from upto.questions.diversity.result import DiversityResult
 from upto.questions.diversity.text import verdict
 from upto.theory import as_head, head_diversity
@@ -20,12 +20,10 @@ from upto.theory import as_head, head_diversity
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from upto.assess.comparing import Run
+    from upto.files.accept import Run
 
 
-def check_diversity(
-    head: Run, *, frequencies: ArrayLike | str | Path | None = None
-) -> DiversityResult:
+def diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = None) -> DiversityResult:
     """Check whether a head identifies the representation below it, up to a linear map.
 
     Two models with the same class probabilities have representations that differ by one invertible
@@ -51,7 +49,7 @@ def check_diversity(
     >>> import numpy as np
     >>> import upto
     >>> head = np.random.default_rng(0).normal(size=(10, 64))
-    >>> upto.check_diversity(head).holds
+    >>> upto.diversity(head).holds
     False
     """
     started = time.perf_counter()
@@ -85,7 +83,7 @@ def check_diversity(
         verdict=f"{embeddings.name}: {verdict(checked, len(vectors))}",
         findings=(),
         provenance=Provenance(
-            call=f"upto.check_diversity({embeddings.name})",
+            call=f"upto.diversity({embeddings.name})",
             seed=0,
             engine="numpy",
             seconds=time.perf_counter() - started,

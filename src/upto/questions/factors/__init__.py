@@ -1,4 +1,4 @@
-"""How well latents match known factors."""
+"""Whether latents match known factors, before and after ICA."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from upto.question import Question
 
 QUESTION = Question(
     name="factors",
-    asks="Tell how well latents match known factors, before and after ICA.",
-    function="upto.assess.factors.scoring:score_factors",
-    results={"factors": "upto.core.factors:Factors"},
-    command="upto.cli.factors:command",
+    asks="Do latents match known factors, before and after ICA?",
+    function="upto.questions.factors.question:factors",
+    result="upto.questions.factors.result:FactorsResult",
+    findings="upto.questions.factors.findings:RULES",
+    command="upto.questions.factors.command:command",
+    page="upto.questions.factors.page:page",
+    figure="upto.questions.factors.figure:draw",
 )

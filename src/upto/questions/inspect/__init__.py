@@ -7,8 +7,8 @@ from upto.question import Question
 QUESTION = Question(
     name="inspect",
     asks="Show what a run is like: shape, rank, spectrum, Gaussianity.",
-    function="upto.questions.inspect.question:inspect_run",
-    results={"inspection": "upto.questions.inspect.result:InspectResult"},
+    function="upto.questions.inspect.question:inspect",
+    result="upto.questions.inspect.result:InspectResult",
     command="upto.questions.inspect.command:command",
     figure="upto.questions.inspect.figure:draw",
 )

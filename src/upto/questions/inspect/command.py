@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from upto.cli.exits import EPILOG
-from upto.cli.output import complete_file, output_options
+from upto.cli.options import complete_file, output_options
 
 if TYPE_CHECKING:
     from upto.cli.output import Output
@@ -25,9 +25,9 @@ def command(*, output: Output, run: str, ica: bool) -> None:
     upto inspect runs.npz::seed0 --format json
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     output.check()
-    from upto.questions.inspect.question import inspect_run
+    import upto
 
-    result = inspect_run(
+    result = upto.inspect(
         run, ica=ica, seed=output.seed, engine=output.engine, progress=output.watcher()
     )
     output.show(result)

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.assess.comparing import as_embeddings
-from upto.assess.held_out import choose_held_out
-from upto.assess.prepare import place_runs, prepare_run, survey_runs
 from upto.core import (
     Finding,
     InputError,
@@ -19,20 +16,24 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import choose_engine
+from upto.evidence.hold_out import choose_held_out
+from upto.evidence.prepare import prepare_run
+from upto.files.accept import as_embeddings
+from upto.files.survey import place_runs, survey_runs
 from upto.ica.gaussianity import CLEAR
 from upto.questions.inspect.result import InspectResult
 from upto.questions.inspect.text import verdict
 
 if TYPE_CHECKING:
-    from upto.assess.comparing import Run
     from upto.core import Progress
     from upto.engines.base import Engine
+    from upto.files.accept import Run
 
 HELD_OUT = 0.3
 """Fraction of the rows on which the Gaussianity of components is judged."""
 
 
-def inspect_run(
+def inspect(
     run: Run,
     *,
     ica: bool = True,
@@ -98,7 +99,7 @@ def inspect_run(
         verdict=verdict(summary, dimension, near, len(scores), ica=ica),
         findings=unique_findings(findings),
         provenance=Provenance(
-            call=f"upto.inspect_run({summary.name}, ica={ica}, seed={seed})",
+            call=f"upto.inspect({summary.name}, ica={ica}, seed={seed})",
             seed=seed,
             engine=engine.name,
             seconds=time.perf_counter() - started,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from upto.core.comparison_parts import RunSummary
 from upto.core.finding import Finding
+from upto.core.fits import RunSummary
 from upto.core.result import Provenance, Result
 from upto.core.table import Cell, Column, Table
 
@@ -24,7 +24,7 @@ class InspectResult(Result):
     where components were not looked for or too few rows held out.
     """
 
-    kind: ClassVar[str] = "inspection"
+    kind: ClassVar[str] = "inspect"
     schema: ClassVar[int] = 1
 
     run: RunSummary

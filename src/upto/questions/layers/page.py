@@ -7,12 +7,12 @@ from itertools import chain, groupby
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from upto.report.axis_scale import Scale, range_scale
 from upto.report.heat import HeatCell, closeness_level, colour_ends
 from upto.report.markup import counted, shorten, tell_apart
 from upto.report.planes import WIDTH, Plot, counting_axis, level, path, picture, plane
-from upto.report.scales import Scale, range_scale
 from upto.report.section import Section
-from upto.report.tables import TableView, table_view
+from upto.report.table_view import TableView, table_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.prepare import place_runs, survey_runs
-from upto.assess.sampled_rows import check_options, choose_rows
-from upto.assess.split import row_keys, split_rows, take_rows
 from upto.core import (
     Finding,
     InputError,
@@ -24,7 +21,10 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import ThreadsEngine, choose_engine
+from upto.evidence.sampled_rows import check_options, choose_rows
+from upto.evidence.split import row_keys, split_rows, take_rows
 from upto.files import match_rows
+from upto.files.survey import place_runs, survey_runs
 from upto.measures.catalogue import as_measures
 from upto.measures.permutation import score_pairs, score_usable
 from upto.questions.layers.counterparts import Cell, Sides, layer_pair
@@ -47,11 +47,11 @@ LARGEST_MATRIX = 250_000
 """Pairs of layers that are scored at most: more take days, and nobody can look at them."""
 
 
-def compare_layers(
+def layers(
     *runs: LayersOfRun,
     measures: str | Measure | Iterable[str | Measure] = ("linear-cka",),
     held_out: float = 0.5,
-    permutations: int = 200,
+    permutations: int = 199,
     half_samples: int = 50,
     max_rows: int = 1024,
     seed: int = 0,
@@ -96,7 +96,7 @@ def compare_layers(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> x, y = rng.normal(size=(2, 100, 4))
-    >>> found = compare_layers({"a": x, "b": y}, {"c": y * 2, "d": x + 1})
+    >>> found = layers({"a": x, "b": y}, {"c": y * 2, "d": x + 1})
     >>> [found.runs[1].layers[each.closest].name for each in found.pairs[0].closest]
     ['d', 'c']
     """
@@ -148,7 +148,7 @@ def compare_layers(
         verdict="",
         findings=(),
         provenance=Provenance(
-            call=f"upto.compare_layers({', '.join(stack.name for stack in stacks)}, "
+            call=f"upto.layers({', '.join(stack.name for stack in stacks)}, "
             f"measures=[{', '.join(each.name for each in wanted)}], held_out={held_out:g}, "
             f"permutations={permutations}, half_samples={half_samples}, max_rows={max_rows}, "
             f"seed={seed})",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from upto.core.chance import BEYOND_CHANCE, Numbers
+from upto.core.chance_limit import BEYOND_CHANCE, Numbers
 from upto.core.errors import InputError
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from upto.activations.layers_of_runs import read_layers
-from upto.assess.comparing import as_embeddings
 from upto.core import Embeddings, InputError
+from upto.files.accept import as_embeddings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from upto.assess.intervals import MIN_ROWS
 from upto.core import Finding
+from upto.evidence.intervals import MIN_ROWS
 from upto.measures.resample import LEVEL, MIN_HALF
 
 if TYPE_CHECKING:

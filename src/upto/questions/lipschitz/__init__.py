@@ -8,7 +8,7 @@ QUESTION = Question(
     name="lipschitz",
     asks="Measure how far a decoder is from an isometry, and what theory promises.",
     function="upto.questions.lipschitz.question:lipschitz",
-    results={"lipschitz": "upto.questions.lipschitz.result:LipschitzResult"},
+    result="upto.questions.lipschitz.result:LipschitzResult",
     findings="upto.questions.lipschitz.findings:RULES",
     command="upto.questions.lipschitz.command:command",
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from upto.cli.exits import EPILOG, Exit, stop
-from upto.cli.output import complete_file, output_options, refuse_nan, report_option
+from upto.cli.options import complete_file, output_options, refuse_nan, report_option, strict_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +71,7 @@ Where = Literal["worst", "q95", "median", "mean"]
     show_default=True,
     help="The point that --fail-above judges.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 if there is any finding of a warning.")
+@strict_option
 @report_option
 @output_options
 def command(

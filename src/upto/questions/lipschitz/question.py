@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.intervals import mean_intervals
 from upto.core import (
     Estimate,
     InputError,
@@ -22,6 +21,7 @@ from upto.core import (
 )
 from upto.decoders.decoder import find_decoder, importing_from_here
 from upto.engines import choose_engine
+from upto.evidence.intervals import mean_intervals
 from upto.geometry.distortion import (
     best_scale,
     bi_lipschitz,
@@ -33,8 +33,8 @@ from upto.geometry.distortion import (
 )
 from upto.geometry.jacobians import power_of_two, row_lengths
 from upto.questions.lipschitz import text
+from upto.questions.lipschitz.distance_ratios import neighbour_stretches
 from upto.questions.lipschitz.jacobian import Stretches, jacobian_stretches
-from upto.questions.lipschitz.neighbours import neighbour_stretches
 from upto.questions.lipschitz.promises import certified_bound, promised_errors
 from upto.questions.lipschitz.result import (
     LipschitzResult,
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    from upto.assess.comparing import Run
     from upto.core import Progress
     from upto.decoders.decoder import Decoder
     from upto.engines.base import Engine
+    from upto.files.accept import Run
 
 Float = NDArray[np.float64]
 

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from upto.core.comparison_parts import Diameter
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
+from upto.core.fits import Diameter
 from upto.core.panel import Marks, Panel
 from upto.core.promise import Promise, conditions_table, constants_table, promise_table
 from upto.core.result import Provenance, Result

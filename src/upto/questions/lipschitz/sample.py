@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.comparing import as_embeddings
-from upto.assess.prepare import place_runs, survey_runs
-from upto.assess.split import Split, split_rows, take_rows
 from upto.core import Diameter, Embeddings, Finding, InputError, scale_limits
+from upto.evidence.split import Split, split_rows, take_rows
 from upto.files import match_rows
+from upto.files.accept import as_embeddings
 from upto.files.shaped import shaped_array
+from upto.files.survey import place_runs, survey_runs
 from upto.measures import diameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.assess.comparing import Run
     from upto.engines.base import Engine
     from upto.engines.passes import Survey
+    from upto.files.accept import Run
 
 Float = NDArray[np.float64]
 

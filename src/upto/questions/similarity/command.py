@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from upto.cli.exits import EPILOG, Exit, stop
-from upto.cli.output import complete_file, output_options, report_option
+from upto.cli.options import (
+    complete_file,
+    output_options,
+    permutations_option,
+    report_option,
+    strict_option,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,13 +54,7 @@ def _complete_measure(
     show_default=True,
     help="Fraction of the rows fitted measures are scored on and not fitted to.",
 )
-@click.option(
-    "--permutations",
-    type=click.IntRange(19),
-    default=200,
-    show_default=True,
-    help="Random pairings behind chance and p-values.",
-)
+@permutations_option
 @click.option(
     "--half-samples",
     type=click.IntRange(0),
@@ -73,7 +73,7 @@ def _complete_measure(
     help="Rows to use, chosen by their content.",
 )
 @click.option("--ids", help="Column or entry with one id a row, to match rows across runs.")
-@click.option("--strict", is_flag=True, help="Exit with 1 if there is any finding of a warning.")
+@strict_option
 @report_option
 @output_options
 def command(

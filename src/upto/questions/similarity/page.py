@@ -15,7 +15,7 @@ from upto.questions.similarity.measure_lines import (
 from upto.report.heat import HeatCell, closeness_level, colour_ends
 from upto.report.markup import counted, shorten, tell_apart
 from upto.report.section import Section
-from upto.report.tables import TableView, table_view
+from upto.report.table_view import TableView, table_view
 
 if TYPE_CHECKING:
     from upto.questions.similarity.result import MeasureSummary, Similarity, SimilarityResult

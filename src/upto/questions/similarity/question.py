@@ -9,14 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.assess.comparing import as_embeddings
-from upto.assess.held_out import choose_held_out
-from upto.assess.nulls import are_near
-from upto.assess.prepare import place_runs, survey_runs
-from upto.assess.sampled_rows import check_options, choose_rows
-from upto.assess.serial import MIN_WORTH
-from upto.assess.split import take_rows
-from upto.assess.strata import alone, strata_of, with_strata
 from upto.core import (
     Finding,
     InputError,
@@ -26,7 +18,15 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import choose_engine
+from upto.evidence.hold_out import choose_held_out
+from upto.evidence.pairings import are_near
+from upto.evidence.sampled_rows import check_options, choose_rows
+from upto.evidence.serial import MIN_WORTH
+from upto.evidence.split import take_rows
+from upto.evidence.strata import alone, strata_of, with_strata
 from upto.files import match_rows
+from upto.files.accept import as_embeddings
+from upto.files.survey import place_runs, survey_runs
 from upto.measures import calibration
 from upto.measures.catalogue import DEFAULT_MEASURES, as_measures
 from upto.measures.kinds import Change, Measure
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from upto.assess.comparing import Run
-    from upto.assess.memory import Memory
     from upto.core import Progress
     from upto.engines.base import Engine
+    from upto.evidence.memory import Memory
+    from upto.files.accept import Run
 
     Float = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ def similarity(
     *runs: Run,
     measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
     held_out: float = 0.5,
-    permutations: int = 200,
+    permutations: int = 199,
     half_samples: int = 50,
     within: str | ArrayLike | None = None,
     max_rows: int = 2048,

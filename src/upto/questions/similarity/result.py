@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from upto.core.chance import BEYOND_CHANCE, Numbers
+from upto.core.chance_limit import BEYOND_CHANCE, Numbers
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.result import Provenance, Result
@@ -83,7 +83,7 @@ class SimilarityResult(Result):
     pairings made the nulls; where `complete`, there are no others and p-values are exact.
     """
 
-    kind: ClassVar[str] = "similarities"
+    kind: ClassVar[str] = "similarity"
     schema: ClassVar[int] = 1
 
     runs: tuple[MeasuredRun, ...]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.assess.serial import effective_rows
-from upto.assess.split import row_keys
 from upto.engines import ThreadsEngine
+from upto.evidence.serial import effective_rows
+from upto.evidence.split import row_keys
 from upto.questions.similarity.result import MeasuredRun
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from upto.assess.intervals import MIN_ROWS
-from upto.assess.serial import MIN_WORTH
 from upto.core import Finding
+from upto.evidence.intervals import MIN_ROWS
+from upto.evidence.serial import MIN_WORTH
 from upto.measures.resample import LEVEL, MIN_HALF
 
 if TYPE_CHECKING:

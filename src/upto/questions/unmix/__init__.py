@@ -7,8 +7,8 @@ from upto.question import Question
 QUESTION = Question(
     name="unmix",
     asks="Find the independent components of a run and write them to a file.",
-    function="upto.questions.unmix.question:unmix_run",
-    results={"unmixed": "upto.questions.unmix.result:UnmixResult"},
+    function="upto.questions.unmix.question:unmix",
+    result="upto.questions.unmix.result:UnmixResult",
     findings="upto.questions.unmix.findings:RULES",
     command="upto.questions.unmix.command:command",
     page="upto.questions.unmix.page:page",

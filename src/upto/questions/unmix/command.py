@@ -10,13 +10,20 @@ import click
 from click.core import ParameterSource
 
 from upto.cli.exits import EPILOG, check_strictly
-from upto.cli.output import complete_file, output_options, refuse_nan, report_option
+from upto.cli.options import (
+    complete_file,
+    components_option,
+    output_options,
+    refuse_nan,
+    report_option,
+    strict_option,
+)
 
 if TYPE_CHECKING:
     from upto.cli.output import Output
 
 _NOT_WITH_APPLY = (
-    "components",
+    "n_components",
     "solver",
     "contrast",
     "whiten",
@@ -33,23 +40,6 @@ _NOT_WITH_APPLY = (
 )
 
 
-def _count_or_fraction(
-    _context: object, _parameter: object, value: str | None
-) -> int | float | None:
-    """Read a number of components or the fraction of the variance they shall carry."""
-    if value is None:
-        return None
-    try:
-        number = int(value) if value.strip().lstrip("+-").isdigit() else float(value)
-    except ValueError:
-        number = 0
-    is_count = isinstance(number, int) and number >= 1
-    if not is_count and not (isinstance(number, float) and 0 < number < 1):
-        message = f"{value!r} is neither a number of components, from 1, nor a fraction below 1."
-        raise click.BadParameter(message)
-    return number
-
-
 @click.command("unmix", epilog=EPILOG)
 @click.argument("run", metavar="RUN", shell_complete=complete_file)
 @click.option(
@@ -59,12 +49,7 @@ def _count_or_fraction(
     type=click.Path(path_type=Path),
     help="File to write the components to; its suffix chooses the format.",
 )
-@click.option(
-    "--components",
-    metavar="N|FRACTION",
-    callback=_count_or_fraction,
-    help="How many components, or the fraction of the variance to keep; all by default.",
-)
+@components_option
 @click.option(
     "--solver",
     type=click.Choice(["auto", "fastica", "picard"]),
@@ -145,9 +130,7 @@ def _count_or_fraction(
 @click.option("--inverse", is_flag=True, help="With --apply: RUN holds components; mix them back.")
 @click.option("--resume", is_flag=True, help="Continue where an interrupted search ended.")
 @report_option
-@click.option(
-    "--strict", is_flag=True, help="Exit with 4 if ICA did not converge, with 1 on any warning."
-)
+@strict_option
 @functools.partial(output_options, result_file=False)
 def command(
     *,
@@ -188,7 +171,7 @@ def _apply(output: Output, run: str, file: Path | None, transform: Path, *, inve
 
     output.check(rows=("-o", file))
     check_output(file)
-    from upto.assess import apply_transform
+    from upto.ica.apply import apply_transform
 
     remarks = apply_transform(
         transform,
@@ -220,13 +203,13 @@ def _fit(
 
         message = f"there is no {checkpoint} to continue from: start without --resume."
         raise InputError(message)
-    from upto.questions.unmix.question import unmix_run
+    import upto
 
     try:
-        result = unmix_run(
+        result = upto.unmix(
             run,
             output=file,
-            transform=save,
+            save=save,
             checkpoint=checkpoint,
             resume=resume,
             seed=output.seed,
@@ -243,7 +226,7 @@ def _fit(
             output.say(f"wrote {written}")
     output.publish(result, report)
     if strict:
-        check_strictly(result.findings, converged=result.converged)
+        check_strictly(result)
 
 
 def _check_places(
@@ -253,7 +236,7 @@ def _check_places(
         message = "give -o FILE for the components, --save FILE for the transform, or both."
         raise click.UsageError(message)
     from upto.files import check_output
-    from upto.ica.saving import check_transform_path
+    from upto.ica.save import check_transform_path
 
     checkpoint = Path(f"{file or save}.checkpoint")
     output.check(page=report, rows=("-o", file), save=save, checkpoint=checkpoint)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from upto.report.axis_scale import Scale, range_scale
 from upto.report.markup import Inert, element
 from upto.report.planes import WIDTH, Plot, counting_axis, level, path, picture, plane
-from upto.report.scales import Scale, range_scale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,7 +16,7 @@ from upto.questions.unmix.trace_chart import TraceChart, trace_chart
 from upto.report.markup import counted
 from upto.report.planes import Plot
 from upto.report.section import Section
-from upto.report.tables import table_view
+from upto.report.table_view import table_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,13 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.assess.applying import single_run, write_transformed
-from upto.assess.components import Identified, identify
-from upto.assess.coordinates import coordinate_names
-from upto.assess.held_out import units_of_copies
-from upto.assess.prepare import place_runs, run_findings, survey_runs
-from upto.assess.serial import SerialDependence, alternating_blocks, serial_dependence
-from upto.assess.split import Split, find_keys, hold_out, take_rows
 from upto.core import (
     Embeddings,
     Estimate,
@@ -26,21 +19,28 @@ from upto.core import (
     unique_findings,
 )
 from upto.engines import choose_engine, moments
+from upto.evidence.hold_out import units_of_copies
+from upto.evidence.identify import Identified, identify
+from upto.evidence.serial import SerialDependence, alternating_blocks, serial_dependence
+from upto.evidence.split import Split, find_keys, hold_out, take_rows
 from upto.files import check_output
+from upto.files.survey import place_runs, run_findings, survey_runs
 from upto.ica import ICA
+from upto.ica.apply import single_run, write_transformed
 from upto.ica.checkpoint import Checkpoint
-from upto.ica.fitting import Fitted, Settings, fit_components
-from upto.ica.saving import check_transform_path, save_transform
+from upto.ica.coordinate_names import coordinate_names
+from upto.ica.fit import Fitted, Settings, fit_components
+from upto.ica.save import check_transform_path, save_transform
 from upto.questions.unmix.result import Component, UnmixResult
 from upto.questions.unmix.text import remarks, verdict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.assess.comparing import Run
     from upto.core import Progress, TraceStep
     from upto.engines import Moments
     from upto.engines.base import Engine
+    from upto.files.accept import Run
 
     Float = NDArray[np.float64]
 
@@ -48,12 +48,12 @@ SERIAL_ROWS, SERIAL_BYTES = 2**16, 2**27
 """First rows whose dependence on their neighbours is looked at: how many, and in memory."""
 
 
-def unmix_run(
+def unmix(
     run: Run,
     *,
     output: str | Path | None = None,
-    transform: str | Path | None = None,
-    components: int | float | None = None,
+    save: str | Path | None = None,
+    n_components: int | float | None = None,
     solver: Any = "auto",
     contrast: Any = "logcosh",
     whiten: Any = "unit-variance",
@@ -81,9 +81,9 @@ def unmix_run(
         An array, a path or `Embeddings`.
     output
         File to write the components of every row to, with the run's ids and columns.
-    transform
+    save
         File to save the fitted transform to; `upto.load_transform` reads it.
-    components
+    n_components
         Components to find: a number, or the share of the variance they shall reach; all by default.
     solver, contrast, whiten, tolerance, max_iterations, rank_tolerance
         As of `upto.ICA`.
@@ -115,10 +115,10 @@ def unmix_run(
     inputs = [run] if isinstance(run, str | Path) else []
     if output is not None:
         check_output(output, inputs=inputs)
-    if transform is not None:
-        check_transform_path(transform)
+    if save is not None:
+        check_transform_path(save)
     ica = ICA(
-        components,
+        n_components,
         solver=solver,
         contrast=contrast,
         whiten=whiten,
@@ -131,7 +131,7 @@ def unmix_run(
     settings = ica.settings()
     keeper = Checkpoint(
         checkpoint,
-        f"{embeddings.n_samples}×{embeddings.n_features}, components={components}, "
+        f"{embeddings.n_samples}×{embeddings.n_features}, n_components={n_components}, "
         f"contrast={settings.contrast.name}, whiten={whiten}",
     )
     start = keeper.read() if resume else None
@@ -164,8 +164,8 @@ def unmix_run(
         ica.feature_names_in_ = np.array(names, dtype=object)
     if output is not None:
         write_transformed(engine, rows, embeddings, ica, output, inputs)
-    if transform is not None:
-        save_transform(transform, ica)
+    if save is not None:
+        save_transform(save, ica)
     keeper.remove()
     n_dead = int((surveyed.low == surveyed.high).sum())
     findings = run_findings(embeddings, rank=fitted.unmixing.rank, n_dead=n_dead) + of_copies
@@ -186,7 +186,7 @@ def unmix_run(
         part=everything,
         findings=findings,
         provenance=Provenance(
-            call=f"upto.unmix_run({embeddings.name}, components={components}, solver={solver!r}, "
+            call=f"upto.unmix({embeddings.name}, n_components={n_components}, solver={solver!r}, "
             f"contrast={settings.contrast.name!r}, whiten={whiten!r}, restarts={restarts}, "
             f"bootstraps={bootstraps}, held_out={held_out:g}, seed={seed})",
             seed=seed,

@@ -46,7 +46,7 @@ class UnmixResult(Result):
     of the second of the two parts that components are found again in.
     """
 
-    kind: ClassVar[str] = "unmixed"
+    kind: ClassVar[str] = "unmix"
     schema: ClassVar[int] = 1
 
     name: str

@@ -12,8 +12,8 @@ from upto.ica.gaussianity import CLEAR
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from upto.assess.components import Identified
-    from upto.ica.fitting import Fitted
+    from upto.evidence.identify import Identified
+    from upto.ica.fit import Fitted
 
 UNSTABLE = 0.8
 """Stability below which a component counts as unstable."""

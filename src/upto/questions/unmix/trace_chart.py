@@ -8,9 +8,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from upto.report.axis_scale import Scale, linear_scale, log_scale, range_scale
 from upto.report.markup import Inert, counted, element
 from upto.report.planes import Plot, counting_axis, level, path, picture, plane
-from upto.report.scales import Scale, linear_scale, log_scale, range_scale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -27,7 +27,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # It is a module of torch, which describing models does not need.
     if name == "ImageAutoencoder":
-        from upto.engines.feeding import load_torch
+        from upto.engines.device_rows import load_torch
 
         load_torch()
         from upto_studies.train.images.autoencoders import ImageAutoencoder

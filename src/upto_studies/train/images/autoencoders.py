@@ -13,8 +13,8 @@ from torch import nn
 
 from upto.core import InputError, random_stream, read_tensors, write_tensors
 from upto.engines.device import float32_products
-from upto.engines.feeding import host_array, placed_param
-from upto_studies.train.checks import checked_device
+from upto.engines.device_rows import host_array, placed_param
+from upto_studies.train.arguments import checked_device
 from upto_studies.train.images.bottlenecks import make_bottleneck
 from upto_studies.train.images.models import ImageModel
 from upto_studies.train.images.networks import ImageDecoder, ImageEncoder

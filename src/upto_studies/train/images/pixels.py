@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from upto.core import InputError
-from upto.engines.feeding import load_torch
+from upto.engines.device_rows import load_torch
 
 _LEAST_LIGHT = 2
 """Images without such a byte are shares of light, or zeros and ones, that were not scaled."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError, SilentProgress
-from upto.engines.feeding import host_array, load_torch, placed_param
+from upto.engines.device_rows import host_array, load_torch, placed_param
+from upto_studies.train.arguments import checked_device, checked_seeds
 from upto_studies.train.checkpoints import TrainingCheckpoint, fingerprint
-from upto_studies.train.checks import checked_device, checked_seeds
 from upto_studies.train.images.pixels import checked_images, refuse_unlit
 
 if TYPE_CHECKING:

@@ -242,7 +242,7 @@ def test_components_that_are_given_are_matched_as_they_are(rng, tmp_path):
     variance = 2 / (2 + 0.04 / 3)
     np.testing.assert_allclose(found.max(axis=1), np.sqrt(variance), atol=2e-3)
     with pytest.raises(InputError, match="components is 3, but a consensus up to signed-perm"):
-        consensus(*runs, up_to="signed-permutation", components=3)
+        consensus(*runs, up_to="signed-permutation", n_components=3)
     # Coordinates that were turned are no match any more.
     turns = [run @ rotation(rng, 6) for run in runs]
     assert len(consensus(*turns, up_to="signed-permutation").in_every_run) < 4

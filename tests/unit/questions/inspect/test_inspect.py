@@ -1,17 +1,17 @@
-"""What `inspect_run` says of Gaussianity, and that it says where it was not judged."""
+"""What `inspect` says of Gaussianity, and that it says where it was not judged."""
 
 from __future__ import annotations
 
 import numpy as np
 
+import upto
 from upto import ThreadsEngine
-from upto.questions.inspect.question import inspect_run
 
 ENGINE = ThreadsEngine(n_threads=1)
 
 
 def test_gaussian_rows_too_few_to_judge_are_said_not_to_be_judged():
-    result = inspect_run(np.random.default_rng(0).normal(size=(300, 6)), engine=ENGINE)
+    result = upto.inspect(np.random.default_rng(0).normal(size=(300, 6)), engine=ENGINE)
     assert result.verdict.endswith("; whether components are Gaussian is not judged.")
     assert result.n_near_gaussian is None
     (finding,) = (found for found in result.findings if found.code == "UP015")
@@ -23,7 +23,7 @@ def test_gaussian_rows_too_few_to_judge_are_said_not_to_be_judged():
 
 
 def test_gaussian_rows_that_are_many_enough_are_counted():
-    result = inspect_run(np.random.default_rng(0).normal(size=(3000, 6)), engine=ENGINE)
+    result = upto.inspect(np.random.default_rng(0).normal(size=(3000, 6)), engine=ENGINE)
     assert result.verdict.endswith("; 6 of 6 components are near-Gaussian.")
     assert result.n_near_gaussian == 6
     assert [finding.code for finding in result.findings] == ["UP003"]
@@ -32,12 +32,12 @@ def test_gaussian_rows_that_are_many_enough_are_counted():
 def test_one_gaussian_component_is_one():
     rng = np.random.default_rng(0)
     rows = np.hstack([rng.laplace(size=(2000, 2)), rng.normal(size=(2000, 1))])
-    result = inspect_run(rows, engine=ENGINE)
+    result = upto.inspect(rows, engine=ENGINE)
     assert result.verdict.endswith("; 1 of 3 components is near-Gaussian.")
 
 
 def test_gaussianity_that_was_not_asked_for_is_no_finding():
-    result = inspect_run(np.random.default_rng(0).normal(size=(1000, 6)), ica=False, engine=ENGINE)
+    result = upto.inspect(np.random.default_rng(0).normal(size=(1000, 6)), ica=False, engine=ENGINE)
     assert result.findings == ()
     assert "Gaussian" not in result.verdict
     assert result.n_near_gaussian is None

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from upto import Embeddings, LayersResult, compare_layers
+import upto
+from upto import Embeddings, LayersResult
 from upto.core import InputError
 from upto.measures.calibration import adjusted_p_values, family_tests
 from upto.measures.catalogue import MEASURES, find_measure
@@ -30,7 +31,7 @@ def test_a_rotated_layer_is_found_at_another_depth(rng):
     first = {f"a{depth}": rng.laplace(size=(80, 5)) for depth in range(1, 4)}
     second = {f"b{depth}": rng.laplace(size=(80, 5)) for depth in range(1, 5)}
     second["b3"] = first["a2"] @ rotation(rng, 5) * 3 + 7
-    result = compare_layers(first, second, **FAST)
+    result = upto.layers(first, second, **FAST)
     (pair,) = result.pairs
     found = pair.closest[1]
     assert (found.layer, found.closest) == (1, 2)
@@ -46,7 +47,7 @@ def test_every_value_is_that_of_the_measure_on_the_two_layers(rng):
     first = {"a": rng.normal(size=(40, 3)), "b": rng.normal(size=(40, 60))}
     second = {"c": first["a"] @ rng.normal(size=(3, 70)), "d": rng.normal(size=(40, 2))}
     names = ("linear-cka", "linear-cka-biased", "mutual-knn:5")
-    result = compare_layers(first, second, measures=names, held_out=0, **FAST)
+    result = upto.layers(first, second, measures=names, held_out=0, **FAST)
     for pair in result.pairs:
         measure = find_measure(pair.measure)
         expected = [[measure(x, y) for y in second.values()] for x in first.values()]
@@ -56,7 +57,7 @@ def test_every_value_is_that_of_the_measure_on_the_two_layers(rng):
 def test_one_run_alone_is_compared_with_itself(rng):
     rows = rng.laplace(size=(60, 4))
     layers = {"one": rows, "two": np.tanh(rows), "three": np.tanh(rows) @ rotation(rng, 4)}
-    result = compare_layers(layers, **FAST)
+    result = upto.layers(layers, **FAST)
     (pair,) = result.pairs
     assert (pair.first, pair.second, pair.aligned_by) == ("first", "first", "next")
     values = values_of(pair)
@@ -71,7 +72,7 @@ def test_a_measure_with_a_direction_is_scored_both_ways_within_a_run(rng):
     rows = rng.normal(size=(60, 6))
     measure = find_measure("r2")
     layers = {"wide": rows, "narrow": rows[:, :1], "other": rng.normal(size=(60, 2))}
-    result = compare_layers(layers, measures="r2", held_out=0, **FAST)
+    result = upto.layers(layers, measures="r2", held_out=0, **FAST)
     values = values_of(result.pairs[0])
     for i, x in enumerate(layers.values()):
         for j, y in enumerate(layers.values()):
@@ -84,7 +85,7 @@ def test_a_measure_with_a_direction_is_scored_both_ways_within_a_run(rng):
 def test_p_values_are_those_of_the_largest_over_all_layers_in_every_pairing(rng):
     first = {"a": rng.normal(size=(5, 2)), "b": rng.normal(size=(5, 2))}
     second = {"c": rng.normal(size=(5, 2)), "d": first["a"] + 0.6 * rng.normal(size=(5, 2))}
-    result = compare_layers(first, second, measures="linear-cka-biased", held_out=0)
+    result = upto.layers(first, second, measures="linear-cka-biased", held_out=0)
     assert (result.n_pairings, result.complete) == (119, True)
     measure = find_measure("linear-cka-biased")
     values = np.array(
@@ -197,7 +198,7 @@ def test_limits_and_p_values_of_a_result_agree():
         first, second = (
             {str(i): 0.6 * base + rng.normal(size=(50, 3)) for i in range(4)} for _ in range(2)
         )
-        found = compare_layers(first, second, permutations=39, half_samples=0, seed=seed).pairs[0]
+        found = upto.layers(first, second, permutations=39, half_samples=0, seed=seed).pairs[0]
         is_beyond = values_of(found) > np.array(found.limit)
         np.testing.assert_array_equal(is_beyond, np.array(found.p_value) <= 0.05)
         agreed += is_beyond.ravel().tolist()
@@ -212,7 +213,7 @@ def test_noise_has_a_counterpart_in_one_of_twenty_trials_at_most():
         layers = rng.normal(size=(2, 3, 24, 3))
         # Layers of one run depend on each other, as those of a network do.
         first, second = ({str(i): x for i, x in enumerate(run.cumsum(axis=0))} for run in layers)
-        pair = compare_layers(first, second, permutations=39, half_samples=0, seed=trial).pairs[0]
+        pair = upto.layers(first, second, permutations=39, half_samples=0, seed=trial).pairs[0]
         hits += pair.n_beyond > 0
     # The level is 5 %: 6 are expected, and 14 or more come once in a thousand times.
     assert hits < 14
@@ -236,11 +237,11 @@ def test_chance_differs_from_the_smallest_p_value_without_adjustment():
 def test_neither_the_order_of_rows_nor_of_runs_changes_anything(rng):
     first = {"a": rng.laplace(size=(50, 3)), "b": rng.laplace(size=(50, 4))}
     second = {"c": first["a"] + rng.normal(size=(50, 3)), "d": rng.laplace(size=(50, 2))}
-    (pair,) = compare_layers(first, second, **FAST).pairs
+    (pair,) = upto.layers(first, second, **FAST).pairs
     order = rng.permutation(50)
     shuffled = [{name: rows[order] for name, rows in run.items()} for run in (first, second)]
-    (same,) = compare_layers(*shuffled, **FAST).pairs
-    (turned,) = compare_layers(second, first, **FAST).pairs
+    (same,) = upto.layers(*shuffled, **FAST).pairs
+    (turned,) = upto.layers(second, first, **FAST).pairs
     for what in ("value", "limit", "p_value"):
         expected = np.array(getattr(pair, what))
         np.testing.assert_allclose(np.array(getattr(same, what)), expected, atol=1e-6)
@@ -278,7 +279,7 @@ def test_layers_of_the_same_names_stand_side_by_side_whatever_their_order():
 def test_a_layer_that_changes_nothing_is_not_taken_for_another_depth(rng):
     rows = rng.laplace(size=(40, 3))
     layers = {"conv": rows, "dropout": rows, "head": rng.laplace(size=(40, 3))}
-    result = compare_layers(layers, {k: v @ rotation(rng, 3) for k, v in layers.items()}, **FAST)
+    result = upto.layers(layers, {k: v @ rotation(rng, 3) for k, v in layers.items()}, **FAST)
     assert [each.closest for each in result.pairs[0].closest] == [0, 1, 2]
     assert result.pairs[0].n_level == 3
     assert [each.share for each in result.pairs[0].closest] == [1, 1, 1]
@@ -287,30 +288,30 @@ def test_a_layer_that_changes_nothing_is_not_taken_for_another_depth(rng):
 def test_a_dead_layer_is_told_and_compared_with_nothing(rng):
     rows = rng.laplace(size=(40, 3))
     first = {"input": rows, "dead": np.full((40, 5), 0.25)}
-    result = compare_layers(first, {"input": rows + 1, "dead": rows**2}, **FAST)
+    result = upto.layers(first, {"input": rows + 1, "dead": rows**2}, **FAST)
     (pair,) = result.pairs
     assert [each.layer for each in pair.closest] == [0]
     assert [step.layer for step in pair.along] == [0]
     assert np.isnan(values_of(pair)[1]).all()
     messages = {finding.code: finding.message for finding in result.findings}
     assert messages["UP040"] == "all rows of the layer dead of first are equal."
-    nothing = compare_layers({"a": np.zeros((9, 2)), "b": np.ones((9, 2)), "c": rows[:9]})
+    nothing = upto.layers({"a": np.zeros((9, 2)), "b": np.ones((9, 2)), "c": rows[:9]})
     assert nothing.verdict == "The layers of first do not vary: nothing can be compared."
 
 
 def test_unrelated_runs_are_told_so(rng):
     first, second = ({str(i): rng.normal(size=(60, 3)) for i in range(3)} for _ in range(2))
-    result = compare_layers(first, second, permutations=99, half_samples=0)
+    result = upto.layers(first, second, permutations=99, half_samples=0)
     assert "UP041" in {finding.code for finding in result.findings}
     assert result.verdict.startswith("No layer of first and second is closer to any layer of")
-    assert "UP041" not in {f.code for f in compare_layers(first, first, **FAST).findings}
+    assert "UP041" not in {f.code for f in upto.layers(first, first, **FAST).findings}
 
 
 def test_the_verdict_counts_layers_whose_counterpart_is_at_the_same_depth(rng):
     rows = {f"a{i}": rng.laplace(size=(60, 3)) for i in range(4)}
     a = list(rows.values())
     other = {"b0": a[0] + 1, "b1": a[2] * 2, "b2": a[1], "b3": a[3]}
-    result = compare_layers(rows, other, **FAST)
+    result = upto.layers(rows, other, **FAST)
     assert result.verdict == (
         "2 of 4 layers of first have their closest counterpart at the same depth in second: linear "
         f"CKA {min(s.value.value for s in result.pairs[0].along):.2f} to 1.00 layer by layer, "
@@ -321,7 +322,7 @@ def test_the_verdict_counts_layers_whose_counterpart_is_at_the_same_depth(rng):
 def test_three_runs_are_compared_pair_by_pair_and_survive_json(rng):
     rows = rng.laplace(size=(40, 3))
     runs = [{"a": rows + k, "b": rows**2 + k * rng.normal(size=(40, 3))} for k in range(3)]
-    result = compare_layers(*runs, measures=["linear-cka", "mutual-knn:3"], **FAST)
+    result = upto.layers(*runs, measures=["linear-cka", "mutual-knn:3"], **FAST)
     assert [(pair.first, pair.second, pair.measure) for pair in result.pairs] == [
         (first, second, measure)
         for first, second in (("first", "second"), ("first", "third"), ("second", "third"))
@@ -346,7 +347,7 @@ def test_rows_are_matched_by_ids_over_all_layers(rng):
     second = [
         Embeddings(rows=(rows**k)[order], name="B", layer=f"l{k}", ids=ids[order]) for k in (1, 2)
     ]
-    result = compare_layers(*first, *second, **FAST)
+    result = upto.layers(*first, *second, **FAST)
     assert [run.name for run in result.runs] == ["A", "B"]
     assert result.pairs[0].along[0].value.value == pytest.approx(1, abs=1e-6)
     codes = {finding.code: finding.message for finding in result.findings}
@@ -359,37 +360,37 @@ def test_different_numbers_of_rows_are_refused(rng):
     with pytest.raises(
         InputError, match="first, layer a has 20 rows but second, layer b has 19: embeddings must"
     ):
-        compare_layers({"a": x}, {"b": y})
+        upto.layers({"a": x}, {"b": y})
     with pytest.raises(InputError, match="first, layer a has 20 rows but first, layer b has 19"):
-        compare_layers({"a": x, "b": y})
+        upto.layers({"a": x, "b": y})
 
 
 def test_what_cannot_be_compared_is_refused(rng):
     x = rng.normal(size=(20, 2))
     with pytest.raises(InputError, match="first has 1 layer and there is no other run"):
-        compare_layers({"a": x})
+        upto.layers({"a": x})
     with pytest.raises(InputError, match="0 runs are given: give at least one"):
-        compare_layers()
+        upto.layers()
     with pytest.raises(InputError, match="there is no measure 'no'"):
-        compare_layers({"a": x}, {"b": x}, measures="no")
+        upto.layers({"a": x}, {"b": x}, measures="no")
     with pytest.raises(InputError, match="no measure is asked for"):
-        compare_layers({"a": x}, {"b": x}, measures=())
+        upto.layers({"a": x}, {"b": x}, measures=())
     with pytest.raises(InputError, match="permutations is 5, but it must be a whole number of at"):
-        compare_layers({"a": x}, {"b": x}, permutations=5)
+        upto.layers({"a": x}, {"b": x}, permutations=5)
     with pytest.raises(InputError, match="held_out is 1, but it must be a fraction"):
-        compare_layers({"a": x}, {"b": x}, held_out=1)
+        upto.layers({"a": x}, {"b": x}, held_out=1)
     with pytest.raises(InputError, match="first, layer a has 1 values that are NaN"):
-        compare_layers({"a": np.where(np.arange(40).reshape(20, 2) == 3, np.nan, x)}, {"b": x})
+        upto.layers({"a": np.where(np.arange(40).reshape(20, 2) == 3, np.nan, x)}, {"b": x})
     with pytest.raises(InputError, match="squares leave the range of float64"):
-        compare_layers({"a": x * 1e200}, {"b": x})
+        upto.layers({"a": x * 1e200}, {"b": x})
     many = {str(i): x for i in range(501)}
     with pytest.raises(InputError, match="501 layers of 1 runs make 251001 pairs"):
-        compare_layers(many)
+        upto.layers(many)
 
 
 def test_rows_beyond_the_most_are_left_out_by_content(rng):
     x = rng.normal(size=(200, 2))
-    result = compare_layers({"a": x}, {"b": x + 1}, max_rows=50, **FAST)
+    result = upto.layers({"a": x}, {"b": x + 1}, max_rows=50, **FAST)
     assert (result.n_samples, result.n_used) == (200, 50)
     assert "50 of 200 rows are used." in {finding.message for finding in result.findings}
 
@@ -398,7 +399,7 @@ def test_rows_beyond_the_most_are_left_out_by_content(rng):
 def test_of_few_rows_as_large_a_share_is_held_out(max_rows, held_out, rng):
     x, y = rng.normal(size=(100, 4)), rng.normal(size=(100, 5))
     for seed in range(12):
-        result = compare_layers(
+        result = upto.layers(
             {"a": x},
             {"b": y},
             measures=["procrustes", "r2"],
@@ -414,35 +415,35 @@ def test_of_few_rows_as_large_a_share_is_held_out(max_rows, held_out, rng):
 def test_measures_may_be_given_as_objects(rng):
     layers = {"a": rng.normal(size=(40, 3)), "b": rng.normal(size=(40, 3))}
     for given in (MEASURES["mcc"], ["mcc", MEASURES["mcc"]]):
-        result = compare_layers(layers, measures=given, **FAST)
+        result = upto.layers(layers, measures=given, **FAST)
         assert [measure.name for measure in result.measures] == ["mcc"]
-    named = compare_layers(layers, measures="mcc", **FAST)
+    named = upto.layers(layers, measures="mcc", **FAST)
     assert result.pairs == named.pairs
 
 
 def test_a_measure_that_needs_more_rows_is_left_out_unless_it_is_the_only_one(rng):
     layers = {"a": rng.normal(size=(8, 3)), "b": rng.normal(size=(8, 2))}
-    result = compare_layers(layers, measures=["mutual-knn:10", "linear-cka", "r2"], **FAST)
+    result = upto.layers(layers, measures=["mutual-knn:10", "linear-cka", "r2"], **FAST)
     assert [measure.name for measure in result.measures] == ["linear-cka", "r2"]
     assert [pair.measure for pair in result.pairs] == ["linear-cka", "r2"]
     (message,) = [each.message for each in result.findings if each.code == "UP026"]
     assert message.startswith("mutual-knn:10: 10 nearest rows are asked for of 8 rows")
-    without = compare_layers(layers, measures=["linear-cka", "r2"], **FAST)
+    without = upto.layers(layers, measures=["linear-cka", "r2"], **FAST)
     assert result.pairs == without.pairs
     with pytest.raises(InputError, match="10 nearest rows are asked for of 8 rows"):
-        compare_layers(layers, measures="mutual-knn:10", **FAST)
+        upto.layers(layers, measures="mutual-knn:10", **FAST)
 
 
 def test_the_verdict_of_runs_aligned_in_different_ways_says_so(rng):
     x, y = rng.laplace(size=(60, 3)), rng.laplace(size=(60, 3))
     same, other = {"a": x, "b": y}, {"c": x + 1, "d": y + 1}
-    result = compare_layers(same, same, other, **FAST)
+    result = upto.layers(same, same, other, **FAST)
     assert [pair.aligned_by for pair in result.pairs] == ["name", "depth", "depth"]
     assert result.verdict.startswith(
         "6 of 6 layers, over 3 pairs of runs, have their closest counterpart under the same name "
         "or at the same depth: "
     )
-    alike = compare_layers(same, same, same, **FAST).verdict
+    alike = upto.layers(same, same, same, **FAST).verdict
     assert "closest counterpart under the same name: " in alike
 
 

@@ -1,4 +1,4 @@
-"""What `unmix_run` calls identifiable: only what another part of the rows finds again."""
+"""What `unmix` calls identifiable: only what another part of the rows finds again."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 import scipy.signal
 from mixtures import correlations, mixed, some_gaussian
 
+import upto
 from upto import ThreadsEngine
-from upto.questions.unmix.question import unmix_run
 from upto.questions.unmix.text import _remarks_on_parts
 
 ENGINE = ThreadsEngine(n_threads=1)
@@ -22,7 +22,7 @@ def codes(result):
 
 
 def unmixed(rows, **options):
-    return unmix_run(rows, engine=ENGINE, **options)
+    return upto.unmix(rows, engine=ENGINE, **options)
 
 
 def turned(rng, sources):

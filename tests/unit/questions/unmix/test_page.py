@@ -14,8 +14,8 @@ from upto.questions.unmix.page import identifiable_badge, subspace_sentences, un
 from upto.questions.unmix.result import Component, UnmixResult
 from upto.questions.unmix.trace_chart import trace_chart
 from upto.report import Report, draw
+from upto.report.axis_scale import range_scale, tick_texts
 from upto.report.planes import Plot
-from upto.report.scales import range_scale, tick_texts
 from upto.report.summary import summarise
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"

@@ -1,4 +1,4 @@
-"""What `unmix_run` says of a run: components, findings, verdict, and a search that can go on."""
+"""What `unmix` says of a run: components, findings, verdict, and a search that can go on."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from mixtures import correlations, mixed, planted, some_gaussian
 
+import upto
 from upto import InputError, ThreadsEngine, TorchEngine
-from upto.assess import components as judged
+from upto.evidence import identify as judged
 from upto.ica import find_components, nongaussianity
 from upto.ica.checkpoint import Checkpoint
 from upto.ica.recurrence import find_in_part
-from upto.ica.saving import load_transform
+from upto.ica.save import load_transform
 from upto.questions.unmix import question as unmixing
-from upto.questions.unmix.question import unmix_run
 from upto.questions.unmix.result import UnmixResult
 
 ENGINE = ThreadsEngine(n_threads=1)
@@ -30,7 +30,7 @@ def message(result, code):
 
 
 def unmixed(rows, **options):
-    return unmix_run(rows, engine=ENGINE, **options)
+    return upto.unmix(rows, engine=ENGINE, **options)
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ ENGINES = {
 @pytest.mark.parametrize("change", HARD.values(), ids=HARD)
 def test_hard_rows_are_judged_as_easy_ones(change, make, tmp_path):
     sources, rows = mixed(np.random.default_rng(0), 3000, CLEAR_KINDS)
-    result = unmix_run(change(rows), engine=make(), output=tmp_path / "out.npy")
+    result = upto.unmix(change(rows), engine=make(), output=tmp_path / "out.npy")
     assert result.verdict == "run has 4 components, all identifiable up to order and sign."
     assert result.rank == 4
     found = np.load(tmp_path / "out.npy")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto_studies.train.checks import checked_subsets
+from upto_studies.train.arguments import checked_subsets
 from upto_studies.train.orders import Orders, _mixed, _signed
 
 torch = pytest.importorskip("torch")

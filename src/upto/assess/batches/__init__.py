@@ -1,1 +1,0 @@
-"""Batches: which transform lets biology transfer to plates that were never seen."""

@@ -1,1 +1,0 @@
-"""Latents against known factors: structure, scores, and which latent tells what."""

@@ -1,0 +1,159 @@
+"""Options that commands share, each worded once."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from upto.cli.output import ENGINES, FORMATS, Output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from click.shell_completion import CompletionItem
+
+
+def complete_file(_context: object, _parameter: object, incomplete: str) -> list[CompletionItem]:
+    """Offer files in the shell."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def refuse_nan(_context: object, _parameter: object, value: float | None) -> float | None:
+    """Refuse a limit that nothing can exceed."""
+    if value is not None and value != value:
+        message = "nan is not a number that anything can be compared with."
+        raise click.BadParameter(message)
+    return value
+
+
+def _count_or_fraction(
+    _context: object, _parameter: object, value: str | None
+) -> int | float | None:
+    """Read a number of components or the fraction of the variance they shall carry."""
+    if value is None:
+        return None
+    try:
+        number = int(value) if value.strip().lstrip("+-").isdigit() else float(value)
+    except ValueError:
+        number = 0
+    is_count = isinstance(number, int) and number >= 1
+    if not is_count and not (isinstance(number, float) and 0 < number < 1):
+        message = f"{value!r} is neither a number of components, from 1, nor a fraction below 1."
+        raise click.BadParameter(message)
+    return number
+
+
+def held_out_option(default: float, used: str) -> Callable[..., Any]:
+    """Give a command the fraction of rows that are held out, and say what they are used for."""
+    return click.option(
+        "--held-out",
+        type=click.FloatRange(0, 1, max_open=True),
+        default=default,
+        show_default=True,
+        help=f"Fraction of the rows held out: {used}.",
+    )
+
+
+ids_option = click.option(
+    "--ids", help="Column or entry with one id per row, to match rows across files."
+)
+permutations_option = click.option(
+    "--permutations",
+    type=click.IntRange(19),
+    default=199,
+    show_default=True,
+    help="Random pairings of rows behind chance and p-values.",
+)
+components_option = click.option(
+    "--n-components",
+    metavar="N|FRACTION",
+    callback=_count_or_fraction,
+    help="Number of components, or the fraction of the variance to keep; all by default.",
+)
+strict_option = click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with 4 if ICA did not converge, with 1 if any finding is a warning.",
+)
+
+
+def output_options(command: Callable[..., Any], *, result_file: bool = True) -> Callable[..., Any]:
+    """Give a command the options all of them share, as one `output` argument.
+
+    Without `result_file` the command's `-o` is its own, and the result goes to stdout.
+    """
+
+    @functools.wraps(command)
+    def wrapped(**kwargs: Any) -> Any:
+        names = ("format", "path", "engine", "seed", "quiet", "verbose", "progress")
+        output = Output(**{name: kwargs.pop(f"output_{name}", None) for name in names})
+        return command(output=output, **kwargs)
+
+    path_option = click.option(
+        "-o",
+        "--output",
+        "output_path",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="File to write the result to; its suffix chooses the format.",
+    )
+    for option in (
+        click.option(
+            "--progress/--no-progress",
+            "output_progress",
+            default=True,
+            help="Show bars on stderr, or lines where that is no terminal.",
+        ),
+        click.option("-v", "--verbose", "output_verbose", is_flag=True, help="Show every table."),
+        click.option("-q", "--quiet", "output_quiet", is_flag=True, help="Show the result only."),
+        click.option(
+            "--seed",
+            "output_seed",
+            default=0,
+            show_default=True,
+            type=click.IntRange(0, 2**32 - 1),
+            help="Seed of every random choice.",
+        ),
+        click.option(
+            "--engine",
+            "output_engine",
+            default="threads",
+            show_default=True,
+            type=click.Choice(ENGINES),
+            help="Engine of the passes.",
+        ),
+        *([path_option] if result_file else []),
+        click.option(
+            "--format",
+            "output_format",
+            type=click.Choice(FORMATS),
+            help="Format of the result; a table by default.",
+        ),
+    ):
+        option(wrapped)
+    return wrapped
+
+
+def report_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that shows a result the option to write its page too."""
+    return click.option(
+        "--report",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Write the page here, as self-contained HTML.",
+    )(command)
+
+
+def page_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that writes a page the option that says where."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, path_type=Path),
+        default=Path("report.html"),
+        show_default=True,
+        help="Where to write the page.",
+    )(command)

@@ -1,0 +1,53 @@
+"""A random rotation: what any gain of other axes has to beat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.utils import check_random_state
+
+from upto.corrections.base import Correction
+
+if TYPE_CHECKING:
+    from upto.corrections.batch_groups import Batches
+
+
+class RandomRotation(ClassNamePrefixFeaturesOutMixin, Correction):
+    """Turn rows by an orthogonal matrix drawn uniformly (by Haar's measure).
+
+    Whitening is a step of its own: the paper's "PCA + Rand" is `Whitener` and then this.
+
+    Parameters
+    ----------
+    random_state
+        Seed of the rotation.
+
+    Attributes
+    ----------
+    rotation_ : ndarray of shape (n_features_in_, n_features_in_)
+        ``turned = X @ rotation_.T``.
+    """
+
+    __metadata_request__fit = {"groups": False, "controls": False}  # noqa: RUF012
+    __metadata_request__transform = {"groups": False, "controls": False}  # noqa: RUF012
+
+    def __init__(self, *, random_state: Any = None) -> None:
+        self.random_state = random_state
+
+    def _fit(self, rows: Any, batches: Batches) -> None:
+        width = rows.shape[1]
+        normal = check_random_state(self.random_state).normal(size=(width, width))
+        columns, triangle = np.linalg.qr(normal)
+        # Without these signs the law of the factor depends on how the factorisation picks them.
+        self.rotation_ = columns * np.where(np.diag(triangle) < 0, -1.0, 1.0)
+        self._n_features_out = width
+
+    def _transform(self, rows: Any, batches: Batches) -> Any:
+        return rows @ self.rotation_.T.astype(rows.dtype, copy=False)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Turn rows back."""
+        rows = self._rows_to_bring_back(X)
+        return rows @ self.rotation_.astype(rows.dtype, copy=False)

@@ -1,0 +1,1 @@
+"""What rows can show: which are held out, which depend on others, random pairings, intervals."""

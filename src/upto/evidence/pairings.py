@@ -1,0 +1,197 @@
+"""What chance gives: rows shuffled before fitting, and held-out rows paired at random."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.core import random_stream
+from upto.measures import squared_distances
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from upto.evidence.memory import Memory
+    from upto.evidence.split import Split
+
+    Float = NDArray[np.float64]
+
+PAIRED_ROWS, PAIRED_ROWS_OF_MANY = 1000, 300
+"""Held-out rows whose pairing is permuted, for one pair and for each of many."""
+FAR, _INNER = 4.0, 0.9
+"""Times the spread of the inner rows from which on a row counts as far, and the share of those."""
+_FEWEST = 10
+"""Of fewer rows none counts as far."""
+
+
+def pairing_p_values(
+    questions: Sequence[Sequence[tuple[Float, Float]]],
+    *,
+    permutations: int,
+    seed: int,
+    near: NDArray[np.bool_] | None = None,
+    memory: Memory | None = None,
+    strata: NDArray[np.intp] | None = None,
+) -> list[float]:
+    """Return, for each question, whether true pairs lie closer than pairs drawn at random.
+
+    What is compared was fitted on other rows, so under independence every pairing of these rows is
+    equally likely and the test is exact. All distances are computed once and permuted. The p-values
+    are adjusted for looking at all of them (Westfall and Young's step, on standardised mean
+    distances); with few rows all pairings are enumerated.
+
+    Rows that depend on their neighbours are compared by what is new in each, and one run is moved
+    along the other in place of pairing rows at random.
+
+    Parameters
+    ----------
+    questions
+        For each question one or more pairs of rows, of the first run and of the second, that should
+        come close; the closest of them counts.
+    permutations, seed
+        Random pairings, and their seed.
+    near
+        Rows that are far in neither run; the others are left out. All by default.
+    memory
+        What rows keep of those before them, where they depend on each other.
+    strata
+        Class of each row, within which alone rows are paired at random.
+    """
+    if memory is not None:
+        strata = None if strata is None else strata[memory.order :]
+        questions = [
+            [(_bounded(memory.what_is_new(a)), _bounded(memory.what_is_new(b))) for a, b in each]
+            for each in questions
+        ]
+        near = None if near is None else memory.known_throughout(near)
+    if near is not None:
+        questions = [[(a[near], b[near]) for a, b in each] for each in questions]
+        strata = None if strata is None else strata[near]
+    n_rows = len(questions[0][0][0])
+    orders = _pairings(n_rows, permutations, seed, strata, moved=memory is not None)
+    standardised = np.stack(
+        [np.min([_closeness(*both, orders) for both in each], axis=0) for each in questions]
+    )
+    smallest = standardised.min(axis=0)
+    # The first pairing is the true one: it counts, which makes the test valid.
+    slack = 1e-9
+    return [float(np.mean(smallest <= own[0] + slack)) for own in standardised]
+
+
+def _closeness(first: Float, second: Float, orders: NDArray[np.intp]) -> Float:
+    """Return the mean distances of paired rows, standardised over the pairings."""
+    distances = np.sqrt(squared_distances(first, second))
+    means = distances[np.arange(len(first)), orders].mean(axis=1)
+    spread = float(means.std())
+    found: Float = (means - means.mean()) / spread if spread > 0 else np.zeros_like(means)
+    return found
+
+
+def _bounded(rows: Float) -> Float:
+    """Draw long rows in to the length of most.
+
+    Where series jump at the same rows, pairs of long rows would lie closer than a long and a short
+    one do, whichever way they point.
+    """
+    if len(rows) == 0:
+        return rows
+    centred = rows - np.median(rows, axis=0)
+    lengths = np.linalg.norm(centred, axis=1, keepdims=True)
+    shorter = np.minimum(lengths, np.median(lengths))
+    found: Float = centred * (shorter / np.where(lengths > 0, lengths, 1.0))
+    return found
+
+
+def smallest_p_value(
+    n_rows: int,
+    permutations: int,
+    *,
+    memory: Memory | None = None,
+    strata: NDArray[np.intp] | None = None,
+) -> float:
+    """Return the smallest p-value that `pairing_p_values` can give."""
+    if strata is not None:
+        sizes = np.unique(strata, return_counts=True)[1]
+        pairings = math.fsum(math.lgamma(size + 1.0) for size in sizes)
+        return max(1.0 / (permutations + 1), math.exp(-min(pairings, 700.0)))
+    if memory is not None:
+        return 1.0 / (min(permutations, max(n_rows - memory.order - 1, 0)) + 1)
+    if n_rows < 2:
+        return 1.0
+    if n_rows <= _ENUMERATED:
+        return 1.0 / math.factorial(n_rows)
+    return 1.0 / (permutations + 1)
+
+
+def are_near(rows: Float) -> NDArray[np.bool_]:
+    """Say which rows are not far from the others, by the spread of the inner nine tenths."""
+    if len(rows) < _FEWEST:
+        return np.ones(len(rows), dtype=bool)
+    away = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
+    inner = np.sort(away)[: int(_INNER * len(away))]
+    spread = float(np.sqrt(np.mean(inner**2)))
+    near: NDArray[np.bool_] = away <= FAR * spread if spread > 0 else np.ones(len(rows), bool)
+    return near
+
+
+def shuffles(
+    split: Split, index: NDArray[np.intp], count: int, seed: int
+) -> Iterator[NDArray[np.intp]]:
+    """Yield orders of chosen rows, shuffled within the fitted and within the held-out ones.
+
+    Shuffling within the parts leaves the moments and the components of both runs as they are.
+    """
+    rng = random_stream(seed, "shuffles")
+    parts = split.parts[index]
+    for _ in range(count):
+        order = np.arange(len(index))
+        for part in (0, 1):
+            members = np.flatnonzero(parts == part)
+            if split.strata is None:
+                order[members] = rng.permutation(members)
+            else:
+                order[members] = _within(members, split.strata[index[members]], rng)
+        yield order
+
+
+_ENUMERATED = 6
+
+
+def _within(
+    members: NDArray[np.intp], strata: NDArray[np.intp], rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Shuffle members within their classes."""
+    order = np.lexsort((rng.random(len(members)), strata))
+    found = np.empty_like(members)
+    found[np.argsort(strata, kind="stable")] = members[order]
+    return found
+
+
+def _pairings(
+    n_rows: int,
+    permutations: int,
+    seed: int,
+    strata: NDArray[np.intp] | None = None,
+    *,
+    moved: bool = False,
+) -> NDArray[np.intp]:
+    rng = random_stream(seed, "pairings")
+    if strata is not None:
+        shuffled = [_within(np.arange(n_rows), strata, rng) for _ in range(permutations)]
+        return np.stack([np.arange(n_rows), *shuffled])
+    if moved:
+        steps = np.arange(1, n_rows)
+        if len(steps) > permutations:
+            steps = np.sort(rng.choice(steps, size=permutations, replace=False))
+        shifts = np.concatenate([[0], steps])[:, None]
+        found: NDArray[np.intp] = (np.arange(n_rows)[None, :] + shifts) % max(n_rows, 1)
+        return found
+    if n_rows <= _ENUMERATED:
+        return np.array(list(itertools.permutations(range(n_rows))), dtype=np.intp)
+    drawn = [rng.permutation(n_rows) for _ in range(permutations)]
+    return np.stack([np.arange(n_rows), *drawn])

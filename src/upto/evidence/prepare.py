@@ -1,0 +1,270 @@
+"""What is learned of each run once, before it meets the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import Embeddings, Finding, RunSummary
+from upto.engines import Moments, moments
+from upto.engines.directions import Span, find_span, stored_rounding
+from upto.evidence.serial import MIN_WORTH, effective_rows
+from upto.evidence.split import take_rows
+from upto.files.survey import run_findings
+from upto.ica import Unmixing, find_components, nongaussianity
+from upto.ica.components import spans
+from upto.ica.gaussianity import CLEAR
+from upto.measures import diameter, distance_quantile
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.engines.base import Engine
+    from upto.engines.passes import Survey
+    from upto.evidence.split import Split
+
+    Float = NDArray[np.float64]
+
+QUANTILE_ROWS = 2048
+_JUDGED_BYTES = 2**26
+GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 100
+"""Held-out rows Gaussianity is judged on: at most, and at least."""
+ROWS_FOR_EACH = 5
+"""Fitted rows that each component needs at least: with fewer rows, fewer are looked for."""
+ITERATIONS, ICA_TOLERANCE = 100, 1e-4
+FEW_FOR_EACH = 50
+"""Fitted rows for each component below which the rows of ICA say little about ICA."""
+ICA_WORK = 5e11
+"""Floating-point operations one ICA may spend; the rows it sees are limited accordingly."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PreparedRun:
+    """A run with its moments, diameter and components.
+
+    `sample` are the first rows in key order, in memory; `judged` are the held-out rows, in memory
+    where they fit, in their order in the run; `paired` are the held-out rows whose pairing is
+    permuted; `span` are the directions in which it varies; `precision` is what rounding alone makes
+    of its deviation. `unmixing` holds the components of the fitted rows, `unmixing_in_sample` those
+    of all.
+    """
+
+    rows: Any
+    sample: Float
+    judged: Float | None
+    paired: Float
+    span: Span
+    precision: float
+    pilot: Float
+    fitted: Moments
+    held_out: Moments
+    everything: Moments
+    summary: RunSummary
+    unmixing: Unmixing | None
+    unmixing_in_sample: Unmixing | None
+    nongaussianity: Float | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+        return self.summary.name
+
+    @property
+    def axes(self) -> Float:
+        """The principal directions, the widest first."""
+        return self.span.axes
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether some directions are too narrow for a covariance matrix to show them."""
+        return self.span.is_thin
+
+    @property
+    def parts(self) -> tuple[Moments, Moments]:
+        """Moments of the fitted and of the held-out rows."""
+        return self.fitted, self.held_out
+
+
+def prepare_run(
+    engine: Engine,
+    run: Embeddings,
+    found: Survey,
+    split: Split,
+    *,
+    ica: bool,
+    in_sample: bool,
+    sample_rows: int = QUANTILE_ROWS,
+    paired_rows: int = 0,
+    seed: int,
+) -> PreparedRun:
+    """Compute everything that depends on one placed run only."""
+    rows = run.rows
+    fitted, held_out = moments(engine, rows, found.mean, split.parts)
+    everything = fitted + held_out
+    sample = take_rows(engine, rows, split.first_rows(sample_rows))
+    n_dead = int((found.low == found.high).sum())
+    rounding = stored_rounding(sample)
+    span = find_span(everything, sample, rounding)
+    rank = span.rank
+    extent = diameter(engine, rows, everything.mean, sample[:QUANTILE_ROWS])
+    findings = run_findings(run, rank=rank, n_dead=n_dead)
+    findings += _extent_findings(run, extent.value, _bulk_extent(sample[:QUANTILE_ROWS]))
+    unmixing = unmixing_in_sample = scores = None
+    n_components = n_non_gaussian = None
+    if ica:
+        fitting = split.first_rows(run.n_samples, 0)
+        wanted = max(1, min(rank, len(fitting) // ROWS_FOR_EACH))
+        unmixing = _unmix(engine, rows, fitted, fitting, wanted, seed)
+        if in_sample:
+            everyone = split.first_rows(run.n_samples)
+            unmixing_in_sample = _unmix(engine, rows, everything, everyone, wanted, seed, unmixing)
+        n_components = len(unmixing.components)
+        scores = _judge_components(engine, rows, unmixing, split)
+        findings += _ica_findings(run, unmixing, scores, rank=rank, split=split)
+        if scores is not None:
+            n_non_gaussian = int((scores >= CLEAR).sum())
+    return PreparedRun(
+        rows=rows,
+        sample=sample,
+        judged=_judged(engine, rows, split),
+        paired=take_rows(engine, rows, split.distinct_held_out(paired_rows)),
+        span=span,
+        precision=_precision(rounding, everything),
+        pilot=found.mean,
+        fitted=fitted,
+        held_out=held_out,
+        everything=everything,
+        summary=RunSummary(
+            name=run.name,
+            n_samples=run.n_samples,
+            n_features=run.n_features,
+            rank=rank,
+            n_dead=n_dead,
+            diameter=extent,
+            spread=float(np.sqrt(everything.total_variance)),
+            layer=run.layer,
+            seed=run.seed,
+            n_components=n_components,
+            n_non_gaussian=n_non_gaussian,
+        ),
+        unmixing=unmixing,
+        unmixing_in_sample=unmixing_in_sample,
+        nongaussianity=scores,
+        findings=tuple(findings),
+    )
+
+
+def _precision(rounding: Float, part: Moments) -> float:
+    spread = float(np.sqrt(part.total_variance))
+    return float(np.linalg.norm(rounding)) / spread if spread > 0 else 0.0
+
+
+def _judged(engine: Engine, rows: Any, split: Split) -> Float | None:
+    index = np.flatnonzero(split.parts == 1)
+    if len(index) * rows.shape[1] * 8 > _JUDGED_BYTES:
+        return None
+    return take_rows(engine, rows, index)
+
+
+def _unmix(
+    engine: Engine,
+    rows: Any,
+    part: Moments,
+    positions: NDArray[np.intp],
+    n_components: int,
+    seed: int,
+    start: Unmixing | None = None,
+) -> Unmixing:
+    width = rows.shape[1]
+    affordable = int(ICA_WORK / (4.0 * width**2 * ITERATIONS))
+    limit = max(affordable, 20 * width, 2048)
+    held = take_rows(engine, rows, positions[:limit])
+    if start is not None and not spans(start.components, part, n_components):
+        start = None
+    return find_components(
+        engine,
+        held,
+        part=part,
+        n_components=n_components,
+        start=None if start is None else start.components,
+        seed=seed,
+        tolerance=ICA_TOLERANCE,
+        max_iterations=ITERATIONS,
+    )
+
+
+def _extent_findings(run: Embeddings, extent: float, bulk: float) -> list[Finding]:
+    findings = []
+    if run.n_samples > 10 and bulk > 0 and extent > 3 * bulk:
+        message = (
+            f"the diameter of {run.name} is {extent:.4g}, {extent / bulk:.3g} times that of its "
+            f"rows without the outermost 1 % ({bulk:.4g})."
+        )
+        findings.append(Finding(code="UP011", message=message))
+    return findings
+
+
+def _bulk_extent(sample: Float) -> float:
+    """Return the 99.9 % quantile of distances without the outermost rows.
+
+    One outlier is an end of 2/n of all distances, so among few rows no quantile escapes it.
+    """
+    away = np.linalg.norm(sample - np.median(sample, axis=0), axis=1)
+    kept = len(sample) - -(-len(sample) // 100)
+    return distance_quantile(sample[np.argsort(away, kind="stable")[:kept]], 0.999)
+
+
+def _judge_components(engine: Engine, rows: Any, unmixing: Unmixing, split: Split) -> Float | None:
+    """Say how many standard errors each component is from a Gaussian, on held-out rows.
+
+    None where these are too few, or are worth too few.
+    """
+    index = split.distinct_held_out(GAUSSIANITY_ROWS)
+    if len(index) < MIN_GAUSSIANITY_ROWS:
+        return None
+    held = take_rows(engine, rows, index)
+    found = nongaussianity(engine, held, unmixing)
+    if split.memory is not None:
+        worth = effective_rows(held)
+        if worth < MIN_WORTH:
+            return None
+        found = found.widened(float(np.sqrt(len(held) / worth)))
+    return found.z
+
+
+def _ica_findings(
+    run: Embeddings, unmixing: Unmixing, scores: Float | None, *, rank: int, split: Split
+) -> list[Finding]:
+    findings = []
+    n_fitted, n_found = run.n_samples - split.n_held_out, len(unmixing.components)
+    if n_fitted < FEW_FOR_EACH * n_found or n_found < rank:
+        widest = f", so only the {n_found} widest directions are unmixed" if n_found < rank else ""
+        message = (
+            f"{run.name} has {n_fitted} fitted rows for {rank} directions, "
+            f"{n_fitted / rank:.1f} for each{widest}."
+        )
+        findings.append(Finding(code="UP035", message=message))
+    if scores is None:
+        takes = str(MIN_GAUSSIANITY_ROWS)
+        if split.memory is not None:
+            takes += f" that are worth {MIN_WORTH} independent ones"
+        message = (
+            f"{split.n_held_out} held-out rows of {run.name} are too few to tell components from "
+            f"Gaussian ones, which takes {takes}."
+        )
+        findings.append(Finding(code="UP015", message=message))
+    near = 0 if scores is None else int((scores < CLEAR).sum())
+    if near >= 2:
+        total = len(unmixing.components)
+        message = (
+            f"{near} of {total} components of {run.name} cannot be told from Gaussian ones on "
+        )
+        message += "held-out rows."
+        findings.append(Finding(code="UP003", message=message))
+    if not unmixing.converged:
+        message = f"ICA of {run.name} stopped after {unmixing.n_iterations} iterations."
+        findings.append(Finding(code="UP004", message=message))
+    return findings

@@ -1,0 +1,60 @@
+"""Which rows a similarity is scored on, and with what options it can be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.core import InputError
+
+if TYPE_CHECKING:
+    from upto.evidence.split import Split
+
+Index = NDArray[np.intp]
+
+MIN_HALF_SAMPLES = 10
+
+
+def check_options(
+    held_out: Any, permutations: Any, half_samples: Any, max_rows: Any, seed: Any
+) -> None:
+    """Refuse what no similarity can be scored with."""
+    lowest = {"permutations": 19, "half_samples": 0, "max_rows": 2, "seed": 0}
+    values = (permutations, half_samples, max_rows, seed)
+    for (name, low), value in zip(lowest.items(), values, strict=True):
+        if not isinstance(value, int | np.integer) or value < low:
+            message = f"{name} is {value!r}, but it must be a whole number of at least {low}."
+            raise InputError(message)
+    if 0 < half_samples < MIN_HALF_SAMPLES:
+        message = (
+            f"half_samples is {half_samples}, but an interval needs at least {MIN_HALF_SAMPLES}; "
+            "0 leaves intervals out."
+        )
+        raise InputError(message)
+    if not isinstance(held_out, float | int | np.number) or not 0 <= held_out < 1:
+        message = f"held_out is {held_out!r}, but it must be a fraction from 0 to below 1."
+        raise InputError(message)
+
+
+def choose_rows(split: Split, strata: Index | None, max_rows: int) -> Index:
+    """Return the rows to use, in the order of their keys, with as large a share held out.
+
+    Rows that repeat another in every run are one observation: a pairing that separates such copies
+    is not as likely as one that does not, so they are left out. Rows that follow each other are
+    taken at equal distances, in their own order.
+    """
+    if split.memory is not None:
+        following = np.flatnonzero(~split.repeats)
+        return following[:: -(-len(following) // max_rows)]
+    order, is_first = split.order, ~split.repeats[split.order]
+    if strata is not None:
+        # Equal rows may be of different classes: then the class decides, and not their place.
+        order = order[np.lexsort((strata[order], np.cumsum(is_first)))]
+    distinct = order[is_first]
+    held_out = split.parts[distinct] == 1
+    count = min(max_rows, len(distinct))
+    n_held_out = min(round(count * float(held_out.mean())), max(count - 2, 0))
+    ranks = np.where(held_out, np.cumsum(held_out), np.cumsum(~held_out))
+    return distinct[ranks <= np.where(held_out, n_held_out, count - n_held_out)]

@@ -1,0 +1,88 @@
+"""Take runs in whatever form users hold them: arrays, paths, manifests, `Embeddings`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import Embeddings, InputError, Rows
+from upto.files import read_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    Run = Embeddings | ArrayLike | str | Path
+
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+def as_embeddings(runs: Sequence[Run], names: Sequence[str] = _ORDINALS) -> tuple[Embeddings, ...]:
+    """Take runs in any form: arrays, paths, manifests, embeddings."""
+    embeddings: list[Embeddings] = []
+    for position, run in enumerate(runs):
+        if isinstance(run, Embeddings):
+            embeddings.append(run)
+        elif isinstance(run, str | Path):
+            embeddings.extend(read_runs([run]))
+        else:
+            name = names[position] if position < len(names) else f"run {position + 1}"
+            embeddings.append(Embeddings(rows=_as_rows(run, name), name=name))
+    return _with_unique_names(embeddings)
+
+
+def _as_rows(run: Any, name: str) -> Any:
+    if hasattr(run, "toarray"):
+        message = f"{name} is a sparse matrix: pass its `toarray()`."
+        raise InputError(message)
+    if isinstance(run, np.ma.MaskedArray) and np.ma.is_masked(run):
+        count = int(np.ma.getmaskarray(run).sum())
+        message = f"{name} has {count} masked values: remove or fill them first."
+        raise InputError(message)
+    if isinstance(run, Rows):
+        return run
+    try:
+        return np.asarray(run)
+    except ValueError:
+        message = f"{name} is not an array: its rows have different lengths."
+        raise InputError(message) from None
+
+
+def _with_unique_names(runs: Iterable[Embeddings]) -> tuple[Embeddings, ...]:
+    seen: dict[str, int] = {}
+    unique = []
+    for run in runs:
+        seen[run.name] = seen.get(run.name, 0) + 1
+        count = seen[run.name]
+        unique.append(run if count == 1 else replace(run, name=f"{run.name} ({count})"))
+    return tuple(unique)
+
+
+def with_column(
+    given: str | ArrayLike, runs: tuple[Embeddings, ...], what: str, name: str
+) -> tuple[str, tuple[Embeddings, ...]]:
+    """Make what is known of each row a column of the first run, or find the column."""
+    first = runs[0]
+    if isinstance(given, str):
+        if given not in first.columns:
+            known = ", ".join(first.columns) or "none"
+            message = (
+                f"{first.name} has no column {given!r} beside its coordinates; its columns are: "
+                f"{known}. Columns of numbers are coordinates: name one as FILE::COLUMN or pass "
+                "its values."
+            )
+            raise InputError(message)
+        return given, runs
+    values = np.asarray(given)
+    if values.ndim != 1 or len(values) != len(first):
+        message = (
+            f"{what} have shape {values.shape} but {first.name} has {len(first)} rows: give one "
+            f"{name} for each row."
+        )
+        raise InputError(message)
+    return name, (replace(first, columns={**first.columns, name: values}), *runs[1:])

@@ -1,0 +1,66 @@
+"""Pass over each run once before it is used: refuse what cannot be used, note what is unusual."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.core import Embeddings, Finding, InputError, refuse_scale
+from upto.engines import Survey, survey
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.engines.base import Engine
+
+
+def survey_runs(
+    engine: Engine, runs: Sequence[Embeddings], *, at_least: int = 2, varying: bool = True
+) -> list[Survey]:
+    """Pass over every run once and refuse what cannot be used."""
+    surveys = []
+    for run in runs:
+        found = survey(engine, run.rows)
+        if found.n_not_finite:
+            message = (
+                f"{run.name} has {found.n_not_finite} values that are NaN or infinite: remove "
+                "those rows from every run, or impute them."
+            )
+            raise InputError(message)
+        if run.n_samples < at_least:
+            message = f"{run.name} has 1 row: at least two are needed to compare anything."
+            raise InputError(message)
+        if varying and bool(np.all(found.low == found.high)):
+            message = (
+                f"{run.name} has zero variance: all its {run.n_samples} rows are equal, so there "
+                "is nothing to compare."
+            )
+            raise InputError(message)
+        if varying:
+            n_values = run.n_samples * run.n_features
+            refuse_scale(run.name, found.low, found.high, n_values, what="the run")
+        surveys.append(found)
+    return surveys
+
+
+def place_runs(engine: Engine, runs: Sequence[Embeddings]) -> tuple[Embeddings, ...]:
+    """Put the rows of runs where the passes will read them."""
+    return tuple(replace(run, rows=engine.place(run.rows)) for run in runs)
+
+
+def run_findings(run: Embeddings, *, rank: int, n_dead: int) -> list[Finding]:
+    """Remark on the size and the rank of a run."""
+    n, d = run.n_samples, run.n_features
+    findings = []
+    if n < 5 * d:
+        message = f"{run.name} has {n} rows for {d} dimensions, {n / d:.1f} for each."
+        findings.append(Finding(code="UP001", message=message))
+    if rank < d:
+        message = f"the rows of {run.name} span {rank} of {d} dimensions."
+        findings.append(Finding(code="UP002", message=message))
+    if n_dead:
+        message = f"{n_dead} of {d} coordinates of {run.name} never change."
+        findings.append(Finding(code="UP013", message=message))
+    return findings

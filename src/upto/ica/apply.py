@@ -1,0 +1,177 @@
+"""Fitted transforms applied to the rows of a run, block by block, into a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import Embeddings, InputError, SilentProgress
+from upto.engines import choose_engine
+from upto.files import open_writer
+from upto.files.accept import as_embeddings
+from upto.files.names import Naming
+from upto.files.survey import place_runs, survey_runs
+from upto.ica import ICA
+from upto.ica.coordinate_names import coordinate_names, places_among
+from upto.ica.save import load_transform, mixing_of, pack_transform
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.core import Progress
+    from upto.engines.base import Arrays, Engine
+    from upto.files.accept import Run
+    from upto.ica.save import Transform
+
+
+def apply_transform(
+    transform: str | Path | Transform,
+    run: Run,
+    *,
+    output: str | Path,
+    inverse: bool = False,
+    engine: Engine | str | None = None,
+    progress: Progress | None = None,
+) -> tuple[str, ...]:
+    """Apply a saved transform to the rows of another run, or undo it, and write the result.
+
+    Columns are found by name where the transform was fitted to named ones and the run has names.
+
+    Parameters
+    ----------
+    transform
+        A fitted estimator, or the file it was saved to.
+    run
+        An array, a path or `Embeddings`.
+    output
+        File to write to, with the run's ids and columns.
+    inverse
+        Take the run for components and mix them back.
+    engine
+        Engine of the passes, as an object or by name.
+    progress
+        What long work reports to.
+
+    Returns
+    -------
+    tuple of str
+        What was done that need not have been expected, in words.
+
+    Raises
+    ------
+    InputError
+        If the run does not fit the transform, or a file cannot be read or written.
+    """
+    engine, progress = choose_engine(engine), progress or SilentProgress()
+    fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
+    embeddings = single_run(run)
+    places = _places(fitted, run, embeddings, inverse=inverse)
+    wanted = fitted._n_features_out if inverse else fitted.n_features_in_
+    if embeddings.n_features != wanted:
+        what = "components" if inverse else "coordinates"
+        message = (
+            f"{embeddings.name} has {embeddings.n_features} coordinates, but the transform takes "
+            f"{wanted} {what}: give the kind of run it was fitted to."
+        )
+        raise InputError(message)
+    (placed,) = place_runs(engine, [embeddings])
+    survey_runs(engine, [placed], at_least=1, varying=False)
+    with progress.task("apply", 1) as advance:
+        inputs = [run] if isinstance(run, str | Path) else []
+        write_transformed(
+            engine,
+            placed.rows,
+            embeddings,
+            fitted,
+            output,
+            inputs,
+            inverse=inverse,
+            places=places,
+        )
+        advance(1)
+    if places is None:
+        return ()
+    return (
+        f"the columns of {embeddings.name} are in another order than those the transform takes: "
+        "they were found by name",
+    )
+
+
+def _places(
+    transform: Transform, run: Run, embeddings: Embeddings, *, inverse: bool
+) -> NDArray[np.intp] | None:
+    found = coordinate_names(run, embeddings)
+    if not inverse:
+        return places_among(fitted_names(transform), found, embeddings.name)
+    kind = _kind(transform)
+    made = [f"{kind}_{number}" for number in range(transform._n_features_out)]
+    # Components may have been given any names since.
+    return places_among(made, found, embeddings.name) if sorted(made) == sorted(found) else None
+
+
+def fitted_names(transform: Transform) -> tuple[str, ...]:
+    """Return the names of the columns a transform was fitted to, if they had any."""
+    return tuple(str(name) for name in getattr(transform, "feature_names_in_", ()))
+
+
+def _kind(transform: Transform) -> str:
+    return "ica" if isinstance(transform, ICA) else "white"
+
+
+def single_run(run: Run) -> Embeddings:
+    """Take one run in any form."""
+    found = as_embeddings([run], names=("run",))
+    if len(found) != 1:
+        message = f"one run is unmixed at a time, not {len(found)}: name one of the manifest."
+        raise InputError(message)
+    return found[0]
+
+
+def write_transformed(
+    engine: Engine,
+    rows: Any,
+    embeddings: Embeddings,
+    transform: Transform,
+    output: str | Path,
+    inputs: list[str | Path],
+    *,
+    inverse: bool = False,
+    places: NDArray[np.intp] | None = None,
+) -> None:
+    """Write what a transform makes of rows, with the ids and columns of their run.
+
+    `places` says where each coordinate of the rows is among those the transform takes.
+    """
+    matrix = transform.components_ if isinstance(transform, ICA) else transform.whitening_
+    back = mixing_of(transform)
+    mean, turned = transform.mean_, back.T if inverse else np.ascontiguousarray(matrix.T)
+    if places is not None:
+        turned = np.ascontiguousarray(turned[places])
+        mean, back = (mean, back) if inverse else (mean[places], back[places])
+    params = (mean, turned)
+    names = fitted_names(transform) if inverse else ()
+    is_single = np.dtype(embeddings.rows.dtype) in (np.dtype("float16"), np.dtype("float32"))
+    writer = open_writer(
+        output,
+        embeddings,
+        params[1].shape[1],
+        dtype="float32" if is_single else "float64",
+        prefix="feature" if inverse else _kind(transform),
+        inputs=inputs,
+        mixing=None if inverse else back,
+        stored=None if inverse else pack_transform(transform),
+        naming=Naming(features=names) if names else None,
+    )
+    function = _mixed if inverse else _unmixed
+    with writer as out:
+        engine.map_blocks(function, rows, params=params, out=out)
+
+
+def _unmixed(xp: Any, x: Any, mean: Any, matrix: Any) -> Arrays:
+    return (xp.matmul(x - mean, matrix),)
+
+
+def _mixed(xp: Any, x: Any, mean: Any, matrix: Any) -> Arrays:
+    return (xp.matmul(x, matrix) + mean,)

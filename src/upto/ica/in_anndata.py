@@ -1,0 +1,111 @@
+"""Components in AnnData objects and back; anything with `obsm`, `varm` and `uns` will do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from upto.core import InputError
+from upto.core.errors import shortened
+from upto.ica.save import DESCRIPTION, mixing_of, pack_transform, unpack_transform
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.ica.save import Transform
+
+
+def write_to_anndata(
+    adata: Any,
+    ica: Transform,
+    sources: NDArray[Any],
+    *,
+    key: str = "ica",
+    basis: str | None = None,
+) -> None:
+    """Put components into an AnnData object, as `upto unmix` puts them into an h5ad file.
+
+    The components go to ``obsm["X_ica"]``, the transform to ``uns["ica"]``, and for a basis of
+    variables the mixing to ``varm["ica_mixing"]``.
+
+    Parameters
+    ----------
+    adata
+        The object, which is changed.
+    ica
+        The fitted `ICA` or `Whitener`.
+    sources
+        The components, one row for each observation.
+    key
+        What they are called.
+    basis
+        What the transform was fitted to: ``X``, the default, a layer as ``layers/name``, or a key
+        of `obsm`.
+
+    Raises
+    ------
+    InputError
+        If the components are not of these observations or the basis not of these variables.
+    """
+    if len(sources) != adata.n_obs:
+        message = (
+            f"there are {len(sources)} rows of components and {adata.n_obs} observations: "
+            "transform the rows of this object."
+        )
+        raise InputError(message)
+    basis = basis or "X"
+    of_variables = basis == "X" or basis.startswith("layers/")
+    if of_variables and ica.n_features_in_ != adata.n_vars:
+        message = (
+            f"the transform was fitted to {ica.n_features_in_} coordinates and {basis} has "
+            f"{adata.n_vars} variables: say what it was fitted to, as in basis='X_pca'."
+        )
+        raise InputError(message)
+    mixing = mixing_of(ica)[_places(adata, ica)] if of_variables else None
+    adata.uns[key] = pack_transform(ica) | {"basis": basis}
+    adata.obsm[f"X_{key}"] = sources
+    if mixing is not None:
+        adata.varm[f"{key}_mixing"] = mixing
+
+
+def _places(adata: Any, ica: Transform) -> Any:
+    """Return where each variable is among the columns the transform was fitted to."""
+    fitted = [str(name) for name in getattr(ica, "feature_names_in_", ())]
+    variables = [str(name) for name in adata.var_names]
+    # Numbers are what AnnData calls variables that have no names.
+    if not fitted or all(name.isdecimal() for name in variables):
+        return slice(None)
+    if sorted(fitted) != sorted(variables):
+        message = (
+            f"the transform was fitted to {_some(fitted)}, but the variables are "
+            f"{_some(variables)}: say what it was fitted to, as in basis='X_pca'."
+        )
+        raise InputError(message)
+    place = {name: number for number, name in enumerate(fitted)}
+    return [place[name] for name in variables]
+
+
+def _some(names: list[str]) -> str:
+    return shortened(", ".join(names[:6]) + (", …" if len(names) > 6 else ""))
+
+
+def ica_from_anndata(adata: Any, key: str = "ica") -> Transform:
+    """Return the fitted estimator that was put into an AnnData object.
+
+    Parameters
+    ----------
+    adata
+        The object, also one read from an h5ad file that `upto unmix` wrote.
+    key
+        What the components are called.
+
+    Raises
+    ------
+    InputError
+        If there is no transform of that name.
+    """
+    found = adata.uns.get(key)
+    if not isinstance(found, Mapping) or DESCRIPTION not in found:
+        message = f"uns[{key!r}] holds no transform: write one with `upto unmix`, or name its key."
+        raise InputError(message)
+    return unpack_transform(found, f"uns[{key!r}]")

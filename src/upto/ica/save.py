@@ -1,0 +1,285 @@
+"""Fitted transforms as safetensors files: arrays and a description in JSON, never a pickle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from upto.core import InputError, TraceStep, read_tensors, write_tensors
+from upto.core.errors import one_sentence, reason, shortened
+from upto.core.read import expanded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from upto.ica.ica import ICA
+    from upto.ica.whitener import Whitener
+
+    Transform = ICA | Whitener
+
+SCHEMA = 1
+DESCRIPTION = "transform"
+"""The entry that describes a transform, beside the entries that are its arrays."""
+
+_Value = None | bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kind:
+    """The fitted attributes a file may hold, without the underscore at their end.
+
+    `arrays` have one letter a dimension: d coordinates in, k out. Those after a question mark may
+    be missing.
+    """
+
+    module: str
+    name: str
+    arrays: dict[str, str]
+    scalars: tuple[str, ...]
+
+
+_KINDS = {
+    "ica": _Kind(
+        module="upto.ica.ica",
+        name="ICA",
+        arrays={
+            "mean": "d",
+            "components": "kd",
+            "mixing": "dk",
+            "whitening": "kd",
+            "turning": "k",
+            "stability": "?k",
+        },
+        scalars=("n_iter", "converged", "trace"),
+    ),
+    "whitener": _Kind(
+        module="upto.ica.whitener",
+        name="Whitener",
+        arrays={"mean": "d", "whitening": "kd", "unwhitening": "dk", "explained_variance": "k"},
+        scalars=("rank",),
+    ),
+}
+_MASKS = ("turning",)
+_NUMBERS = (np.dtype(np.float64), np.dtype(np.float32))
+_INVERSE = 1e-4
+"""How far the way to new coordinates and back may be from doing nothing."""
+
+
+class _Description(msgspec.Struct, omit_defaults=True):
+    kind: str
+    schema: int
+    upto: str
+    parameters: dict[str, _Value]
+    feature_names: list[str] | None = None
+    n_iter: int | None = None
+    converged: bool | None = None
+    trace: tuple[TraceStep, ...] | None = None
+    rank: int | None = None
+
+
+def save_transform(path: str | Path, estimator: Transform) -> None:
+    """Save a fitted `ICA` or `Whitener` to a safetensors file, whole or not at all.
+
+    The engine is not saved, nor is a random state that is not a whole number, nor a contrast that
+    is a function: a loaded estimator transforms the same way, but may be fitted another way.
+
+    Parameters
+    ----------
+    path
+        Where the file shall be; it ends in ``.safetensors``.
+    estimator
+        The fitted estimator.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written or the estimator is of another kind.
+    """
+    check_transform_path(path)
+    entries = pack_transform(estimator)
+    description = entries.pop(DESCRIPTION)
+    write_tensors(expanded(path), entries, {DESCRIPTION: description})
+
+
+def check_transform_path(path: str | Path) -> None:
+    """Refuse a name that does not end as saved transforms do.
+
+    Parameters
+    ----------
+    path
+        Where a transform shall be saved.
+    """
+    if Path(path).suffix.lower() != ".safetensors":
+        message = f"{path} does not end in .safetensors, the format of saved transforms: rename it."
+        raise InputError(message)
+
+
+def load_transform(path: str | Path) -> Transform:
+    """Load a fitted `ICA` or `Whitener` that `save_transform` saved.
+
+    Nothing in the file is run: only known arrays and plain parameters are taken from it.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    InputError
+        If the file is not such a transform, is damaged, or is of a later version of upto.
+    """
+    path = expanded(path)
+    arrays, words = read_tensors(path)
+    if DESCRIPTION not in words:
+        message = f"{path} is not a saved transform: make one with `upto unmix --save`."
+        raise InputError(message)
+    return unpack_transform({**arrays, DESCRIPTION: words[DESCRIPTION]}, str(path))
+
+
+def pack_transform(estimator: Transform) -> dict[str, Any]:
+    """Return what a fitted estimator is made of: its arrays, and a description as JSON.
+
+    Parameters
+    ----------
+    estimator
+        The fitted estimator.
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    name = next((key for key, kind in _KINDS.items() if isinstance(estimator, _type(kind))), None)
+    if name is None:
+        known = " and ".join(kind.name for kind in _KINDS.values())
+        message = f"{type(estimator).__name__} cannot be saved: {known} can."
+        raise InputError(message)
+    check_is_fitted(estimator)
+    kind, names = _KINDS[name], getattr(estimator, "feature_names_in_", None)
+    description = _Description(
+        kind=name,
+        schema=SCHEMA,
+        upto=metadata.version("upto"),
+        parameters=_plain(estimator.get_params(deep=False)),
+        feature_names=None if names is None else [str(each) for each in names],
+        **{each: _item(getattr(estimator, f"{each}_")) for each in kind.scalars},
+    )
+    found = {each: getattr(estimator, f"{each}_") for each in kind.arrays}
+    entries: dict[str, Any] = {
+        each: np.asarray(array) for each, array in found.items() if array is not None
+    }
+    return entries | {DESCRIPTION: msgspec.json.encode(description).decode()}
+
+
+def unpack_transform(entries: Mapping[str, Any], origin: str) -> Transform:
+    """Make a fitted estimator of what `pack_transform` returned.
+
+    Parameters
+    ----------
+    entries
+        The arrays and the description; others are ignored.
+    origin
+        Where they come from, for messages.
+
+    Raises
+    ------
+    InputError
+        If they do not make a transform.
+    """
+    try:
+        described = msgspec.json.decode(entries[DESCRIPTION], type=_Description)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError, TypeError) as error:
+        raise InputError(_damaged(origin, error)) from None
+    if described.kind not in _KINDS or described.schema != SCHEMA:
+        message = (
+            f"{origin} is a transform of kind {shortened(described.kind)!r}, schema "
+            f"{shortened(described.schema)}, which this version of upto does not know: load it "
+            f"with upto {shortened(described.upto)}."
+        )
+        raise InputError(message)
+    kind = _KINDS[described.kind]
+    cls = _type(kind)
+    unknown = set(described.parameters) - set(_plain(cls().get_params(deep=False)))
+    if unknown:
+        raise InputError(_damaged(origin, f"{cls.__name__} has no parameter {min(unknown)!r}"))
+    estimator = cls(**described.parameters)
+    sizes: dict[str, int] = {}
+    for name, letters in kind.arrays.items():
+        setattr(estimator, f"{name}_", _array(entries, name, letters, sizes, origin))
+    for name in kind.scalars:
+        if (value := getattr(described, name)) is None:
+            raise InputError(_damaged(origin, f"it has no {name}"))
+        setattr(estimator, f"{name}_", value)
+    _check_inverse(estimator, origin)
+    estimator.n_features_in_ = sizes["d"]
+    estimator._n_features_out = sizes["k"]
+    if described.feature_names is not None:
+        if len(described.feature_names) != sizes["d"]:
+            why = f"{len(described.feature_names)} names for {sizes['d']} coordinates"
+            raise InputError(_damaged(origin, why))
+        estimator.feature_names_in_ = np.array(described.feature_names, dtype=object)
+    return estimator  # type: ignore[no-any-return]
+
+
+def mixing_of(estimator: Transform) -> Any:
+    """Return the matrix that leads back from new coordinates, one row for each old one."""
+    return estimator.mixing_ if hasattr(estimator, "mixing_") else estimator.unwhitening_
+
+
+def _check_inverse(estimator: Transform, origin: str) -> None:
+    inward = estimator.components_ if hasattr(estimator, "components_") else estimator.whitening_
+    with np.errstate(all="ignore"):
+        back = inward @ mixing_of(estimator)
+        leads_back = np.abs(back - np.eye(len(back))).max() <= _INVERSE
+    if not leads_back:
+        raise InputError(_damaged(origin, "the way back does not lead back"))
+
+
+def _array(
+    entries: Mapping[str, Any], name: str, letters: str, sizes: dict[str, int], origin: str
+) -> Any:
+    if name not in entries:
+        if letters.startswith("?"):
+            return None
+        raise InputError(_damaged(origin, f"it has no {name}"))
+    array, letters = np.asarray(entries[name]), letters.removeprefix("?")
+    fits = array.ndim == len(letters) and 0 not in array.shape
+    for letter, size in zip(letters, array.shape, strict=False):
+        fits = fits and sizes.setdefault(letter, size) == size
+    if not fits:
+        raise InputError(_damaged(origin, f"{name} has the shape {array.shape}"))
+    if name in _MASKS and array.dtype == bool:
+        return array
+    if name in _MASKS or array.dtype not in _NUMBERS or not np.isfinite(array).all():
+        raise InputError(_damaged(origin, f"{name} holds what it cannot be"))
+    return array
+
+
+def _plain(parameters: Mapping[str, Any]) -> dict[str, _Value]:
+    """Keep the parameters that mean the same elsewhere."""
+    plain: dict[str, _Value] = {}
+    for name, value in parameters.items():
+        item = _item(value)
+        if name == "engine" or (name == "random_state" and not isinstance(item, int | None)):
+            continue
+        if isinstance(item, _Value):
+            plain[name] = item
+    return plain
+
+
+def _item(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _type(kind: _Kind) -> Any:
+    # The estimators bring scikit-learn, which takes a second to import.
+    return getattr(import_module(kind.module), kind.name)
+
+
+def _damaged(origin: str, why: object) -> str:
+    return one_sentence(
+        f"{origin} is not a whole transform of upto ({reason(why)}): save it again."
+    )

@@ -1,0 +1,266 @@
+"""Scores of folds added up: of every task and of all, one condition beside another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.batch_metrics.classifiers import (
+    concentration_difference,
+    concentration_ratio,
+    normalised_concentration,
+)
+from upto.batch_metrics.fold_means import LEVEL, compare_conditions, mean_over_folds, standard_error
+from upto.batch_metrics.folds import shared_by_folds
+from upto.core import Estimate
+from upto.questions.batches.confounded import are_mostly, is_partly_told, is_untold
+from upto.questions.batches.scores import Concentration, ConditionDifference, ConditionScore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from upto.batch_metrics.folds import Scheme, Split
+    from upto.batch_metrics.tasks import Question
+    from upto.questions.batches.evaluate import Judged, Judging
+    from upto.questions.batches.scores import Measure, Reading, Task
+
+Float = NDArray[np.float64]
+
+READINGS: dict[Reading, Callable[[float | None, float | None], float | None]] = {
+    "difference": concentration_difference,
+    "ratio": concentration_ratio,
+    "normalised": normalised_concentration,
+}
+
+
+def _shared_by_pairs(splits: Sequence[Split]) -> float:
+    """Return what makes the variance of a mean over k batches that train 4 s²/k.
+
+    Folds share no row that trains, but nearly all that judge: what is averaged are pairs of a batch
+    that trains and one that judges, and every batch is in both places (Hoeffding's U-statistics).
+    """
+    return 3 / len(splits)
+
+
+SHARED: dict[Scheme, Callable[[Sequence[Split]], float]] = {
+    "folds": shared_by_folds,
+    "one-trains": _shared_by_pairs,
+}
+
+
+_HALF_A_ROW = 0.5
+"""Near an AUROC of 1 folds agree by chance; none is surer than to half a row of its smaller side.
+
+The spread of folds has this as its least value, which intervals near 1 need to cover what they
+should (`checks/batch_intervals.py`) and which does not reach others.
+"""
+
+
+_MORE_SHARED = 3.0
+"""What folds share counts so many times for labels that some batches lack.
+
+What batches differ in is then part of every comparison, and of all folds alike.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeldOut:
+    """What intervals have to know of the rows that judge.
+
+    `shared` is that of `mean_over_folds`; `n_rows` are rows of the smaller side, folds by tasks;
+    `partly_told` marks tasks that some batches lack a side of, whose intervals are wider, and
+    `untold` those that cannot be told from batches, which have none.
+    """
+
+    shared: float
+    n_rows: Float
+    partly_told: NDArray[np.bool_]
+    untold: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        splits: Sequence[Split],
+        questions: Sequence[Question],
+        tasks: Sequence[Task],
+        n_batches: int,
+        scheme: Scheme,
+    ) -> Self:
+        """Count the rows of every question that judge in every fold."""
+        sides = [
+            [
+                (np.sum(own & each.perturbed), np.sum(own & ~each.perturbed))
+                for each in questions
+                for own in (split.judging[each.rows],)
+            ]
+            for split in splits
+        ]
+        return cls(
+            shared=SHARED[scheme](splits),
+            n_rows=np.array(sides, dtype=np.float64).min(axis=2),
+            partly_told=np.array([is_partly_told(task, n_batches) for task in tasks]),
+            untold=np.array([is_untold(task, n_batches) for task in tasks]),
+        )
+
+    def widened(self, values: Float, chosen: slice) -> float:
+        """Return what folds share, more where rows of different batches are compared."""
+        partly = self.partly_told[chosen][np.isfinite(values).any(axis=0)].mean()
+        return float(self.shared * (1 + (_MORE_SHARED - 1) * partly))
+
+    def has_interval(self, values: Float, chosen: slice) -> bool:
+        """Tell whether most of the tasks that were judged can be told from batches."""
+        return not are_mostly(self.untold[chosen][np.isfinite(values).any(axis=0)].tolist())
+
+    def least_spread(self, values: Float, chosen: slice) -> float:
+        """Return what half a row does to the mean of tasks, in a typical fold."""
+        known = np.isfinite(values)
+        n_tasks = known.sum(axis=1)
+        rows = np.maximum(self.n_rows[:, chosen], 1.0)
+        moved = np.sqrt(np.where(known, (_HALF_A_ROW / rows) ** 2, 0.0).sum(axis=1))
+        judged = n_tasks > 0
+        return float((moved[judged] / n_tasks[judged]).mean())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summed:
+    """Everything that is a mean over folds."""
+
+    scores: tuple[ConditionScore, ...]
+    concentrations: tuple[Concentration, ...]
+    differences: tuple[ConditionDifference, ...]
+
+
+def add_up(
+    judged: Sequence[Judged],
+    splits: Sequence[Split],
+    tasks: Sequence[str],
+    judging: Judging,
+    held: HeldOut,
+) -> Summed:
+    """Add up the folds of all conditions."""
+    shared = held.shared
+    shape = (len(splits), len(tasks))
+    place = {task: number for number, task in enumerate(tasks)}
+    tables = {
+        name: {
+            each.kind.name: _table(
+                [(score.fold, place[score.task], getattr(score, name)) for score in each.scores],
+                shape,
+            )
+            for each in judged
+        }
+        for name in ("auroc", "within", "shuffled", "sparsity", "shuffled_sparsity")
+    }
+    measures: tuple[Measure, ...] = ("auroc", "within", "sparsity")
+    names = [each.kind.name for each in judged]
+    return Summed(
+        scores=tuple(
+            _score(condition, task, number, tables, held)
+            for condition in names
+            for number, task in [(None, None), *((place[task], task) for task in tasks)]
+        ),
+        concentrations=tuple(
+            _concentration(each, percent, reading, place, shape, shared)
+            for each in judged
+            for percent in judging.percents
+            for reading in READINGS
+        ),
+        differences=tuple(
+            difference
+            for measure in measures
+            for start, against in enumerate(names[:-1])
+            for difference in compare_conditions(
+                {name: tables[measure][name] for name in names[start:]},
+                against,
+                measure,
+                shared=shared,
+            )
+        ),
+    )
+
+
+def estimate(values: Float, held: HeldOut, chosen: slice = slice(None)) -> Estimate | None:
+    """Return the mean of folds by tasks, held to the range of an AUROC.
+
+    Parameters
+    ----------
+    values
+        Areas, a row for each fold and a column for each of the chosen tasks.
+    held
+        The rows that judge all tasks.
+    chosen
+        Which of them the columns are.
+    """
+    if not np.isfinite(values).any():
+        return None
+    if not held.has_interval(values, chosen):
+        return Estimate(value=float(np.nanmean(values)), level=LEVEL)
+    least = held.least_spread(values, chosen)
+    found = mean_over_folds(values, shared=held.widened(values, chosen), least=least)
+    if found is None or found.low is None or found.high is None:
+        return found
+    return Estimate(
+        value=found.value, low=max(found.low, 0.0), high=min(found.high, 1.0), level=found.level
+    )
+
+
+def _score(
+    condition: str,
+    task: str | None,
+    number: int | None,
+    tables: dict[str, dict[str, Float]],
+    held: HeldOut,
+) -> ConditionScore:
+    chosen = slice(None) if number is None else slice(number, number + 1)
+    own = {name: table[condition][:, chosen] for name, table in tables.items()}
+    return ConditionScore(
+        condition=condition,
+        task=task,
+        n_folds=int(np.isfinite(own["auroc"]).any(axis=1).sum()),
+        auroc=estimate(own["auroc"], held, chosen),
+        standard_error=standard_error(own["auroc"]),
+        within=estimate(own["within"], held, chosen),
+        shuffled=estimate(own["shuffled"], held, chosen),
+        sparsity=_share(own["sparsity"], held),
+        shuffled_sparsity=_share(own["shuffled_sparsity"], held),
+    )
+
+
+def _share(values: Float, held: HeldOut) -> Estimate | None:
+    """Return the mean over folds of what lies between 0 and 1, and so does its interval."""
+    found = mean_over_folds(values, shared=held.shared)
+    if found is None or found.low is None or found.high is None:
+        return found
+    return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))
+
+
+def _concentration(
+    judged: Judged,
+    percent: float,
+    reading: Reading,
+    place: dict[str, int],
+    shape: tuple[int, int],
+    shared: float,
+) -> Concentration:
+    read = READINGS[reading]
+    own = [score for score in judged.tops if score.percent == percent]
+    table = _table(
+        [(score.fold, place[score.task], read(score.top, score.rest)) for score in own], shape
+    )
+    return Concentration(
+        condition=judged.kind.name,
+        percent=percent,
+        reading=reading,
+        value=mean_over_folds(table, shared=shared),
+    )
+
+
+def _table(entries: Sequence[tuple[int, int, float | None]], shape: tuple[int, int]) -> Float:
+    table = np.full(shape, np.nan)
+    for fold, task, value in entries:
+        if value is not None:
+            table[fold, task] = value
+    return table

@@ -1,0 +1,358 @@
+"""Which transform of an embedding lets labels transfer to batches never seen."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from upto.batch_metrics.folds import split_batches
+from upto.batch_metrics.within_batches import chance_error
+from upto.core import (
+    Finding,
+    InputError,
+    Provenance,
+    SilentProgress,
+    library_versions,
+    unique_findings,
+)
+from upto.corrections.biology import NothingKeptError
+from upto.engines import choose_engine
+from upto.evidence.split import row_keys
+from upto.files.accept import as_embeddings
+from upto.files.survey import survey_runs
+from upto.questions.batches import leaks
+from upto.questions.batches import text as words
+from upto.questions.batches.aggregate import HeldOut, add_up, estimate
+from upto.questions.batches.check_options import as_percents, check_components, check_options
+from upto.questions.batches.conditions import Making, check_usable, find_conditions
+from upto.questions.batches.describe import (
+    describe_batches,
+    describe_condition,
+    describe_fold,
+    describe_tasks,
+)
+from upto.questions.batches.evaluate import (
+    PROBED,
+    Judging,
+    count_trainings,
+    judge_condition,
+    probed_labels,
+)
+from upto.questions.batches.in_sample import (
+    MAX_MAPPED,
+    MAX_MIXED,
+    MIN_MAPPED,
+    find_components,
+    map_rows,
+    score_mixing,
+)
+from upto.questions.batches.near_copies import (
+    count_copied,
+    find_look_alikes,
+    find_shared_copies,
+    near_copies,
+)
+from upto.questions.batches.result import BASE, BatchesResult
+from upto.questions.batches.row_order import rank_keys
+from upto.questions.batches.scores import Leak
+from upto.questions.batches.screen import each_of, read_screen
+from upto.questions.batches.verdict import Grounds, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from upto.batch_metrics.folds import Codes, Scheme, Split
+    from upto.core import Embeddings, Progress
+    from upto.engines.base import Engine
+    from upto.files.accept import Run
+    from upto.questions.batches.conditions import Rows
+    from upto.questions.batches.evaluate import Judged
+    from upto.questions.batches.screen import Screen
+
+MIN_ROWS = 8
+
+
+def batches(
+    run: Run,
+    *,
+    batch: str | Sequence[str] | ArrayLike,
+    label: str | ArrayLike,
+    control: str | float | None = None,
+    conditions: str | Iterable[str] | None = None,
+    tasks: str | Sequence[str] = (),
+    fold_by: str | Sequence[str] | ArrayLike | None = None,
+    well: str | ArrayLike | None = None,
+    scheme: Scheme = "folds",
+    folds: int = 5,
+    fit: Literal["training", "all"] = "training",
+    n_components: int | float | None = None,
+    classifier: str = "boosted",
+    concentration: float | Sequence[float] = (25.0,),
+    shuffled: bool = True,
+    probe_labels: int | None = PROBED,
+    mixing: bool = True,
+    maps: bool = True,
+    seed: int = 0,
+    threads: int | None = None,
+    engine: Engine | str | None = None,
+    progress: Progress | None = None,
+) -> BatchesResult:
+    """Judge transforms of an embedding by labels predicted on batches never seen.
+
+    For every condition a transform is fitted to training batches, a classifier is trained on them
+    for every label against controls, and its AUROC is that on the batches held out.
+
+    Parameters
+    ----------
+    run
+        An array with columns, as `Embeddings`, or a path.
+    batch
+        The column of batches, such as plates; several columns together make a batch. An array or
+        list with a value for each row stands for a column, here and for `label`, `hold_out` and
+        `well`.
+    label
+        The column of labels, such as perturbations.
+    control
+        The label of controls, which every other label is told from; by default from all others.
+    conditions
+        Names of transforms, in a list or with commas between them; a plus puts them one after the
+        other, as ``"control-scaled+ica"``.
+    tasks
+        Labels to judge, by name or pattern; all by default.
+    hold_out
+        Columns whose values are held out as a whole, such as days; the batches by default.
+    well
+        The column of well positions; by default one that is named like it.
+    scheme
+        ``"folds"``: a part of the batches is held out in turn; ``"one-trains"``: one batch trains
+        and all others judge.
+    folds
+        Parts that are held out in turn.
+    fit
+        ``"training"``: conditions are fitted to training batches; ``"all"``: to all rows, which is
+        the paper's way.
+    n_components
+        Directions that whitening keeps: a number, or the share of variance they reach; by default
+        all.
+    classifier
+        ``"boosted"``: LightGBM with the settings of the paper; ``"boosted-fast"``; or ``"linear"``.
+    concentration
+        Percentages of the columns that are tried alone, and their complements; one or several.
+    shuffled
+        Whether every classifier is trained again on shuffled labels.
+    probe_labels
+        Labels that are trained on more than once, shuffled and on parts of the columns: all such
+        numbers are means over labels. So many are drawn where there are more; None takes all.
+    mixing
+        Whether to score how batches mix, in sample, as other tools do.
+    maps
+        Whether to lay rows on a plane.
+    seed
+        Of folds, shuffles, rotations and classifiers.
+    threads
+        Of the classifier; all cores by default.
+    engine
+        Engine of the passes.
+    progress
+        Where to show it.
+
+    Raises
+    ------
+    InputError
+        If a column or value does not exist, or no label can be judged on any fold.
+    """
+    started = time.perf_counter()
+    percents = as_percents(concentration)
+    check_options(classifier=classifier, fit=fit, probe_labels=probe_labels, folds=folds, seed=seed)
+    progress = progress or SilentProgress()
+    engine = choose_engine(engine)
+    given = _one_run(run)
+    check_components(n_components, given)
+    kinds = find_conditions(conditions, has_controls=control is not None)
+    rows, screen, alike = _in_order(
+        given,
+        engine,
+        seed,
+        batch=batch,
+        label=label,
+        control=control,
+        fold_by=fold_by,
+        well=well,
+        tasks=each_of(tasks),
+    )
+    if any(kind.needs == "controls" for kind in kinds):
+        screen = screen.with_references(alike)
+    fold_of, splits = split_batches(
+        screen.held, screen.labels, scheme=scheme, n_folds=folds, seed=seed
+    )
+    judged_tasks = describe_tasks(screen, splits)
+    described = tuple(describe_fold(screen, split) for split in splits)
+    seen = [len(screen.batches) if fit == "all" else each.n_training_batches for each in described]
+    check_usable(kinds, screen, seen)
+    making = Making(n_components=n_components, engine=engine, seed=seed)
+    judging = Judging(
+        classifier=classifier,
+        fit=fit,
+        percents=percents if given.n_features > 1 else (),
+        shuffled=shuffled,
+        making=making,
+        threads=threads,
+        probed=probed_labels(screen.questions, splits, probe_labels, seed),
+    )
+    n_trainings = count_trainings(screen, splits, judging)
+    judged: list[Judged] = []
+    left_out: list[Finding] = []
+    with progress.task("judge conditions", len(kinds) * n_trainings) as advance:
+        for kind in kinds:
+            try:
+                judged.append(judge_condition(kind, rows, screen, splits, judging, advance))
+            except NothingKeptError as error:
+                # What the others took hours to find is not lost for it.
+                left_out.append(Finding(code="UP084", message=f"{kind.title}: {error}"))
+    held = HeldOut.of(splits, screen.questions, judged_tasks, len(screen.batches), scheme)
+    summed = add_up(judged, splits, [task.name for task in judged_tasks], judging, held)
+    near = near_copies(rows, screen, engine, seed)
+    leak = _find_leaks(rows, screen, splits, judging, alike, near, held, progress)
+    labels = tuple(np.unique(screen.labels).tolist())
+    wholes = {each.kind.name: each.whole for each in judged}
+    with progress.task("look at rows", 3) as advance:
+        looked = (
+            score_mixing(wholes, rows, screen, _sample(screen, MAX_MIXED), seed) if mixing else []
+        )
+        advance(1)
+        carried = find_components(rows, wholes.get("ica"), screen, making)
+        advance(1)
+        drawn = []
+        mapped = _sample(screen, MAX_MAPPED)
+        if maps and len(mapped) >= MIN_MAPPED:
+            others = [score for score in summed.scores if score.condition != BASE]
+            best = [words.best_condition(others)] if others else []
+            for name in (BASE, *best):
+                drawn.append(map_rows(name, wholes[name], screen, labels, mapped, seed))
+        advance(1)
+    result = BatchesResult(
+        name=given.name,
+        n_samples=given.n_samples,
+        n_features=given.n_features,
+        batch=screen.batch_words,
+        label=screen.label_words,
+        control=screen.control,
+        fold_by=screen.fold_by_words,
+        scheme=scheme,
+        fit=fit,
+        classifier=classifier,
+        batches=describe_batches(screen, fold_of),
+        labels=labels,
+        folds=described,
+        tasks=judged_tasks,
+        conditions=tuple(describe_condition(each) for each in judged),
+        fold_scores=tuple(score for each in judged for score in each.scores),
+        top_scores=tuple(score for each in judged for score in each.tops),
+        scores=summed.scores,
+        concentrations=summed.concentrations,
+        differences=summed.differences,
+        mixing=tuple(looked),
+        components=carried,
+        maps=tuple(drawn),
+        leak=leak,
+        verdict="",
+        findings=(),
+        provenance=Provenance(
+            call=f"upto.batches({given.name}, batch={screen.batch_words!r}, "
+            f"label={screen.label_words!r}, control={screen.control!r}, "
+            f"conditions=[{', '.join(kind.name for kind in kinds)}], tasks={each_of(tasks)}, "
+            f"hold_out={screen.fold_by_words!r}, scheme={scheme!r}, folds={folds}, fit={fit!r}, "
+            f"n_components={n_components}, classifier={classifier!r}, "
+            f"concentration={list(percents)}, shuffled={shuffled}, "
+            f"probe_labels={probe_labels}, mixing={mixing}, maps={maps}, seed={seed})",
+            seed=seed,
+            engine=engine.name,
+            seconds=time.perf_counter() - started,
+            versions=library_versions(),
+        ),
+    )
+    # A condition of several steps changes rows even where this one does not.
+    unchanged = [
+        each.kind.name
+        for each in judged
+        if each.kind.name == "biology" and words.drops_nothing(each)
+    ]
+    found = [
+        *find_look_alikes(screen),
+        *find_shared_copies(near, screen),
+        *words.findings(result, screen, splits, unchanged),
+        *left_out,
+        *words.kept_whole(judged),
+    ]
+    grounds = Grounds(
+        unchanged=unchanged,
+        saw_labels=[kind.name for kind in kinds if words.saw_labels(kind.name, fit)],
+        within_error=chance_error(screen.questions, screen.batch, splits),
+    )
+    return replace(result, verdict=verdict(result, grounds), findings=unique_findings(found))
+
+
+def _one_run(run: Run) -> Embeddings:
+    runs = as_embeddings([run], names=("run",))
+    if len(runs) != 1:
+        message = f"one run is judged at a time, and this manifest lists {len(runs)}: name one."
+        raise InputError(message)
+    return runs[0]
+
+
+def _in_order(
+    run: Embeddings, engine: Engine, seed: int, **asked: object
+) -> tuple[Rows, Screen, Codes]:
+    """Bring rows into memory in an order of their content, with what is known of them.
+
+    Trees add up rows in their order: files that list the same rows in another one get the same
+    result, and so do those that have them in other units. Equal rows have equal numbers.
+    """
+    survey_runs(engine, [replace(run, rows=engine.place(run.rows))])
+    if run.n_samples < MIN_ROWS:
+        message = f"{run.name} has {run.n_samples} rows: at least {MIN_ROWS} are needed."
+        raise InputError(message)
+    screen = read_screen(run, **asked)  # type: ignore[arg-type]
+    rows = np.asarray(run.rows[:])
+    rows = rows.astype(np.float32 if rows.dtype == np.float32 else np.float64, copy=False)
+    keys = row_keys(engine, rows, seed)
+    ranked = rank_keys(rows, seed)
+    order = np.lexsort((screen.labels, screen.batch_names, keys, ranked))
+    is_new = np.diff(keys[order], prepend=keys[order[:1]]) != 0
+    return rows[order], screen.ordered(order), np.cumsum(is_new)
+
+
+def _find_leaks(
+    rows: Rows,
+    screen: Screen,
+    splits: Sequence[Split],
+    judging: Judging,
+    alike: Codes,
+    near: Codes,
+    held: HeldOut,
+    progress: Progress,
+) -> Leak:
+    n_trainings = len(splits) * len(leaks.told_by_batches(screen, judging))
+    with progress.task("look for leaks", n_trainings) as advance:
+        by_well = leaks.predict_by_well(screen, splits)
+        by_batch = leaks.predict_by_batch(rows, screen, splits, judging, advance)
+    equal = leaks.repeated_rows(alike, screen.held)
+    n_copied, n_judged = count_copied(equal, near, screen, splits)
+    return Leak(
+        well=None if by_well is None else estimate(by_well, held),
+        batch=estimate(by_batch, held),
+        n_repeated_wells=leaks.count_repeated_wells(screen),
+        n_repeated_rows=int(equal.sum()),
+        n_copied=n_copied,
+        n_judged=n_judged,
+    )
+
+
+def _sample(screen: Screen, most: int) -> Codes:
+    """Return some of the labelled rows: in the order of their content, the first are as any."""
+    return np.flatnonzero(screen.labels != "")[:most]

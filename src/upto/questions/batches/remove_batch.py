@@ -1,0 +1,277 @@
+"""A run written without the components that batches move and labels do not miss."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from upto.batch_metrics.effects import LIMIT, ComponentEffect, batch_and_label_shares
+from upto.core import InputError, SilentProgress
+from upto.corrections.biology import SPACES, Space, choose_components, keeping_map
+from upto.corrections.cost_of_dropping import DroppingCost
+from upto.engines import choose_engine, select_rows
+from upto.files import check_output, open_writer, read_runs
+from upto.files.names import Naming, names_in
+from upto.files.rows import BlockRows
+from upto.files.survey import place_runs, survey_runs
+from upto.ica import ICA
+from upto.ica.apply import single_run
+from upto.questions.batches.screen import find_control, find_label, join_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from upto.core import Embeddings, Progress, Rows
+    from upto.engines.base import Arrays, Engine
+    from upto.files.accept import Run
+
+_TABLES = (".csv", ".tsv", ".parquet", ".pq")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptBiology:
+    """What was kept of a run and what was dropped.
+
+    Parameters
+    ----------
+    batch, label
+        The columns, as the run names them.
+    control
+        The value of the label that controls have, if one was given.
+    effects
+        What batches and labels explain of each component.
+    kept, dropped
+        Numbers of the components.
+    cost
+        What dropping costs on batches held out; None where nothing came into question.
+    converged
+        Whether the search for the components met its tolerance.
+    """
+
+    batch: str
+    label: str
+    control: str | None
+    effects: tuple[ComponentEffect, ...]
+    kept: tuple[int, ...]
+    dropped: tuple[int, ...]
+    cost: DroppingCost | None
+    converged: bool
+
+    @property
+    def says(self) -> str:
+        """What was left out or, if nothing was, why."""
+        carried = [each for each in self.effects if each.carries in ("batch", "both")]
+        n_all = len(self.effects)
+        if self.dropped:
+            assert self.cost is not None
+            carry = "carries {} and is" if len(self.dropped) == 1 else "carry {} and are"
+            return (
+                f"{len(self.dropped)} of {n_all} components {carry.format(self.batch)} left out: "
+                f"{self.cost.says}"
+            )
+        if not carried:
+            return f"none of {n_all} components carries {self.batch}; the rows are as given"
+        if self.cost is not None:
+            return f"nothing can be dropped safely ({self.cost.says}), so the rows are as given"
+        closest = min((each.label_shift for each in carried if each.label_shift), default=None)
+        why = next((each.says for each in carried if each.says), "").rstrip(".")
+        if closest is not None:
+            why = (
+                f"{self.label} may move even the best of them by {closest:.2f} standard deviations"
+            )
+        return (
+            f"nothing can be dropped safely; {len(carried)} of {n_all} components "
+            f"{'carry' if len(carried) > 1 else 'carries'} {self.batch}, and it cannot be shown "
+            f"that {self.label} does not move {'any' if len(carried) > 1 else 'it'} ({why}), so "
+            "the rows are as given"
+        )
+
+
+def keep_biology(
+    run: Run,
+    out: str | Path,
+    *,
+    batch: str | Sequence[str],
+    label: str,
+    control: str | None = None,
+    space: Space = "original",
+    ids: str | None = None,
+    limit: float = LIMIT,
+    seed: int = 0,
+    engine: Engine | str | None = None,
+    progress: Progress | None = None,
+) -> KeptBiology:
+    """Write a run without the independent components that batches move and no label does.
+
+    Components are left out only if it is shown that labels do not miss them, by the rule of
+    `upto.corrections.BiologyComponents`; else the run is written as it is. Ids and columns are
+    kept, and in tables the names of features too; rows are read and written block by block, but
+    for the batches that are held out, which are drawn up to 20,000 rows.
+
+    Parameters
+    ----------
+    run
+        An array, a path or `Embeddings`, with columns for batch and label.
+    out
+        File to write to; not the run's own, unless it is an h5ad file, which gets
+        ``obsm["X_biology"]``.
+    batch, label
+        Names of the columns; several columns together make a batch.
+    control
+        The value of the label that controls have: batches are then judged by these.
+    space
+        ``original``, the same coordinates; ``components``, the kept components.
+    ids
+        Column or entry of a file with one id a row; by default one that is named like it.
+    limit
+        Share of the variance from which a component carries a batch or a label.
+    seed
+        Seed of the search.
+    engine
+        Engine of the passes, as an object or by name.
+    progress
+        What long work reports to.
+
+    Raises
+    ------
+    InputError
+        If the run cannot be used as given, every component would be dropped, or the file cannot be
+        written.
+    """
+    if space not in SPACES:
+        message = f"there is no space {space!r}: choose one of {', '.join(SPACES)}."
+        raise InputError(message)
+    engine, progress = choose_engine(engine), progress or SilentProgress()
+    inputs = [run] if isinstance(run, str | Path) else []
+    check_output(out, inputs=inputs)
+    embeddings = _one_run(run, ids)
+    batch, batches = join_columns(embeddings, batch, argument="batch")
+    label, labels = find_label(embeddings, label, batch)
+    controls = None
+    if control is not None:
+        controls = labels == find_control(control, labels, label)
+    (placed,) = place_runs(engine, [embeddings])
+    survey_runs(engine, [placed])
+    with progress.task("keep biology", 3) as advance:
+        with warnings.catch_warnings():
+            # The record says whether the search converged.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            ica = ICA(engine=engine, random_state=seed).fit_rows(embeddings.rows)
+        advance(1)
+        effects = batch_and_label_shares(
+            _Sources(embeddings.rows, ica), batches, labels, controls=controls, limit=limit
+        )
+        kept, dropped, cost = choose_components(
+            ica,
+            effects,
+            lambda drawn: select_rows(engine, placed.rows, drawn),
+            labels=labels,
+            batches=batches,
+            controls=controls,
+        )
+        advance(1)
+        found = KeptBiology(
+            batch=batch,
+            label=label,
+            control=control,
+            effects=effects,
+            kept=tuple(kept.tolist()),
+            dropped=tuple(dropped.tolist()),
+            cost=cost,
+            converged=ica.converged_,
+        )
+        params = keeping_map(ica, kept, dropped, space)
+        is_single = np.dtype(embeddings.rows.dtype) in (np.dtype("float16"), np.dtype("float32"))
+        writer = open_writer(
+            out,
+            embeddings,
+            params[1].shape[1],
+            dtype="float32" if is_single else "float64",
+            prefix="biology",
+            inputs=inputs,
+            stored=_stored(found, space),
+            naming=_naming(embeddings, inputs, Path(out), found, space, ids),
+        )
+        with writer as file:
+            engine.map_blocks(_kept, placed.rows, params=params, out=file)
+        advance(1)
+    return found
+
+
+def _one_run(run: Run, ids: str | None) -> Embeddings:
+    if not isinstance(run, str | Path):
+        return single_run(run)
+    runs = read_runs([run], ids=ids)
+    if len(runs) != 1:
+        message = f"one run is taken at a time, and {run} lists {len(runs)}: name one."
+        raise InputError(message)
+    return runs[0]
+
+
+def _kept(xp: Any, x: Any, mean: Any, matrix: Any, offset: Any) -> Arrays:
+    return (xp.matmul(x - mean, matrix) + offset,)
+
+
+class _Sources:
+    """Components of rows, made of each block when it is asked for."""
+
+    def __init__(self, rows: Rows, ica: ICA) -> None:
+        self.shape = (int(rows.shape[0]), len(ica.components_))
+        self.dtype = np.dtype(np.float64)
+        self._rows, self._mean, self._matrix = rows, ica.mean_, ica.components_.T
+
+    def __getitem__(self, key: slice) -> NDArray[np.float64]:
+        block: NDArray[np.float64] = (self._rows[key] - self._mean) @ self._matrix
+        return block
+
+
+def _naming(
+    embeddings: Embeddings,
+    inputs: list[str | Path],
+    out: Path,
+    found: KeptBiology,
+    space: Space,
+    ids: str | None,
+) -> Naming | None:
+    if out.suffix.lower() not in _TABLES:
+        return None
+    source = inputs[0] if inputs else None
+    if source is None and isinstance(embeddings.rows, BlockRows):
+        source = embeddings.rows.path
+    naming = Naming()
+    if source is not None and Path(source).suffix.lower() != ".toml":
+        naming = names_in(source, n_features=embeddings.n_features)
+        if ids is not None:
+            naming = replace(naming, ids=ids)
+    if space == "components":
+        return replace(naming, features=tuple(f"ica_{number}" for number in found.kept))
+    if not naming.features:
+        # Readers take columns of this prefix for the features, whatever else is numeric.
+        numbers = range(embeddings.n_features)
+        return replace(naming, features=tuple(f"feature_{number}" for number in numbers))
+    return naming
+
+
+def _stored(found: KeptBiology, space: Space) -> dict[str, Any]:
+    shares = {
+        name: np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+        for name, values in {
+            "batch_share": [each.batch_share for each in found.effects],
+            "label_share": [each.label_share for each in found.effects],
+        }.items()
+    }
+    return {
+        "batch": found.batch,
+        "label": found.label,
+        "control": "" if found.control is None else found.control,
+        "space": space,
+        "carries": np.array([each.carries for each in found.effects]),
+        **shares,
+    }

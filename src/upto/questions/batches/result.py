@@ -1,0 +1,340 @@
+"""Whether labels transfer to batches never seen, under transforms of the embedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from upto.core.finding import Finding
+from upto.core.result import Provenance, Result
+from upto.core.table import Cell, Column, Table
+from upto.questions.batches.scores import (
+    BatchFold,
+    BatchMap,
+    BatchScore,
+    BatchSummary,
+    ComponentCarries,
+    Concentration,
+    Condition,
+    ConditionDifference,
+    ConditionScore,
+    FoldScore,
+    Leak,
+    Measure,
+    Reading,
+    Task,
+    TopScore,
+)
+
+if TYPE_CHECKING:
+    from upto.core.estimate import Estimate
+
+BASE = "base"
+"""The condition that all others are compared with: the embedding as given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchesResult(Result):
+    """Labels predicted on batches never seen, under several conditions.
+
+    `batch`, `label` and `fold_by` are columns of the run; `fold_by` are those whose values are
+    never shared by rows that train and rows that judge. `scheme` is ``"folds"`` (a part of the
+    batches is held out in turn) or ``"one-trains"`` (one batch trains, all others judge). `fit`
+    says what conditions were fitted to: ``"training"`` rows or ``"all"``, the paper's way. Scores
+    in `mixing`, `components` and `maps` are of fits to all rows: in sample.
+    """
+
+    kind: ClassVar[str] = "batches"
+    schema: ClassVar[int] = 1
+
+    name: str
+    n_samples: int
+    n_features: int
+    batch: str
+    label: str
+    control: str | None
+    fold_by: str
+    scheme: Literal["folds", "one-trains"]
+    fit: Literal["training", "all"]
+    classifier: str
+    batches: tuple[BatchSummary, ...]
+    labels: tuple[str, ...]
+    folds: tuple[BatchFold, ...]
+    tasks: tuple[Task, ...]
+    conditions: tuple[Condition, ...]
+    fold_scores: tuple[FoldScore, ...]
+    top_scores: tuple[TopScore, ...]
+    scores: tuple[ConditionScore, ...]
+    concentrations: tuple[Concentration, ...]
+    differences: tuple[ConditionDifference, ...]
+    mixing: tuple[BatchScore, ...]
+    components: tuple[ComponentCarries, ...]
+    maps: tuple[BatchMap, ...]
+    leak: Leak
+    verdict: str
+    findings: tuple[Finding, ...]
+    provenance: Provenance
+
+    def condition(self, name: str) -> Condition:
+        """Return a condition by its name, such as ``"base"`` or ``"ica"``."""
+        for condition in self.conditions:
+            if condition.name == name:
+                return condition
+        names = ", ".join(condition.name for condition in self.conditions)
+        message = f"this result has no condition {name!r}; it has {names}."
+        raise KeyError(message)
+
+    def score(self, condition: str, task: str | None = None) -> ConditionScore:
+        """Return the scores of a condition, over all tasks or of one."""
+        self.condition(condition)
+        for score in self.scores:
+            if (score.condition, score.task) == (condition, task):
+                return score
+        message = f"this result has no task {task!r}; it has {', '.join(self.judged)}."
+        raise KeyError(message)
+
+    def difference(
+        self, condition: str, against: str = BASE, measure: Measure = "auroc"
+    ) -> ConditionDifference:
+        """Return how much better one condition is than another."""
+        for found in self.differences:
+            if (found.condition, found.against, found.measure) == (condition, against, measure):
+                return found
+        message = f"this result does not compare {condition!r} with {against!r} by {measure}."
+        raise KeyError(message)
+
+    def concentration(
+        self, condition: str, percent: float, reading: Reading = "ratio"
+    ) -> Concentration:
+        """Return the concentration of a condition at a share of the columns."""
+        for found in self.concentrations:
+            if (found.condition, found.percent, found.reading) == (condition, percent, reading):
+                return found
+        message = f"this result has no concentration of {condition!r} at {percent:g} %."
+        raise KeyError(message)
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """Names of the tasks that could be judged in at least one fold."""
+        return tuple(task.name for task in self.tasks if task.n_folds)
+
+    @property
+    def best(self) -> str:
+        """The condition of the largest AUROC on held-out batches."""
+        known = [score for score in self.scores if score.task is None and score.auroc is not None]
+        return max(known, key=_auroc).condition if known else self.conditions[0].name
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return conditions first, then what they are made of and what else was looked at."""
+        return (
+            self._conditions(),
+            *((self._tasks(),) if len(self.judged) > 1 else ()),
+            *((self._concentrations(),) if self.concentrations else ()),
+            *((self._mixing(),) if self.mixing else ()),
+            self._uses(),
+            *((self._components(),) if self.components else ()),
+            self._asked(),
+            self._batches(),
+            self.data_table(),
+        )
+
+    def brief_tables(self) -> tuple[Table, ...]:
+        """Return the conditions, and tasks where there are several."""
+        return self.tables()[: 2 if 1 < len(self.judged) <= 24 else 1]
+
+    def data_table(self) -> Table:
+        """Return one row for every condition, task and fold."""
+        heads = ("condition", "task", "fold", "AUROC", "within batches", "shuffled", "sparsity")
+        return Table(
+            title="Every fold",
+            columns=tuple(Column(name=name) for name in heads),
+            rows=tuple(
+                (
+                    each.condition,
+                    each.task,
+                    each.fold,
+                    each.auroc,
+                    each.within,
+                    each.shuffled,
+                    each.sparsity,
+                )
+                for each in self.fold_scores
+            ),
+        )
+
+    def _conditions(self) -> Table:
+        rows: list[tuple[Cell, ...]] = []
+        by_condition = {
+            found.condition: found
+            for found in self.differences
+            if found.against == BASE and found.measure == "auroc"
+        }
+        for condition in self.conditions:
+            score = self.score(condition.name)
+            against = by_condition.get(condition.name)
+            rows.append(
+                (
+                    condition.title,
+                    score.auroc,
+                    None if against is None else _difference_text(against),
+                    _value(score.within),
+                    _value(score.shuffled),
+                )
+            )
+        # No more than these: with both intervals they fill a terminal of 100 columns.
+        heads = ("condition", "AUROC", "less base", "within", "shuffled")
+        return Table(
+            title=f"{self.name}: {self.label} predicted on values of {self.fold_by} never seen",
+            columns=tuple(Column(name=name, spec=".3f") for name in heads),
+            rows=tuple(rows),
+            caption=self._said(),
+        )
+
+    def _said(self) -> str:
+        judged = f"{len(self.judged)} of {len(self.tasks)} labels"
+        way = f"{len(self.folds)} folds" if self.scheme == "folds" else "one batch trains at a time"
+        fitted = "training rows" if self.fit == "training" else "all rows"
+        return (
+            f"{judged}, {len(self.batches)} batches, {way}; conditions fitted to {fitted}; AUROC: "
+            "mean and 95 % interval, 0.5 is chance; less base: the gain over the embedding as "
+            "given, called a gain or a loss where it is one beyond how folds differ, allowing "
+            "for the number of conditions; within: AUROC among rows of the same batch; shuffled: "
+            "trained on shuffled labels, near 0.5 if all is well"
+        )
+
+    def _uses(self) -> Table:
+        scores = [(each.title, self.score(each.name)) for each in self.conditions]
+        heads = ("condition", "standard error", "sparsity", "sparsity, shuffled labels")
+        return Table(
+            title="Standard errors and sparsity, as papers print them",
+            columns=tuple(Column(name=name, spec=".3f") for name in heads),
+            rows=tuple(
+                (
+                    title,
+                    score.standard_error,
+                    _value(score.sparsity),
+                    _value(score.shuffled_sparsity),
+                )
+                for title, score in scores
+            ),
+            caption="standard error: of the AUROC, as if folds and labels were independent, which "
+            "is too small; sparsity: Hoyer's, of the use of columns, 1 if one is used and 0 if all "
+            "are alike",
+        )
+
+    def _tasks(self) -> Table:
+        heads = ["label", *(condition.title for condition in self.conditions)]
+        by_task = {(score.condition, score.task): score for score in self.scores}
+        rows: list[tuple[Cell, ...]] = [
+            (
+                task,
+                *(_value(by_task[condition.name, task].auroc) for condition in self.conditions),
+            )
+            for task in self.judged
+        ]
+        errors = [
+            score.standard_error
+            for score in self.scores
+            if score.task is not None and score.standard_error is not None
+        ]
+        said = f"standard errors over folds reach {max(errors):.3f}" if errors else ""
+        return Table(
+            title=f"AUROC of each {self.label}",
+            columns=tuple(Column(name=name, spec=".3f") for name in heads),
+            rows=tuple(rows),
+            caption=said,
+        )
+
+    def _concentrations(self) -> Table:
+        percents = list(dict.fromkeys(found.percent for found in self.concentrations))
+        readings: tuple[Reading, ...] = ("ratio", "difference", "normalised")
+        heads = [f"{reading}, {percent:g} %" for percent in percents for reading in readings]
+        rows: list[tuple[Cell, ...]] = []
+        for condition in self.conditions:
+            own = [
+                self.concentration(condition.name, percent, reading).value
+                for percent in percents
+                for reading in readings
+            ]
+            rows.append((condition.title, *(None if each is None else each.value for each in own)))
+        return Table(
+            title="Concentration: how much better the most used columns predict than the rest",
+            columns=(Column(name="condition"), *(Column(name=name, spec=".3f") for name in heads)),
+            rows=tuple(rows),
+            caption="ratio: AUROC of the top over that of the rest, less 1; normalised: 1 less the "
+            "rest's part of what the top has above 0.5; ranked by training folds only",
+        )
+
+    def _mixing(self) -> Table:
+        titles = {found.name: found.title for found in self.mixing}
+        by_name = {(found.condition, found.name): found.value for found in self.mixing}
+        rows: list[tuple[Cell, ...]] = [
+            (condition.title, *(by_name.get((condition.name, name)) for name in titles))
+            for condition in self.conditions
+        ]
+        return Table(
+            title="How batches mix and labels stay apart, in sample, as other tools score it",
+            columns=(
+                Column(name="condition"),
+                *(Column(name=title, spec=".3f") for title in titles.values()),
+            ),
+            rows=tuple(rows),
+            caption="an embedding of noise mixes batches perfectly: read beside held-out batches",
+        )
+
+    def _components(self) -> Table:
+        return Table(
+            title="What each component carries, in sample",
+            columns=tuple(
+                Column(name=name, spec=".3f")
+                for name in ("component", "carries", "share of batch", "share of label")
+            ),
+            rows=tuple(
+                (each.component, each.carries, each.batch_share, each.label_share)
+                for each in self.components
+            ),
+            caption="components of PCA + ICA fitted to all rows; shares of variance, each beyond "
+            "the other",
+        )
+
+    def _asked(self) -> Table:
+        heads = ("label", "rows", "others", "batches with both", "folds judged", "why not")
+        return Table(
+            title="Labels",
+            columns=tuple(Column(name=name) for name in heads),
+            rows=tuple(
+                (
+                    task.name,
+                    task.n_perturbed,
+                    task.n_others,
+                    task.n_batches,
+                    task.n_folds,
+                    task.says,
+                )
+                for task in self.tasks
+            ),
+        )
+
+    def _batches(self) -> Table:
+        heads = ("batch", "rows", "controls", "fold")
+        return Table(
+            title="Batches",
+            columns=tuple(Column(name=name) for name in heads),
+            rows=tuple(
+                (batch.name, batch.n_rows, batch.n_controls, batch.fold) for batch in self.batches
+            ),
+        )
+
+
+def _auroc(score: ConditionScore) -> float:
+    return 0.0 if score.auroc is None else score.auroc.value
+
+
+def _value(found: Estimate | None) -> float | None:
+    return None if found is None else found.value
+
+
+def _difference_text(found: ConditionDifference) -> str:
+    # A sign would not do: every difference has one.
+    mark = " gain" if found.is_gain else " loss" if found.is_loss else ""
+    return f"{found.value:+.3f}{mark}"

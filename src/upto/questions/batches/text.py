@@ -1,0 +1,290 @@
+"""What was found, in words: the findings beside the verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.core import Finding
+from upto.files.request import listed
+from upto.questions.batches.conditions import CONDITIONS, THEN
+from upto.questions.batches.confounded import is_confounded, untold
+from upto.questions.batches.verdict import against_base, do_batches_predict, do_wells_predict
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from upto.batch_metrics.folds import Split
+    from upto.questions.batches.evaluate import Judged
+    from upto.questions.batches.result import BatchesResult
+    from upto.questions.batches.scores import ConditionScore, Task
+    from upto.questions.batches.screen import Screen
+
+FEW_BATCHES = 5
+FEW_ROWS = 5
+
+
+def best_condition(scores: Sequence[ConditionScore]) -> str:
+    """Return the condition of the largest AUROC over all tasks."""
+    known = {
+        score.condition: score.auroc.value
+        for score in scores
+        if score.task is None and score.auroc is not None
+    }
+    return max(known, key=lambda name: known[name])
+
+
+def findings(
+    result: BatchesResult, screen: Screen, splits: Sequence[Split], unchanged: Collection[str] = ()
+) -> list[Finding]:
+    """Say everything that a reader of the table has to know."""
+    return [
+        *_of_missing(result, screen),
+        *_of_labels(result),
+        *_of_leaks(result),
+        *_of_conditions(result, screen, splits, unchanged),
+        *_of_components(result),
+    ]
+
+
+def kept_whole(judged: Sequence[Judged]) -> list[Finding]:
+    """Say which conditions found nothing that they may drop, in any fit, and why."""
+    found = []
+    for each in judged:
+        if not drops_nothing(each):
+            continue
+        n_fits = len(each.n_dropped)
+        message = f"{each.kind.title} drops no component in {n_fits} fit{'s' * (n_fits != 1)}"
+        worst = max(each.costs, key=lambda cost: cost.most or 0.0, default=None)
+        why = "" if worst is None else f"; in the worst of them {worst.says}"
+        if worst is not None and worst.most is None:
+            why = f"; {worst.says}"
+        found.append(Finding(code="UP089", message=f"{message}{why}."))
+    return found
+
+
+def drops_nothing(judged: Judged) -> bool:
+    """Tell whether a condition could drop components and dropped none in any fit."""
+    return bool(judged.n_dropped) and all(number == 0 for number in judged.n_dropped)
+
+
+def _of_missing(result: BatchesResult, screen: Screen) -> list[Finding]:
+    n_missing = int(np.sum(screen.labels == ""))
+    if not n_missing:
+        return []
+    has = "has" if n_missing == 1 else "have"
+    return [
+        Finding(
+            code="UP063",
+            message=f"{n_missing} of {result.n_samples} rows {has} no {result.label}; no "
+            "classifier is trained or judged on them.",
+        )
+    ]
+
+
+def _of_labels(result: BatchesResult) -> list[Finding]:
+    found = []
+    never = [task for task in result.tasks if task.n_folds == 0]
+    if never:
+        found.append(
+            Finding(
+                code="UP075",
+                message=f"{len(never)} of {len(result.tasks)} labels {_are(never)} judged on no "
+                f"fold, as {never[0].name}: {never[0].says}.",
+            )
+        )
+    n_batches = len(result.batches)
+    confounded = [task for task in result.tasks if task.n_folds and is_confounded(task, n_batches)]
+    if confounded:
+        worst = min(confounded, key=lambda task: task.n_batches)
+        n_untold = len(untold(result.tasks, n_batches))
+        if len(confounded) == 1:
+            shares = (
+                f"{worst.name} shares {worst.n_batches or 'none'} of {n_batches} batches with what "
+                "it is told from."
+            )
+        else:
+            shares = (
+                f"{len(confounded)} of {len(result.judged)} labels share no more than half of the "
+                f"{n_batches} batches with what they are told from; {worst.name} shares "
+                f"{worst.n_batches or 'none'}."
+            )
+        of_them = "it" if len(confounded) == 1 else f"{n_untold} of them"
+        without = f" No interval is given for {of_them}." if n_untold else ""
+        found.append(
+            Finding(
+                code="UP071",
+                message=f"{shares}{without}",
+            )
+        )
+    partly = [task for task in result.tasks if 0 < task.n_folds < len(result.folds)]
+    if partly and result.scheme == "folds":
+        found.append(
+            Finding(
+                code="UP075",
+                message=f"{len(partly)} of {len(result.tasks)} labels {_are(partly)} judged on "
+                f"some folds only, as {partly[0].name}: {partly[0].says}.",
+            )
+        )
+    return found
+
+
+def _of_leaks(result: BatchesResult) -> list[Finding]:
+    leak, found = result.leak, []
+    if do_wells_predict(result):
+        found.append(
+            Finding(
+                code="UP072", message=f"positions of wells alone have an AUROC of {leak.well:.3f}."
+            )
+        )
+    if leak.n_repeated_wells:
+        found.append(
+            Finding(
+                code="UP073",
+                message=f"{leak.n_repeated_wells} of {result.n_samples} rows name a well of "
+                f"{result.batch} that a row before named.",
+            )
+        )
+    if leak.n_repeated_rows:
+        found.append(
+            Finding(
+                code="UP074",
+                message=f"{leak.n_repeated_rows} of {result.n_samples} rows have values that occur "
+                f"in several {result.fold_by}.",
+            )
+        )
+    if do_batches_predict(result):
+        found.append(
+            Finding(
+                code="UP078",
+                message="labels that were shuffled within batches are predicted with an AUROC of "
+                f"{leak.batch:.3f}.",
+            )
+        )
+    for condition in result.conditions:
+        shuffled = result.score(condition.name).shuffled
+        if shuffled is None or shuffled.low is None or shuffled.high is None:
+            continue
+        # An interval of 95 % would be left by one condition in twenty.
+        reach = 1.5 * (shuffled.high - shuffled.value)
+        if abs(shuffled.value - 0.5) > max(reach, 0.02):
+            found.append(
+                Finding(
+                    code="UP077",
+                    message=f"{condition.title} trained on shuffled labels has an AUROC of "
+                    f"{shuffled:.3f}.",
+                )
+            )
+    return found
+
+
+def _of_conditions(
+    result: BatchesResult, screen: Screen, splits: Sequence[Split], unchanged: Collection[str]
+) -> list[Finding]:
+    found = []
+    against = against_base(result, unchanged)
+    if against and not any(each.is_gain for each in against):
+        best = max(against, key=lambda each: each.value.value)
+        found.append(
+            Finding(
+                code="UP076",
+                message=f"of {len(against)} tried, the best, "
+                f"{result.condition(best.condition).title}, differs by {best.value:+.3f}.",
+            )
+        )
+    transductive = [each.name for each in result.conditions if _is_transductive(each.name)]
+    if result.fit == "all" or transductive:
+        which = "all conditions" if result.fit == "all" else listed(transductive)
+        labelled = [each.name for each in result.conditions if saw_labels(each.name, result.fit)]
+        more = f", and {listed(labelled)} their labels" if labelled else ""
+        found.append(
+            Finding(code="UP079", message=f"{which} saw the rows of the batches held out{more}.")
+        )
+    if screen.controls is not None and screen.references is not None:
+        n_kept, n_all = int(screen.references.sum()), int(screen.controls.sum())
+        if n_kept < n_all:
+            found.append(
+                Finding(
+                    code="UP083",
+                    message=f"{n_kept} of {n_all} controls correct their batch, {n_all - n_kept} "
+                    "are judged.",
+                )
+            )
+    unsettled = [each.title for each in result.conditions if each.converged is False]
+    if unsettled:
+        found.append(Finding(code="UP004", message=f"{listed(unsettled)} in at least one fit."))
+    n_groups = int(screen.held.max()) + 1
+    if n_groups < FEW_BATCHES:
+        found.append(
+            Finding(code="UP081", message=f"{result.fold_by} has {n_groups} values to hold out.")
+        )
+    fewest = min(int(split.training.sum()) for split in splits)
+    widest = max((each.n_components for each in result.conditions[1:]), default=0)
+    if widest and fewest < FEW_ROWS * widest:
+        found.append(
+            Finding(
+                code="UP001",
+                message=f"{fewest} training rows for {widest} directions: whitening enlarges "
+                "directions that are noise. Keep fewer components: a number of them, or a share of "
+                "the variance such as 0.95.",
+            )
+        )
+    return found + _disagreement(result)
+
+
+def saw_labels(name: str, fit: str) -> bool:
+    """Tell whether a condition was fitted to labels of the batches held out."""
+    is_seen = fit == "all" or _is_transductive(name)
+    return is_seen and any(CONDITIONS[part].uses_labels for part in name.split(THEN))
+
+
+def _is_transductive(name: str) -> bool:
+    return any(CONDITIONS[part].is_transductive for part in name.split(THEN))
+
+
+def _disagreement(result: BatchesResult) -> list[Finding]:
+    totals = {
+        score.condition: score.value
+        for score in result.mixing
+        if score.name == "total" and score.value is not None
+    }
+    if len(totals) < 2:
+        return []
+    mixed = max(totals, key=lambda name: totals[name])
+    best = result.best
+    if mixed == best:
+        return []
+    ahead, behind = result.score(best).auroc, result.score(mixed).auroc
+    if ahead is None or behind is None or ahead.value - behind.value < 0.01:
+        return []
+    return [
+        Finding(
+            code="UP080",
+            message=f"{result.condition(mixed).title} has the best total, {totals[mixed]:.3f}, and "
+            f"an AUROC of {behind.value:.3f} on batches held out; "
+            f"{result.condition(best).title} has {ahead.value:.3f}.",
+        )
+    ]
+
+
+def _of_components(result: BatchesResult) -> list[Finding]:
+    carries = np.array([each.carries for each in result.components])
+    both, batch = int(np.sum(carries == "both")), int(np.sum(carries == "batch"))
+    if not both:
+        return []
+    return [
+        Finding(
+            code="UP082",
+            message=f"{both} of {len(carries)} components {_carry(both)} {result.batch} and "
+            f"{result.label}; {batch} {_carry(batch)} {result.batch} only.",
+        )
+    ]
+
+
+def _are(tasks: Sequence[Task]) -> str:
+    return "is" if len(tasks) == 1 else "are"
+
+
+def _carry(count: int) -> str:
+    return "carries" if count == 1 else "carry"

@@ -1,0 +1,354 @@
+"""One pair in detail: every error, its interval, chance, and the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.alignment import AffineMap, smallest_worst_error
+from upto.core import (
+    Along,
+    Baseline,
+    Classes,
+    Defect,
+    Errors,
+    Estimate,
+    Fit,
+    Group,
+    Provenance,
+    Scatter,
+    Supremum,
+)
+from upto.evidence.intervals import histogram, mean_intervals, summarise
+from upto.measures import ica_efficiency, near_isometry_defect
+from upto.questions.compare.chance_level import Chance, chance_level
+from upto.questions.compare.judge import Outcome, judge
+from upto.questions.compare.pair import (
+    CONSTANT,
+    ICA_ROW,
+    UNMIXED,
+    Pair,
+    iterate_errors,
+    pair_moments,
+)
+from upto.questions.compare.prediction import Onto, fitted_maps
+from upto.questions.compare.relation import relate
+from upto.questions.compare.remarks import remarks
+from upto.questions.compare.result import CompareResult
+from upto.questions.compare.verdict import LEVEL, sentence, undecided
+from upto.questions.compare.within_classes import agree_within, only_classes_agree
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from upto.core import Histogram, Progress
+    from upto.questions.compare.options import Options
+    from upto.questions.compare.pair import Map
+
+    Float = NDArray[np.float64]
+
+DEFECT_ROWS = 3000
+DISTANCE_ROUNDING = 4 * float(np.sqrt(np.finfo(np.float64).eps))
+"""Error of a distance between near rows, of the diameter: it is the root of a rounded square."""
+SCATTER_ROWS = 1000
+SUPREMUM_ROWS, SUPREMUM_WORST = 2048, 200
+SUPREMUM_ITERATIONS = 40
+SUPREMUM_WORK = 2e10
+"""Floating-point operations spent per group on the smallest worst error."""
+KEPT_ERRORS = 4096
+"""Rows whose errors in sample are kept, to learn from how they are spread."""
+LEAST_GAIN = 0.01
+"""Error a rotation must remove, over that of predicting the mean, to have an efficiency."""
+
+
+def compare_in_detail(
+    pair: Pair,
+    options: Options,
+    progress: Progress,
+    label: str | None,
+    labels: Any,
+    classes: NDArray[np.intp] | None = None,
+) -> CompareResult:
+    """Compare two prepared runs."""
+    source, target, split = pair.source, pair.target, pair.split
+    with progress.task("compare", 4 + options.refits) as advance:
+        moments = pair_moments(pair)
+        in_sample_maps = fitted_maps(pair, moments, options, fitted=False)
+        within, worst_rows, in_sample_errors = _in_sample_errors(pair, in_sample_maps)
+        advance(1)
+        defect = _defect(pair)
+        suprema = _suprema(pair, in_sample_maps, within, worst_rows, defect)
+        advance(1)
+        relation = relate(pair, moments, options, both_in_full=False)
+        forward, backward = relation.forward, relation.backward
+        outcome, maps = judge(pair, relation, options), forward.maps
+        errors = forward.errors if split.n_held_out else {}
+        outside = _held_out_errors(pair, errors, in_sample_errors, options.seed)
+        advance(1)
+        chance = chance_level(pair, options, advance)
+        advance(1)
+    fits = tuple(
+        _fit(name, within, outside, forward, backward, chance, suprema)
+        for name in maps
+        if name != CONSTANT
+    )
+    up_to = outcome.up_to
+    inside = None
+    if classes is not None and outcome.agreement not in ("identical", "undecided", "chance"):
+        inside = agree_within(pair, forward, up_to, classes, label or "label", options)
+        if only_classes_agree(inside, LEVEL) and outcome.agreement in ("same", "close"):
+            outcome = replace(outcome, agreement="partial")
+    chosen = next((fit for fit in fits if fit.up_to is up_to and not fit.unmixed), None)
+    pictured = up_to or min(forward.groups, key=lambda group: within[group].rms)
+    mean = Baseline(in_sample=within[CONSTANT], held_out=outside.get(CONSTANT))
+    return CompareResult(
+        runs=(source.summary, target.summary),
+        n_samples=len(split.parts),
+        n_held_out=split.n_held_out,
+        fits=fits,
+        mean=mean,
+        defect=defect,
+        r2_per_direction=outcome.even,
+        efficiency=_efficiency(outside, errors) if _is_known(pair, outcome) else None,
+        efficiency_in_sample=_efficiency(within, in_sample_errors)
+        if _is_known(pair, outcome)
+        else None,
+        up_to=up_to,
+        agreement=outcome.agreement,
+        exact=outcome.exact,
+        shared=outcome.shared,
+        along=_along(pair, forward, backward, up_to),
+        classes=inside,
+        verdict=_verdict(pair, outcome, chosen, mean, inside, options),
+        findings=remarks(pair, fits, moments.fitted, chosen, outcome, inside, options),
+        scatter=_scatter(pair, maps[pictured], pictured, label, labels),
+        provenance=Provenance(call="", seed=options.seed, engine="", seconds=0.0, versions={}),
+    )
+
+
+def _verdict(
+    pair: Pair,
+    outcome: Outcome,
+    chosen: Fit | None,
+    mean: Baseline,
+    classes: Classes | None,
+    options: Options,
+) -> str:
+    if outcome.agreement == "undecided":
+        return undecided(
+            len(pair.split.parts),
+            asked=options.held_out,
+            n_units=pair.split.n_units,
+            within=pair.split.strata is not None,
+        )
+    return sentence(
+        outcome.agreement,
+        outcome.up_to,
+        chosen,
+        names=(pair.source.name, pair.target.name),
+        shared=outcome.shared,
+        exact=outcome.exact,
+        mean=None if mean.held_out is None else Estimate(value=mean.held_out.mean.value),
+        classes=classes,
+        even=outcome.even,
+    )
+
+
+def _along(pair: Pair, forward: Onto, backward: Onto, up_to: Group | None) -> tuple[Along, ...]:
+    """Return R² along the principal directions of both runs, each given the other."""
+    if up_to is None:
+        return ()
+    found = []
+    for run, onto in ((pair.source, backward), (pair.target, forward)):
+        variances = np.einsum("ij,ij->j", run.axes, run.everything.scatter @ run.axes)
+        shares = variances / float(np.trace(run.everything.scatter))
+        r2 = onto.groups[up_to].directions
+        if len(r2):
+            found.append(
+                Along(
+                    name=run.name,
+                    variance=tuple(float(f"{share:.6g}") for share in shares),
+                    r2=tuple(float(f"{value:.6g}") for value in r2),
+                )
+            )
+    return tuple(found)
+
+
+def _in_sample_errors(
+    pair: Pair, maps: Mapping[str, Map]
+) -> tuple[dict[str, Errors], dict[str, NDArray[np.intp]], dict[str, Float]]:
+    """Summarise errors in sample, find the rows with the largest, and keep those of some rows."""
+    total = float(np.trace(pair.target.everything.scatter)) / pair.extent**2
+    summaries: dict[str, Errors] = {}
+    worst_rows: dict[str, NDArray[np.intp]] = {}
+    kept: dict[str, Float] = {}
+    index = pair.split.first_rows(KEPT_ERRORS)
+    for name, errors in iterate_errors(pair, maps, held_out=False):
+        summaries[name] = summarise(errors, total)
+        worst_rows[name] = _largest(errors, SUPREMUM_WORST)
+        kept[name] = errors[index]
+    return summaries, worst_rows, kept
+
+
+def _held_out_errors(
+    pair: Pair, errors: Mapping[str, Float], in_sample: Mapping[str, Float], seed: int
+) -> dict[str, Errors]:
+    if not errors:
+        return {}
+    total = float(np.trace(pair.target.held_out.scatter)) / pair.extent**2
+    fitted = pair.split.parts[pair.split.first_rows(KEPT_ERRORS)] == 0
+    means = mean_intervals(
+        np.stack(list(errors.values()), axis=1),
+        seed,
+        others=np.stack([in_sample[name][fitted] for name in errors], axis=1),
+        clusters=pair.split.clusters(np.flatnonzero(pair.split.parts == 1)),
+    )
+    return {
+        name: summarise(errors[name], total, mean) for name, mean in zip(errors, means, strict=True)
+    }
+
+
+def _suprema(
+    pair: Pair,
+    maps: Mapping[str, Map],
+    within: Mapping[str, Errors],
+    worst_rows: Mapping[str, NDArray[np.intp]],
+    defect: Defect,
+) -> dict[str, Supremum]:
+    """Bracket the smallest worst error of each group, over the diameter.
+
+    A bound proved on some rows holds for all of them; the other end is reached on all rows.
+    """
+    found = {name: each for name, each in maps.items() if isinstance(each, AffineMap)}
+    groups = [group for group in Group if str(group) in found]
+    n_samples = len(pair.split.parts)
+    limit = max(SUPREMUM_ROWS, 4 * pair.width)
+    x, y = pair.source.sample[:limit], pair.target.sample[:limit]
+    if n_samples > limit:
+        # The rows that decide are those with large errors; a sample keeps the rest honest.
+        chosen = [worst_rows[group] for group in groups]
+        index = np.unique(np.concatenate([*chosen, pair.split.first_rows(limit // 2)]))
+        x, y = pair.take(index)
+    work = 2.0 * len(x) * pair.width**2 + 60.0 * pair.width**3
+    iterations = min(SUPREMUM_ITERATIONS, int(SUPREMUM_WORK / work))
+    refined = {
+        str(group): smallest_worst_error(
+            group, x, y, found[group], max_iterations=iterations, engine=pair.engine
+        )
+        for group in groups
+    }
+    reached = {
+        group: min(refined[group].worst / pair.extent, within[group].worst) for group in groups
+    }
+    if n_samples > limit:
+        changed = {name: each.map for name, each in refined.items() if each.map is not found[name]}
+        reached = {group: within[group].worst for group in groups}
+        for name, errors in iterate_errors(pair, changed, held_out=False):
+            reached[Group(name)] = min(float(errors.max()), within[name].worst)
+    proved = {group: refined[group].bound / pair.extent for group in groups}
+    if pair.source.is_thin or pair.source.span.rank < pair.source.summary.n_features:
+        # Fits that leave narrow directions out bound nothing: a map may use those.
+        proved[Group.AFFINE] = 0.0
+    for group in groups:
+        if group.is_isometric:
+            proved[group] = max(proved[group], defect.lower_bound)
+    return {str(group): _consistent(group, reached, proved) for group in groups}
+
+
+def _consistent(
+    group: Group, reached: Mapping[Group, float], proved: Mapping[Group, float]
+) -> Supremum:
+    """Let a group use what its subgroups reach, and what is proved of the groups that hold it."""
+    high = min(value for other, value in reached.items() if group.contains(other))
+    low = min(high, max(value for other, value in proved.items() if other.contains(group)))
+    return Supremum(high=high, low=low if low > 0 else None)
+
+
+def _largest(values: Float, count: int) -> NDArray[np.intp]:
+    if len(values) <= count:
+        return np.arange(len(values))
+    # A view would keep the positions of all rows alive.
+    return np.argpartition(-values, count)[:count].copy()
+
+
+def _defect(pair: Pair) -> Defect:
+    x, y = pair.source.sample[:DEFECT_ROWS], pair.target.sample[:DEFECT_ROWS]
+    value = near_isometry_defect(x, y) / pair.extent
+    proved = float(np.sqrt(max(value**2 - DISTANCE_ROUNDING**2, 0.0)))
+    return Defect(value=value, lower_bound=proved / 2, n_rows=len(x))
+
+
+def _fit(
+    name: str,
+    within: Mapping[str, Errors],
+    outside: Mapping[str, Errors],
+    forward: Onto,
+    backward: Onto,
+    chance: Chance,
+    suprema: Mapping[str, Supremum],
+) -> Fit:
+    candidate, back = forward.candidates[name], backward.candidates.get(name)
+    own, shuffled = forward.errors[name] if outside else None, chance.errors.get(name)
+    shown = [each for each in (own, shuffled) if each is not None]
+    high = max((float(np.quantile(each, 0.995)) for each in shown), default=0.0)
+
+    def picture(values: Float | None) -> Histogram | None:
+        return None if values is None else histogram(values, high)
+
+    return Fit(
+        up_to=UNMIXED.get(name) or Group(name),
+        unmixed=name in UNMIXED,
+        in_sample=within[name],
+        held_out=outside.get(name),
+        chance_in_sample=chance.in_sample.get(name),
+        chance=chance.held_out.get(name),
+        p_value=candidate.p_value,
+        r2_per_direction=candidate.even if outside else None,
+        r2_back=back.r2 if outside and back is not None else None,
+        supremum=suprema.get(name),
+        histogram=picture(own),
+        chance_histogram=picture(shuffled),
+    )
+
+
+def _is_known(pair: Pair, outcome: Outcome) -> bool:
+    """Say whether there is an efficiency: components to match, and runs that are related."""
+    counts = (pair.source.summary.n_non_gaussian, pair.target.summary.n_non_gaussian)
+    return all(counts) and outcome.agreement not in ("chance", "undecided")
+
+
+def _efficiency(summaries: Mapping[str, Errors], errors: Mapping[str, Float]) -> float | None:
+    """Return the efficiency of ICA; None where what it divides by is noise."""
+    rows = (Group.SIGNED_PERMUTATION, Group.SIMILARITY, ICA_ROW)
+    if not all(row in summaries for row in rows):
+        return None
+    gained = errors[Group.SIGNED_PERMUTATION] - errors[Group.SIMILARITY]
+    noise = float(gained.std()) / np.sqrt(len(gained))
+    least = LEAST_GAIN * summaries[CONSTANT].mean.value
+    if float(gained.mean()) <= max(3 * noise, least):
+        return None
+    return ica_efficiency(*(summaries[row].mean.value for row in rows))
+
+
+def _scatter(pair: Pair, affine_map: Map, up_to: Group, label: str | None, labels: Any) -> Scatter:
+    target = pair.target
+    axes = target.axes[:, :2]
+    leading = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    axes = axes * np.where(leading < 0, -1.0, 1.0)
+    if axes.shape[1] == 1:
+        axes = np.hstack([axes, np.zeros_like(axes)])
+    x, y = pair.source.sample[:SCATTER_ROWS], pair.target.sample[:SCATTER_ROWS]
+    index = pair.split.first_rows(SCATTER_ROWS)
+    points = (y - target.everything.mean) @ axes
+    aligned = (affine_map.predict(x) - target.everything.mean) @ axes
+    return Scatter(
+        up_to=up_to,
+        target=tuple((float(a), float(b)) for a, b in points),
+        aligned=tuple((float(a), float(b)) for a, b in aligned),
+        label=label,
+        labels=() if labels is None else tuple(str(value) for value in labels[index]),
+    )

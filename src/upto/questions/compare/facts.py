@@ -1,0 +1,126 @@
+"""What a page says of two compared runs: the row of the verdict, and the numbers under it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from upto.core import Group
+from upto.questions.compare.charts import bracket_chart
+from upto.report.markup import Inert
+
+if TYPE_CHECKING:
+    from upto.core import Fit
+    from upto.questions.compare.result import CompareResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bracket:
+    """Between which bounds the smallest worst error of a rigid map lies."""
+
+    defect: float
+    low: float
+    high: float
+    n_rows: int
+    drawing: Inert
+
+
+def headline_fit(result: CompareResult) -> Fit | None:
+    """Return the row the verdict names, or the one with the smallest error where it names none."""
+    fits = [fit for fit in result.fits if not fit.unmixed]
+    for fit in fits:
+        if fit.up_to is result.up_to:
+            return fit
+    return min(fits, key=lambda fit: fit.error.value, default=None)
+
+
+def comparison_facts(result: CompareResult) -> tuple[tuple[str, str, str], ...]:
+    """Return the label, value and detail of each number under the verdict."""
+    fit = headline_fit(result)
+    if fit is None:
+        return ()
+    kind = "held out" if fit.held_out else "in sample"
+    errors = fit.held_out or fit.in_sample
+    mean = errors.mean
+    if mean.low is not None and mean.high is not None:
+        interval = f"{mean.low:.4f} to {mean.high:.4f} at\u00a0{100 * mean.level:.3g}\u00a0%"
+    else:
+        interval = "no interval"
+    if result.up_to is None:
+        group = ("up to", "none", f"smallest error: {fit.name}")
+    else:
+        phrase = result.up_to.phrase if result.up_to is not Group.IDENTITY else "nothing"
+        group = ("up to", fit.name, phrase)
+    chance = ("chance", "–", "not measured")
+    if fit.chance is not None:
+        level = fit.chance.mean.value
+        p = "" if fit.p_value is None else f"p\u00a0=\u00a0{fit.p_value:.2g}"
+        times = f"{level / mean.value:.3g} times the error" if mean.value > 0 else ""
+        detail = ", ".join(text for text in (times, p) if text)
+        chance = ("chance", f"{level:.4f}", detail)
+    beside = chance[2]
+    if result.mean is not None:
+        baseline = (result.mean.held_out or result.mean.in_sample).mean.value
+        chance = (
+            "predicting the mean",
+            f"{baseline:.4f}",
+            f"chance {chance[1]}" + (f", {beside}" if fit.chance is not None and beside else ""),
+        )
+    direction = "of the target's variance"
+    if result.r2_per_direction is not None:
+        direction = f"of the variance; {result.r2_per_direction:.3f} of an average direction"
+    held_out = f"{result.n_held_out:,} held out" if result.n_held_out else "none held out"
+    return (
+        group,
+        (f"mean error {kind}", f"{mean.value:.4f}", interval),
+        chance,
+        (f"R² {kind}", f"{errors.r2:.3f}", direction),
+        ("rows", f"{result.n_samples:,}", held_out),
+    )
+
+
+def what_both_hold(result: CompareResult) -> tuple[str, ...]:
+    """Say on how many directions runs agree, within which classes, and what is exact."""
+    lines = []
+    shared = result.shared
+    if shared is not None:
+        first, second = result.first.name, result.second.name
+        lines.append(
+            f"Once both runs are whitened, they agree on {shared.n_shared} directions (held-out R² "
+            f"of one half or more; of 0.8 or more on {shared.n_closely}): of {shared.n_first} of "
+            f"{first}, where these hold "
+            f"{shared.variance_first:.1%} of the variance, and of {shared.n_second} of {second}, "
+            f"where they hold {shared.variance_second:.1%}."
+        )
+    if result.classes is not None:
+        inside = result.classes
+        p = "" if inside.within_p_value is None else f" (p {inside.within_p_value:.2g})"
+        lines.append(
+            f"Between the {inside.n_classes} classes of {inside.label} the map explains "
+            f"{inside.between_r2:.1%} of the variance; within them, a map of the same group fitted "
+            f"there explains {max(inside.within_r2, 0.0):.1%}{p}."
+        )
+    if result.exact is not None:
+        lines.append(f"The runs agree exactly up to {result.exact.phrase}.")
+    return tuple(lines)
+
+
+def efficiency_facts(result: CompareResult) -> tuple[tuple[str, str, str], ...]:
+    """Return what ICA reaches of the agreement of two runs, held out and in sample."""
+    pairs = (("held out", result.efficiency), ("in sample", result.efficiency_in_sample))
+    return tuple((kind, f"{value:.0%}", "") for kind, value in pairs if value is not None)
+
+
+def worst_error(result: CompareResult) -> Bracket | None:
+    """Bracket the smallest worst error of a rigid map, where it was measured."""
+    rigid = next((fit for fit in result.fits if fit.name == "rigid"), None)
+    if rigid is None or rigid.supremum is None or result.defect is None:
+        return None
+    low, high = max(result.defect.lower_bound, rigid.supremum.low or 0.0), rigid.supremum.high
+    return Bracket(
+        defect=result.defect.value,
+        low=low,
+        high=high,
+        n_rows=result.defect.n_rows,
+        drawing=bracket_chart(low, high, rigid.in_sample.mean.value),
+    )

@@ -1,0 +1,196 @@
+"""The verdict of one pair on held-out rows, for a pair in detail and for many alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from upto.core import Agreement, Group, Shared
+from upto.evidence.pairings import smallest_p_value
+from upto.questions.compare.pair import CONSTANT, iterate_errors
+from upto.questions.compare.prediction import Candidate
+from upto.questions.compare.shared_directions import (
+    AGREEING,
+    CLOSELY,
+    UNRELATED,
+    Sharing,
+    find_shared,
+)
+from upto.questions.compare.verdict import LEVEL, ROUNDING, strictest_group, word_for
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.engines.base import Arrays
+    from upto.questions.compare.options import Options
+    from upto.questions.compare.pair import Pair
+    from upto.questions.compare.prediction import Onto
+    from upto.questions.compare.relation import Relation
+
+    Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a pair was judged.
+
+    `even` is R² of an average direction, in the direction where it is less; `exact` is the
+    strictest group with an element that maps one run onto the other without an error.
+    """
+
+    candidates: dict[str, Candidate]
+    up_to: Group | None
+    agreement: Agreement
+    even: float | None = None
+    exact: Group | None = None
+    shared: Shared | None = None
+
+
+def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
+    """Decide from the maps of both directions; where nothing was held out, nothing is decided."""
+    forward, backward = relation.forward, relation.backward
+
+    def outcome(
+        agreement: Agreement, up_to: Group | None = None, shared: Shared | None = None
+    ) -> Outcome:
+        return Outcome(
+            candidates=forward.candidates, up_to=up_to, agreement=agreement, shared=shared
+        )
+
+    if _are_equal(pair):
+        return replace(outcome("identical", Group.IDENTITY), exact=Group.IDENTITY)
+    n_paired = len(pair.source.paired)
+    least = smallest_p_value(
+        n_paired, options.permutations, memory=pair.split.memory, strata=pair.paired_strata
+    )
+    if least > LEVEL:
+        return outcome("undecided")
+    if not relation.is_beyond(LEVEL):
+        return outcome("chance")
+    directions, turned, share, found = [forward], pair, 1.0, None
+    if not options.one_way and relation.canonical is not None:
+        found = find_shared(pair, relation.canonical)
+        if found.first_is_image:
+            directions, turned = [backward], pair.flipped()
+        elif not found.second_is_image:
+            directions = [forward, backward]
+    up_to = strictest_group(directions, options.tolerance)
+    if up_to is None:
+        return outcome("weak", shared=None if found is None else _as_shared(found))
+    chosen = [each.groups[up_to] for each in directions]
+    shared = None
+    if found is not None:
+        shared = _shared(pair, found, forward, backward, up_to)
+        share = shared.share
+        if len(directions) == 1:
+            # A part has nothing of its own, so nine in ten of its directions are not enough.
+            share = float(shared.n_closely == min(shared.n_first, shared.n_second))
+    agreement = word_for(chosen, share=share)
+    if found is not None and len(directions) == 1 and agreement in ("same", "close"):
+        agreement = "image"
+    evens = [each.even for each in chosen if each.even is not None]
+    return Outcome(
+        candidates=forward.candidates,
+        up_to=up_to,
+        agreement=agreement,
+        even=min(evens, default=None),
+        exact=_exact(directions, turned, shared),
+        shared=shared,
+    )
+
+
+def _shared(pair: Pair, found: Sharing, forward: Onto, backward: Onto, up_to: Group) -> Shared:
+    """Count directions as they were found, or by the verdict's own maps where these know more."""
+    shared = _as_shared(found)
+    if found.n_first != found.n_second:
+        return shared
+    along = [onto.groups[up_to].directions for onto in (forward, backward)]
+    if up_to is Group.MONOTONE_PERMUTATION:
+        along = [
+            _along_coordinates(target.paired, onto.predictions[up_to])
+            for target, onto in ((pair.target, forward), (pair.source, backward))
+        ]
+    if min(len(each) for each in along) < found.n_first:
+        return shared
+    n_shared, n_closely = (
+        max(least, _agreeing(along, enough, up_to))
+        for least, enough in ((shared.n_shared, AGREEING), (shared.n_closely, CLOSELY))
+    )
+    if n_shared == found.n_first > shared.n_shared:
+        shared = replace(shared, variance_first=1.0, variance_second=1.0)
+    return replace(shared, n_shared=n_shared, n_closely=min(n_closely, n_shared))
+
+
+def _as_shared(found: Sharing) -> Shared:
+    rest: Literal["unrelated", "less alike", "not judged"] = "less alike"
+    if not found.is_judged:
+        rest = "not judged"
+    elif found.rest < UNRELATED:
+        rest = "unrelated"
+    return Shared(
+        n_shared=found.n_shared,
+        n_closely=found.n_closely,
+        n_first=found.n_first,
+        n_second=found.n_second,
+        variance_first=found.variance_first,
+        variance_second=found.variance_second,
+        rest=rest,
+    )
+
+
+def _agreeing(along: list[Float], enough: float, up_to: Group) -> int:
+    """Count the directions with so large an R² by maps of both directions.
+
+    Few rows can settle a map of a strict group before they settle canonical directions. What it
+    leaves along all principal directions together must be less than one direction may: what one
+    lacks is spread over several. Monotone functions are of coordinates, and each of these counts.
+    """
+    if up_to is Group.MONOTONE_PERMUTATION:
+        return min(int(np.count_nonzero(each >= enough)) for each in along)
+    left = max(float(np.sum(1.0 - np.minimum(each, 1.0))) for each in along)
+    return len(along[0]) if left < 1.0 - enough else 0
+
+
+def _along_coordinates(target: Float, predicted: Float) -> Float:
+    """Return R² of every coordinate that varies."""
+    total = np.var(target, axis=0)
+    left = np.mean((target - predicted) ** 2, axis=0)
+    found: Float = 1.0 - left[total > 0] / total[total > 0]
+    return found
+
+
+def _exact(directions: list[Onto], pair: Pair, shared: Shared | None) -> Group | None:
+    """Return the strictest group that maps one run onto the other up to rounding, on all rows."""
+    if len(directions) == 2 and shared is not None and not shared.is_bijective:
+        return None
+    rounding = max(ROUNDING, *(16 * run.precision for run in (pair.source, pair.target)))
+    for group in Group:
+        found = [each.groups.get(group) for each in directions]
+        if all(
+            each is not None and each.error <= rounding * onto.baseline
+            for each, onto in zip(found, directions, strict=True)
+        ) and _is_exact_on_all_rows(directions[0], pair, group, rounding):
+            return group
+    return None
+
+
+def _is_exact_on_all_rows(onto: Onto, pair: Pair, group: Group, rounding: float) -> bool:
+    """Say whether also the rows a map was fitted to have no error."""
+    maps = {name: onto.maps[name] for name in (group, CONSTANT)}
+    errors = dict(iterate_errors(pair, maps, held_out=False))
+    own, constant = errors[group], errors[CONSTANT]
+    return bool(own.mean() <= rounding * constant.mean() and own.max() <= rounding * constant.max())
+
+
+def _are_equal(pair: Pair) -> bool:
+    """Say whether two runs are equal in every value; a pass is made only if a sample is."""
+    if not np.array_equal(pair.source.sample, pair.target.sample):
+        return False
+    unequal = pair.engine.reduce_blocks(_count_unequal, pair.source.rows, pair.target.rows)[0]
+    return int(unequal) == 0
+
+
+def _count_unequal(xp: Any, x: Any, y: Any) -> Arrays:
+    return (xp.sum(xp.astype(x != y, xp.int64)),)

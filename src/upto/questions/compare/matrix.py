@@ -1,0 +1,101 @@
+"""Three or more runs compared, every ordered pair of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from upto.core.fits import Agreement, RunSummary
+from upto.core.group import Group
+from upto.core.table import Cell, Column, Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """Errors between every ordered pair of runs up to one group; rows map onto columns."""
+
+    up_to: Group
+    unmixed: bool
+    error: tuple[tuple[float | None, ...], ...]
+    r2: tuple[tuple[float | None, ...], ...]
+    p_value: tuple[tuple[float | None, ...], ...]
+
+    @property
+    def name(self) -> str:
+        """The group, ``"ica"`` or ``"ica-scaled"``."""
+        if self.unmixed:
+            return "ica" if self.up_to is Group.SIGNED_PERMUTATION else "ica-scaled"
+        return str(self.up_to)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairs:
+    """Every ordered pair of three runs or more; entry [i][j] is of run i mapped onto run j."""
+
+    matrices: tuple[Matrix, ...]
+    up_to: tuple[tuple[Group | None, ...], ...]
+    agreement: tuple[tuple[Agreement | None, ...], ...]
+
+    def check_size(self, n_runs: int) -> None:
+        """Refuse matrices of another number of runs."""
+        grids: list[tuple[tuple[object, ...], ...]] = [self.up_to, self.agreement]
+        for matrix in self.matrices:
+            grids += [matrix.error, matrix.r2, matrix.p_value]
+        for grid in grids:
+            if len(grid) != n_runs or any(len(row) != n_runs for row in grid):
+                message = f"{n_runs} runs have a matrix that is not {n_runs} × {n_runs}"
+                raise ValueError(message)
+
+    def matrix(self, name: str) -> Matrix:
+        """Return the matrix of a group, or of ``"ica"``."""
+        for matrix in self.matrices:
+            if matrix.name == name:
+                return matrix
+        names = ", ".join(matrix.name for matrix in self.matrices)
+        message = f"this comparison has no matrix {name!r}; it has {names}."
+        raise KeyError(message)
+
+    def tables(self, runs: tuple[RunSummary, ...]) -> tuple[Table, ...]:
+        """Return the verdicts, and per group the mean held-out error of row mapped onto column."""
+        names = [run.name for run in runs]
+        verdicts = Table(
+            title="The strictest group that loses little, row mapped onto column",
+            columns=(Column(name="up to"), *(Column(name=name) for name in names)),
+            rows=tuple(
+                (name, *(str(group) if group else None for group in row))
+                for name, row in zip(names, self.up_to, strict=True)
+            ),
+        )
+        errors = tuple(
+            Table(
+                title=f"{matrix.name}: mean error over the diameter",
+                columns=(Column(name="onto"), *(Column(name=name) for name in names)),
+                rows=tuple((name, *row) for name, row in zip(names, matrix.error, strict=True)),
+            )
+            for matrix in self.matrices
+        )
+        return (verdicts, *errors)
+
+    def data_table(self, runs: tuple[RunSummary, ...]) -> Table:
+        """Return one row for every ordered pair and group."""
+        names = [run.name for run in runs]
+        rows: list[tuple[Cell, ...]] = [
+            (
+                source,
+                target,
+                matrix.name,
+                matrix.error[i][j],
+                matrix.r2[i][j],
+                matrix.p_value[i][j],
+                str(self.up_to[i][j] or ""),
+            )
+            for matrix in self.matrices
+            for i, source in enumerate(names)
+            for j, target in enumerate(names)
+            if i != j
+        ]
+        heads = ("run", "onto", "up to", "error", "R²", "p", "verdict")
+        return Table(
+            title="Every ordered pair and group",
+            columns=tuple(Column(name=name) for name in heads),
+            rows=tuple(rows),
+        )

@@ -1,0 +1,242 @@
+"""The maps between two prepared runs and their errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+from numpy.typing import NDArray
+
+from upto.alignment import (
+    AffineMap,
+    MonotoneFit,
+    MonotoneMap,
+    fit_maps,
+    monotone_errors,
+    row_errors,
+)
+from upto.core import Group
+from upto.engines import CrossMoments, Engine, cross_scatters
+from upto.evidence.prepare import PreparedRun
+from upto.evidence.split import Split, take_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from upto.ica import Unmixing
+
+Float = NDArray[np.float64]
+Map = AffineMap | MonotoneMap
+
+ICA_ROW, SCALED_ICA_ROW = "ica", "ica-scaled"
+UNMIXED = {ICA_ROW: Group.SIGNED_PERMUTATION, SCALED_ICA_ROW: Group.SCALED_PERMUTATION}
+"""Group by which components are matched in the rows of ICA."""
+CONSTANT = "constant"
+MONOTONE_ROWS = 1250
+"""Rows that monotone functions are fitted to, at most."""
+_ERROR_BYTES = 2**25
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Pair:
+    """Two prepared runs, the first to be mapped onto the second."""
+
+    engine: Engine
+    source: PreparedRun
+    target: PreparedRun
+    split: Split
+    _sorted: dict[bool, MonotoneFit] = field(default_factory=dict, init=False)
+
+    @property
+    def extent(self) -> float:
+        """Diameter of the target: the unit of every error."""
+        return self.target.summary.diameter.value
+
+    @property
+    def width(self) -> int:
+        """The larger number of coordinates."""
+        return max(self.source.summary.n_features, self.target.summary.n_features)
+
+    @property
+    def paired_strata(self) -> NDArray[np.intp] | None:
+        """Classes of the rows whose pairing is permuted, where they are permuted within these."""
+        if self.split.strata is None:
+            return None
+        return self.split.strata[self.split.distinct_held_out(len(self.target.paired))]
+
+    def take(self, index: NDArray[np.intp]) -> tuple[Float, Float]:
+        """Bring chosen rows of both runs into memory."""
+        return (
+            take_rows(self.engine, self.source.rows, index),
+            take_rows(self.engine, self.target.rows, index),
+        )
+
+    def flipped(self) -> Pair:
+        """Exchange source and target."""
+        pair = Pair(engine=self.engine, source=self.target, target=self.source, split=self.split)
+        # What is sorted once need not be sorted again.
+        pair._sorted.update((fitted, each.flipped()) for fitted, each in self._sorted.items())
+        return pair
+
+    def sample_rows(self, *, fitted: bool) -> tuple[Float, Float]:
+        """Return the rows of both runs that are in memory: the fitted ones, or all."""
+        x, y = self.source.sample, self.target.sample
+        if not fitted:
+            return x, y
+        mine = self.split.parts[self.split.first_rows(len(x))] == 0
+        return x[mine], y[mine]
+
+    def monotone_fit(self, *, fitted: bool) -> MonotoneFit:
+        """Return monotone maps to choose from, on some of the fitted or of all rows."""
+        if fitted not in self._sorted:
+            x, y = self.sample_rows(fitted=fitted)
+            self._sorted[fitted] = MonotoneFit(x[:MONOTONE_ROWS], y[:MONOTONE_ROWS])
+        return self._sorted[fitted]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PairMoments:
+    """Cross-moments of two runs on the fitted rows and on all rows."""
+
+    fitted: CrossMoments
+    everything: CrossMoments
+
+    def flipped(self) -> PairMoments:
+        """Exchange source and target."""
+        return PairMoments(fitted=self.fitted.flipped(), everything=self.everything.flipped())
+
+
+def pair_moments(pair: Pair) -> PairMoments:
+    """Form the cross-moments of a pair in one pass."""
+    source, target = pair.source, pair.target
+    means = [(x.mean, y.mean, x.weight) for x, y in zip(source.parts, target.parts, strict=True)]
+    fitted, held_out = cross_scatters(
+        pair.engine, source.rows, target.rows, pair.split.parts, (source.pilot, target.pilot), means
+    )
+    weights = [part.weight for part in source.parts]
+    between = np.outer(
+        source.held_out.mean - source.fitted.mean, target.held_out.mean - target.fitted.mean
+    )
+    total = fitted + held_out + between * (weights[0] * weights[1] / sum(weights))
+    return PairMoments(
+        fitted=CrossMoments(source.fitted, target.fitted, fitted),
+        everything=CrossMoments(source.everything, target.everything, total),
+    )
+
+
+def candidate_maps(
+    groups: Sequence[Group],
+    moments: CrossMoments,
+    unmixings: tuple[Unmixing | None, Unmixing | None],
+    monotone: MonotoneMap | None = None,
+) -> dict[str, Map]:
+    """Fit every group, the rows of ICA where both runs were unmixed, and the constant map."""
+    same_width = len(moments.source.mean) == len(moments.target.mean)
+    defined = [group for group in groups if same_width or group is not Group.IDENTITY]
+    by_moments = [group for group in defined if group is not Group.MONOTONE_PERMUTATION]
+    fitted = fit_maps(by_moments, moments)
+    maps: dict[str, Map] = {str(group): each for group, each in fitted.items()}
+    if monotone is not None and Group.MONOTONE_PERMUTATION in groups:
+        maps[Group.MONOTONE_PERMUTATION] = monotone
+    if unmixings[0] is not None and unmixings[1] is not None:
+        if Group.SIGNED_PERMUTATION in groups:
+            maps[ICA_ROW] = ica_map(unmixings[0], unmixings[1], moments, scaled=False)
+        if Group.SCALED_PERMUTATION in groups:
+            maps[SCALED_ICA_ROW] = ica_map(unmixings[0], unmixings[1], moments, scaled=True)
+    maps[CONSTANT] = _constant(moments)
+    return maps
+
+
+def ica_map(
+    source: Unmixing, target: Unmixing, moments: CrossMoments, *, scaled: bool
+) -> AffineMap:
+    """Unmix the source, match its components to the target's, and mix them as the target does.
+
+    Components are uncorrelated and of one variance, so the squared error is a sum over the matched
+    pairs and an assignment makes it least; `scaled` gives every pair the best scale of its own.
+    """
+    mixing = target.mixing
+    gain = source.components @ (moments.cross / moments.weight) @ mixing
+    lengths = np.sum(mixing**2, axis=0)
+    slopes = gain / np.where(lengths > 0, lengths, 1.0)
+    saved = gain * slopes if scaled else 2 * np.abs(gain) - lengths
+    rows, columns = scipy.optimize.linear_sum_assignment(saved, maximize=True)
+    own = slopes[rows, columns]
+    factors = own if scaled else np.where(own < 0, -1.0, 1.0)
+    matrix = (source.components[rows] * factors[:, None]).T @ mixing[:, columns].T
+    return AffineMap(
+        source_mean=moments.source.mean,
+        target_mean=moments.target.mean,
+        scale=np.ones(len(moments.target.mean)),
+        matrix=matrix,
+    )
+
+
+def affine_from_rows(source: Float, target: Float) -> AffineMap:
+    """Fit an affine map without squaring: for directions too narrow for a covariance matrix."""
+    source_mean, target_mean = source.mean(axis=0), target.mean(axis=0)
+    matrix = scipy.linalg.lstsq(source - source_mean, target - target_mean, cond=1e-14)[0]
+    return AffineMap(
+        source_mean=source_mean,
+        target_mean=target_mean,
+        scale=np.ones(len(target_mean)),
+        matrix=np.asarray(matrix),
+    )
+
+
+def source_correlations(source: Unmixing, target: Unmixing, moments: CrossMoments) -> Float:
+    """Return the correlations between the components of two runs."""
+    correlation: Float = source.components @ (moments.cross / moments.weight) @ target.components.T
+    return correlation
+
+
+def ambiguous_matches(correlation: Float) -> int:
+    """Count matched components that another one matches almost as well, within five per cent."""
+    size = np.abs(correlation)
+    rows, columns = scipy.optimize.linear_sum_assignment(size, maximize=True)
+    matched = size[rows, columns]
+    others = size.copy()
+    others[rows, columns] = 0.0
+    rival = np.maximum(
+        others[rows].max(axis=1, initial=0.0), others[:, columns].max(axis=0, initial=0.0)
+    )
+    return int((rival >= 0.95 * matched).sum())
+
+
+def iterate_errors(
+    pair: Pair, maps: Mapping[str, Map], *, held_out: bool
+) -> Iterator[tuple[str, Float]]:
+    """Yield the error of every row, or of every held-out row, over the diameter, map by map.
+
+    Few vectors exist at a time, so long runs can be summarised in little memory.
+    """
+    source, target, keep = pair.source.rows, pair.target.rows, None
+    n_rows = pair.split.n_held_out if held_out else len(pair.split.parts)
+    if held_out and pair.source.judged is not None and pair.target.judged is not None:
+        source, target = pair.source.judged, pair.target.judged
+    elif held_out:
+        keep = pair.split.parts == 1
+    batch = max(1, _ERROR_BYTES // (8 * n_rows))
+    affine = {name: each for name, each in maps.items() if isinstance(each, AffineMap)}
+    names = list(affine)
+    for start in range(0, len(names), batch):
+        chosen = names[start : start + batch]
+        found = row_errors(pair.engine, source, target, [affine[name] for name in chosen], keep)
+        found /= pair.extent
+        yield from zip(chosen, found.T, strict=True)
+    for name, each in maps.items():
+        if isinstance(each, MonotoneMap):
+            yield name, monotone_errors(pair.engine, source, target, each, keep) / pair.extent
+
+
+def _constant(moments: CrossMoments) -> AffineMap:
+    width = len(moments.target.mean)
+    return AffineMap(
+        source_mean=moments.source.mean,
+        target_mean=moments.target.mean,
+        scale=np.zeros(width),
+        index=np.zeros(width, dtype=np.intp),
+    )

@@ -1,0 +1,282 @@
+"""What the theorems promise for a pair, beside what was measured between the two runs.
+
+Every length is in diameters of the target, as the errors of a comparison are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.core import Constant, Finding, Group, Promise, Promised, finite_or_none
+from upto.evidence.prepare import ICA_TOLERANCE
+from upto.evidence.split import take_rows
+from upto.ica import smallest_curvature
+from upto.ica.hessian import affordable_rows
+from upto.theory import (
+    rigid_mean_promise,
+    rigid_promise,
+    rigid_promise_from_defect,
+    unmixing_promise,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from upto.core import Defect, Fit
+    from upto.evidence.prepare import PreparedRun
+    from upto.ica import Unmixing
+    from upto.questions.compare.distortions import Distortion
+    from upto.questions.compare.pair import Pair
+    from upto.questions.compare.result import CompareResult
+
+Float = NDArray[np.float64]
+
+_ROUNDING = 100
+"""How many units of rounding of a run's type an error of exact arithmetic may be."""
+
+
+def promises(
+    pair: Pair, result: CompareResult, distortions: tuple[Distortion, Distortion]
+) -> tuple[tuple[Promised, ...], tuple[Finding, ...]]:
+    """Set every theorem that applies to a pair beside what was measured."""
+    rigid = _rigid(pair, result, distortions)
+    found = [*rigid, *_similar(pair, result, distortions)]
+    if result.defect is not None:
+        found.append(_unchanged(pair, result, result.defect))
+    found += _unmixed(pair, result, rigid[0].promise)
+    rounding = _ROUNDING * max(_precision(run) for run in (pair.source, pair.target))
+    found = [replace(each, rounding=rounding) for each in found]
+    return tuple(found), tuple(_remarks(found))
+
+
+def _rigid(
+    pair: Pair, result: CompareResult, distortions: tuple[Distortion, Distortion]
+) -> list[Promised]:
+    first, second = (each.lipschitz for each in distortions)
+    worst, mean = (_noted(promise, distortions) for promise in _theorem_one(pair, first, second))
+    row = _row(result, "rigid")
+    return [_worst(worst, row), _mean(mean, row)]
+
+
+def _similar(
+    pair: Pair, result: CompareResult, distortions: tuple[Distortion, Distortion]
+) -> list[Promised]:
+    """Apply Theorem 1 to decoders that were rescaled to be as near to isometries as they can.
+
+    A decoder with singular values from a to b is √(b/a)-bi-Lipschitz once it is divided by √(ab),
+    and the quotient of the two scales is the scale of a similarity.
+    """
+    scales, excesses = [], []
+    for each in distortions:
+        if not each.smallest or not each.largest:
+            return []
+        scales.append(float(np.sqrt(each.smallest) * np.sqrt(each.largest)))
+        excesses.append(float(np.sqrt(each.largest / each.smallest)) - 1.0)
+    scale = scales[0] / scales[1]
+    named = Constant(symbol="s", value=scale, meaning="scale of the similarity, from the decoders")
+    worst, mean = (
+        replace(
+            _noted(promise, distortions),
+            statement=f"{promise.statement}, rescaled",
+            claim=promise.claim.replace("rigid motion", "rigid motion and one scale"),
+            up_to=Group.SIMILARITY,
+            constants=(*promise.constants, named),
+        )
+        for promise in _theorem_one(pair, *excesses, scale=scale)
+    )
+    row = _row(result, "similarity")
+    return [_worst(worst, row), _mean(mean, row)]
+
+
+def _theorem_one(
+    pair: Pair, first: float, second: float, *, scale: float = 1.0
+) -> tuple[Promise, Promise]:
+    """Return the bounds on the worst and on the mean square error."""
+    diameter = scale * pair.source.summary.diameter.upper / pair.extent
+    return (
+        rigid_promise(first, second_lipschitz=second, n_dimensions=pair.width, diameter=diameter),
+        rigid_mean_promise(
+            first, second_lipschitz=second, n_dimensions=pair.width, diameter=diameter
+        ),
+    )
+
+
+def _unchanged(pair: Pair, result: CompareResult, defect: Defect) -> Promised:
+    """Apply the lemma behind Theorem 1 to the distances themselves: it needs no decoder."""
+    promise = rigid_promise_from_defect(
+        defect.value,
+        n_dimensions=pair.width,
+        diameter=pair.source.summary.diameter.upper / pair.extent,
+    )
+    if defect.n_rows < result.n_samples:
+        promise = replace(
+            promise,
+            condition=f"{promise.condition}; measured on {defect.n_rows} of {result.n_samples} "
+            "rows, and proved for these",
+            holds=None,
+        )
+    return _worst(promise, _row(result, "rigid"))
+
+
+def _unmixed(pair: Pair, result: CompareResult, rigid: Promise) -> list[Promised]:
+    """Apply Theorem 2 to the worst error that was measured, and to the one that is promised."""
+    unmixing, row = pair.source.unmixing_in_sample, _row(result, "ica")
+    same = pair.source.summary.n_features == pair.target.summary.n_features
+    if row is None or unmixing is None or not same:
+        return []
+    curvature = _curvature(pair, unmixing)
+    values = [_eigenvalues(run) / pair.extent**2 for run in (pair.source, pair.target)]
+    radius = max(run.summary.diameter.upper for run in (pair.source, pair.target)) / pair.extent
+    mixing = float(np.sqrt(values[1][-1]))
+
+    def promised(error: float, statement: str, after: Promise | None) -> Promised:
+        promise = unmixing_promise(
+            error,
+            radius=radius,
+            # Rank-deficient runs have an eigenvalue of zero but for rounding, of either sign.
+            smallest_eigenvalue=max(0.0, min(float(each[0]) for each in values)),
+            curvature=curvature / 2.0,
+            curvature_at_optimum=curvature,
+            n_dimensions=len(unmixing.components),
+            translated=True,
+        )
+        promise = _mixed_again(promise, statement, mixing, len(unmixing.components))
+        if after is not None:
+            promise = replace(
+                promise,
+                condition=f"{after.condition}; {promise.condition}",
+                holds=_weakest(after, promise),
+            )
+        return Promised(
+            promise=_searched(promise, pair),
+            measured=row.in_sample.worst,
+            measured_as="worst row in sample after ICA",
+        )
+
+    found = [promised(float(rigid), "Theorems 1 and 2", rigid)]
+    measured = _row(result, "rigid")
+    if measured is not None and measured.supremum is not None:
+        high = measured.supremum.high
+        found.insert(0, promised(high, "Theorem 2, from the measured ε", None))
+    return found
+
+
+def _curvature(pair: Pair, unmixing: Unmixing) -> float:
+    n_rows = affordable_rows(len(unmixing.components))
+    rows = take_rows(pair.engine, pair.source.rows, pair.split.first_rows(n_rows))
+    found = smallest_curvature(pair.engine, rows, unmixing)
+    # One component cannot turn, and theory takes its curvature as infinite.
+    return np.inf if found is None else found.value
+
+
+def _searched(promise: Promise, pair: Pair) -> Promise:
+    """Let no promise stand on a search that did not end."""
+    searches = [(run.name, run.unmixing_in_sample) for run in (pair.source, pair.target)]
+    open_ended = [name for name, found in searches if found is None or not found.converged]
+    if not open_ended:
+        return promise
+    names = " and ".join(open_ended)
+    return replace(
+        promise, condition=f"{promise.condition}; ICA of {names} did not converge", holds=False
+    )
+
+
+def _mixed_again(promise: Promise, statement: str, mixing: float, n_components: int) -> Promise:
+    """Take a bound on components of unit variance back to the coordinates of the target.
+
+    The theorem is of stationary points; those found have gradients within the tolerance, and are
+    turned from them by no more than its norm over the curvature, in each run.
+    """
+    slack = 0.0
+    if promise.value is not None:
+        turned = ICA_TOLERANCE * n_components / promise.constant("μ")
+        slack = 2.0 * promise.constant("B") * turned
+
+    def mixed(number: float | None, more: float = 0.0) -> float | None:
+        return None if number is None else finite_or_none((number + more) * mixing)
+
+    return replace(
+        promise,
+        statement=statement,
+        value=mixed(promise.value, slack),
+        ceiling=mixed(promise.ceiling),
+        constants=(
+            *promise.constants,
+            Constant(
+                symbol="slack",
+                value=finite_or_none(slack),
+                meaning="how far rows may be from those of stationary points at a tolerance of "
+                f"{ICA_TOLERANCE:g}, in both runs together",
+            ),
+            Constant(
+                symbol="√λ₁",
+                value=mixing,
+                meaning="largest standard deviation of the target, what mixing components again "
+                "multiplies an error by",
+            ),
+        ),
+    )
+
+
+def _weakest(*chain: Promise) -> bool | None:
+    """Return whether a chain of promises is valid: no more surely than any of them."""
+    known = {each.holds for each in chain}
+    return False if False in known else None if None in known else True
+
+
+def _eigenvalues(run: PreparedRun) -> Float:
+    covariance = run.everything.scatter / run.everything.weight
+    return np.asarray(np.linalg.eigvalsh(covariance), dtype=np.float64)
+
+
+def _precision(run: PreparedRun) -> float:
+    kind = np.dtype(str(run.rows.dtype).removeprefix("torch."))
+    return float(np.finfo(kind if kind.kind == "f" else np.float64).eps)
+
+
+def _worst(promise: Promise, row: Fit | None) -> Promised:
+    found = None if row is None else row.supremum
+    return Promised(
+        promise=promise,
+        measured=None if found is None else found.high,
+        at_least=None if found is None else found.low or 0.0,
+        measured_as="smallest worst row found, in sample",
+    )
+
+
+def _mean(promise: Promise, row: Fit | None) -> Promised:
+    return Promised(
+        promise=promise,
+        measured=None if row is None else row.in_sample.rms,
+        measured_as="root mean square in sample",
+    )
+
+
+def _noted(promise: Promise, distortions: tuple[Distortion, Distortion]) -> Promise:
+    known = " and ".join(dict.fromkeys(each.known for each in distortions))
+    return replace(promise, condition=f"L is {known}; {promise.condition}")
+
+
+def _row(result: CompareResult, name: str) -> Fit | None:
+    return next((fit for fit in result.fits if fit.name == name), None)
+
+
+def _remarks(found: Iterable[Promised]) -> list[Finding]:
+    found = tuple(found)
+    vacuous = [each.promise.statement for each in found if each.promise.is_vacuous]
+    findings = []
+    if vacuous:
+        message = f"nothing is promised by: {'; '.join(vacuous)}."
+        findings.append(Finding(code="UP012", message=message))
+    for each in found:
+        if each.is_kept is False:
+            message = (
+                f"{each.promise.statement} promises {float(each.promise):.4g} and "
+                f"{each.measured:.4g} was measured."
+            )
+            findings.append(Finding(code="UP057", message=message))
+    return findings

@@ -1,0 +1,296 @@
+"""The answer to the main question: whether runs are the same representation, and up to what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from upto.core.finding import Finding
+from upto.core.fits import (
+    Agreement,
+    Along,
+    Baseline,
+    Classes,
+    Defect,
+    Fit,
+    RunSummary,
+    Scatter,
+    Shared,
+)
+from upto.core.group import Group
+from upto.core.panel import Marks, Panel
+from upto.core.promise import Promised, conditions_table, promised_table
+from upto.core.result import Provenance, Result
+from upto.core.table import Cell, Column, Table
+from upto.questions.compare.matrix import Pairs
+
+_MANY_DIRECTIONS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareResult(Result):
+    """Runs compared: two of them in detail, three or more as the matrix of all `pairs`.
+
+    Of two runs, the first is mapped onto the second. `agreement` is that of the pair: "same" and
+    "close" need a map and its inverse, and every direction in which the runs vary; "image" says
+    that one run holds a part of the other's. `r2_per_direction` is what the verdict's map explains
+    of a principal direction on held-out rows, each counted alike however little variance it has,
+    in the run where it is less. `exact` is the strictest group with a map without an error.
+    `promised` is what the theorems promise beside what was measured, over the diameter too, where
+    the decoders' L was given.
+
+    Of three runs or more, `pairs` has the errors, groups and agreements of every ordered pair, and
+    what describes one pair is None or empty.
+    """
+
+    kind: ClassVar[str] = "compare"
+    schema: ClassVar[int] = 2
+
+    runs: tuple[RunSummary, ...]
+    n_samples: int
+    n_held_out: int
+    verdict: str
+    findings: tuple[Finding, ...]
+    provenance: Provenance
+    pairs: Pairs | None = None
+    fits: tuple[Fit, ...] = ()
+    up_to: Group | None = None
+    agreement: Agreement | None = None
+    defect: Defect | None = None
+    r2_per_direction: float | None = None
+    efficiency: float | None = None
+    efficiency_in_sample: float | None = None
+    scatter: Scatter | None = None
+    promised: tuple[Promised, ...] = ()
+    mean: Baseline | None = None
+    exact: Group | None = None
+    shared: Shared | None = None
+    along: tuple[Along, ...] = ()
+    classes: Classes | None = None
+
+    def __post_init__(self) -> None:
+        n_runs = len(self.runs)
+        if (self.pairs is not None) != (n_runs > 2) or n_runs < 2:
+            message = f"{n_runs} runs have {'a' if self.pairs else 'no'} matrix of pairs"
+            raise ValueError(message)
+        if self.pairs is not None:
+            self.pairs.check_size(n_runs)
+
+    @property
+    def first(self) -> RunSummary:
+        """The run that is mapped."""
+        return self.runs[0]
+
+    @property
+    def second(self) -> RunSummary:
+        """The run that the first is mapped onto."""
+        return self.runs[1]
+
+    def fit(self, name: str) -> Fit:
+        """Return the row of a group, or of ``"ica"`` or ``"ica-scaled"``."""
+        for fit in self.fits:
+            if fit.name == name:
+                return fit
+        names = ", ".join(fit.name for fit in self.fits)
+        message = f"this comparison has no row {name!r}; it has {names}."
+        if self.pairs is not None:
+            message = f"{len(self.runs)} runs have no row {name!r}: see pairs.matrix({name!r})."
+        raise KeyError(message)
+
+    @property
+    def identity(self) -> Fit:
+        """The row of the identity."""
+        return self.fit("identity")
+
+    @property
+    def signed_permutation(self) -> Fit:
+        """The row of signed permutations."""
+        return self.fit("signed-permutation")
+
+    @property
+    def signed_similarity(self) -> Fit:
+        """The row of signed permutations with one scale."""
+        return self.fit("signed-similarity")
+
+    @property
+    def scaled_permutation(self) -> Fit:
+        """The row of scaled permutations."""
+        return self.fit("scaled-permutation")
+
+    @property
+    def rigid(self) -> Fit:
+        """The row of rigid motions."""
+        return self.fit("rigid")
+
+    @property
+    def similarity(self) -> Fit:
+        """The row of rigid motions with one scale."""
+        return self.fit("similarity")
+
+    @property
+    def affine(self) -> Fit:
+        """The row of affine maps."""
+        return self.fit("affine")
+
+    @property
+    def monotone_permutation(self) -> Fit:
+        """The row of permutations with a monotone function of each coordinate."""
+        return self.fit("monotone-permutation")
+
+    @property
+    def ica(self) -> Fit:
+        """The row of ICA followed by a signed permutation."""
+        return self.fit("ica")
+
+    @property
+    def ica_scaled(self) -> Fit:
+        """The row of ICA followed by a scaled permutation."""
+        return self.fit("ica-scaled")
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the errors per group, what was promised if anything was, and the details."""
+        if self.pairs is not None:
+            return self.pairs.tables(self.runs)
+        return *self.brief_tables(), *self._conditions(), self._details()
+
+    def brief_tables(self) -> tuple[Table, ...]:
+        """Return the errors per group, and what was promised if anything was."""
+        if self.pairs is not None:
+            return self.tables()[:1]
+        return self._headline(), *((promised_table(self.promised),) if self.promised else ())
+
+    def data_table(self) -> Table:
+        """Return the errors per group; of three runs or more, a row for each pair and group."""
+        return self._headline() if self.pairs is None else self.pairs.data_table(self.runs)
+
+    def panels(self) -> tuple[Panel, ...]:
+        """Return R² along the principal directions of both runs."""
+        if not self.along:
+            return ()
+        lines = tuple(
+            Marks(
+                name=each.name,
+                x=tuple(float(number) for number in range(1, len(each.r2) + 1)),
+                y=tuple(max(value, 0.0) for value in each.r2),
+                kind="line",
+            )
+            for each in self.along
+        )
+        return (
+            Panel(
+                title="R² along the principal directions",
+                x="principal direction, the widest first",
+                y="R² held out",
+                marks=lines,
+                x_log=max(len(each.r2) for each in self.along) > _MANY_DIRECTIONS,
+                y_zero=True,
+                caption="What the verdict's map explains of each direction of a run, given the "
+                "other; values below zero are drawn at zero.",
+            ),
+        )
+
+    def _conditions(self) -> tuple[Table, ...]:
+        if not self.promised:
+            return ()
+        return (conditions_table(each.promise for each in self.promised),)
+
+    def _headline(self) -> Table:
+        rows: list[tuple[Cell, ...]] = []
+        for fit in self.fits:
+            mark = " ←" if fit.up_to is self.up_to and not fit.unmixed else ""
+            rows.append(
+                (
+                    fit.name + mark,
+                    fit.held_out.mean if fit.held_out else None,
+                    fit.in_sample.mean.value,
+                    fit.chance.mean.value if fit.chance else None,
+                    fit.p_value,
+                    fit.held_out.r2 if fit.held_out else None,
+                    fit.r2_back,
+                    fit.r2_per_direction,
+                )
+            )
+        if self.mean is not None:
+            held_out = self.mean.held_out
+            rows.append(
+                (
+                    "the mean",
+                    held_out.mean if held_out else None,
+                    self.mean.in_sample.mean.value,
+                    None,
+                    None,
+                    held_out.r2 if held_out else None,
+                    None,
+                    None,
+                )
+            )
+        rows_text = f"{self.n_held_out} of {self.n_samples} rows held out"
+        return Table(
+            title=f"{self.first.name} → {self.second.name}: mean error over the diameter",
+            columns=(
+                Column(name="up to"),
+                Column(name="held out", spec=".4f"),
+                Column(name="in sample"),
+                Column(name="chance"),
+                Column(name="p", spec=".2g"),
+                Column(name="R²", spec=".3f"),
+                Column(name="R² back", spec=".3f"),
+                Column(name="R² of a direction", spec=".3f"),
+            ),
+            rows=tuple(rows),
+            caption=f"{rows_text}; R² is held out; back: {self.second.name} → {self.first.name}"
+            f"{self._classes_text()}{self._efficiency_text()}",
+        )
+
+    def _classes_text(self) -> str:
+        if self.classes is None:
+            return ""
+        within, between = self.classes.within_r2, self.classes.between_r2
+        return f"; R² between classes {between:.3f}, within them {within:.3f}"
+
+    def _efficiency_text(self) -> str:
+        pairs = ((self.efficiency, "held out"), (self.efficiency_in_sample, "in sample"))
+        parts = [f"{value:.0%} {rows}" for value, rows in pairs if value is not None]
+        return f"; efficiency of ICA {', '.join(parts)}" if parts else ""
+
+    def _details(self) -> Table:
+        rows: list[tuple[Cell, ...]] = []
+        for fit in self.fits:
+            columns = [("held out", fit.held_out), ("in sample", fit.in_sample)]
+            columns += [("chance", fit.chance), ("chance in sample", fit.chance_in_sample)]
+            for kind, errors in columns:
+                if errors is not None:
+                    sup = fit.supremum if kind == "in sample" else None
+                    bracket = (sup.low, sup.high) if sup else (None, None)
+                    rows.append(
+                        (
+                            fit.name,
+                            kind,
+                            errors.mean.value,
+                            errors.rms,
+                            errors.q99,
+                            errors.worst,
+                            errors.r2,
+                            *bracket,
+                        )
+                    )
+        bound = self.defect
+        return Table(
+            title="Every error over the diameter",
+            columns=(
+                Column(name="up to"),
+                Column(name="rows"),
+                Column(name="mean"),
+                Column(name="RMS"),
+                Column(name="99 %"),
+                Column(name="worst"),
+                Column(name="R²", spec=".3f"),
+                Column(name="ε at least"),
+                Column(name="ε at most"),
+            ),
+            rows=tuple(rows),
+            caption=""
+            if bound is None
+            else f"near-isometry defect {bound.value:.4f} over {bound.n_rows} rows: "
+            f"no rigid map has a worst error below {bound.lower_bound:.4f}",
+        )

@@ -1,0 +1,219 @@
+"""`upto factors RUN --factors FILE`: latents against known factors, before and after ICA."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from upto.cli.exits import EPILOG, check_strictly
+from upto.cli.options import (
+    complete_file,
+    held_out_option,
+    output_options,
+    report_option,
+    strict_option,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.shell_completion import CompletionItem
+
+    from upto.cli.output import Output
+    from upto.core import Table
+
+FORMS = ("as-given", "ica", "ica-literal", "ica-active")
+"""The names of `upto.questions.factors.forms`, here again because importing them takes NumPy."""
+MIN_HALVES = 10
+"""That of `upto.disentanglement.calibrate`, for the same reason."""
+
+
+def _complete_score(_context: object, _parameter: object, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from upto.disentanglement.catalogue import SCORES
+
+    names = dict.fromkeys(["all", *(kind.family for kind in SCORES.values()), *SCORES])
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _split(_context: object, _parameter: object, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Take names given again and names with commas between them."""
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+
+
+def _enough(_context: object, _parameter: object, value: int) -> int:
+    if 0 < value < MIN_HALVES:
+        message = f"{value} is too few: an interval needs at least {MIN_HALVES}, and 0 is for none."
+        raise click.BadParameter(message)
+    return value
+
+
+@click.command("factors", epilog=EPILOG)
+@click.argument("run", metavar="RUN", required=False, shell_complete=complete_file)
+@click.option(
+    "--factors",
+    "file",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="File whose columns are the factors; by default the columns in RUN.",
+)
+@click.option(
+    "--factor",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="A column that is a factor; may be given again; all by default.",
+)
+@click.option(
+    "--scores",
+    multiple=True,
+    metavar="NAMES",
+    callback=_split,
+    shell_complete=_complete_score,
+    help="Scores or families, as infomec,mig@ubisoft or all; may be given again.",
+)
+@click.option("--list", "listed", is_flag=True, help="List the scores and do nothing else.")
+@click.option(
+    "--forms",
+    multiple=True,
+    metavar="NAMES",
+    callback=_split,
+    help=f"Of {', '.join(FORMS)}; all by default.",
+)
+@click.option(
+    "--continuous", multiple=True, metavar="NAME", help="A factor that is a number on a line."
+)
+@click.option(
+    "--discrete", multiple=True, metavar="NAME", help="A factor that takes single values."
+)
+@click.option(
+    "--unordered",
+    multiple=True,
+    metavar="NAME",
+    help="A factor whose numbers have no order: no coordinate of the truth.",
+)
+@click.option(
+    "--ordered",
+    multiple=True,
+    metavar="NAME",
+    help="A factor whose numbers have an order, though they look like those of classes.",
+)
+@click.option(
+    "--discrete-codes",
+    is_flag=True,
+    help="Latents are numbers of values without an order, as of a VQ-VAE.",
+)
+@held_out_option(0.3, "maps onto the truth are judged on them, not fitted")
+@click.option(
+    "--refits",
+    type=click.IntRange(19),
+    default=19,
+    show_default=True,
+    help="Permutations of rows behind chance and p-values.",
+)
+@click.option(
+    "--half-samples",
+    type=click.IntRange(0),
+    callback=_enough,
+    default=20,
+    show_default=True,
+    help="Halves of the rows behind each interval; 0 for none.",
+)
+@click.option(
+    "--max-rows",
+    type=click.IntRange(4),
+    default=5000,
+    show_default=True,
+    help="Rows to use, chosen by their content.",
+)
+@click.option("--ids", help="Column or entry with one id a row, in RUN and in FILE.")
+@strict_option
+@report_option
+@output_options
+def command(
+    *,
+    output: Output,
+    run: str | None,
+    file: str | None,
+    listed: bool,
+    ids: str | None,
+    strict: bool,
+    report: Path | None,
+    scores: tuple[str, ...],
+    forms: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Tell how well latents match known factors, as given and after ICA.
+
+    RUN is a file of latents, or FILE::KEY. Factors are columns of a table, vectors of an npz or
+    HDF5 file, obs of an h5ad file, or columns of an array; text is discrete, and numbers are where
+    they take few values. Shown are scores, each beside what permuted rows give; errors to the true
+    factors up to each group, on held-out rows; and which latent tells what.
+
+    \b
+    upto factors latents.npy --factors factors.csv --report report.html
+    upto factors latents.npz::z --factors factors.csv --scores infomec,dci --forms as-given,ica
+    upto factors codes.npy --factors factors.csv --discrete-codes
+    upto factors --list
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    if listed:
+        output.check()
+        output.show_table(_catalogue(brief=output.is_brief))
+        return
+    if run is None:
+        message = "Missing argument 'RUN'."
+        raise click.UsageError(message)
+    output.check(page=report)
+    import upto
+    from upto.core import InputError
+    from upto.files import read_runs
+
+    runs = read_runs([run], ids=ids)
+    if len(runs) != 1:
+        message = f"one run is scored at a time, and {run} lists {len(runs)}: name one."
+        raise InputError(message)
+    result = upto.factors(
+        runs[0],
+        file,
+        scores=scores or None,
+        forms=forms or None,
+        ids=ids,
+        seed=output.seed,
+        engine=output.engine,
+        progress=output.watcher(),
+        **options,
+    )
+    output.publish(result, report)
+    if strict:
+        check_strictly(result)
+
+
+def _catalogue(*, brief: bool) -> Table:
+    """List the scores; a terminal has no room for all that is known of them."""
+    from upto.core import Column, Table
+    from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES
+
+    records = []
+    for kind in SCORES.values():
+        record = {
+            "score": kind.name,
+            "rewards": kind.rewards,
+            "variants": ", ".join(kind.variants),
+        }
+        if not brief:
+            record |= {
+                "range": f"{kind.low:.3g} to {kind.high:.3g}".replace("inf", "∞"),
+                "better": kind.better,
+                "costly": "yes" if kind.costly else "no",
+                "source": kind.source,
+                "definition": kind.says,
+            }
+        records.append(record)
+    return Table(
+        title="Scores",
+        columns=tuple(Column(name=name) for name in records[0]),
+        rows=tuple(tuple(record.values()) for record in records),
+        caption=f"without --scores: {', '.join(DEFAULT_SCORES)}",
+    )

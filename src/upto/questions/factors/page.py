@@ -1,0 +1,240 @@
+"""What a page says of latents and factors: which latent tells what, before and after ICA."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from upto.core import Group
+from upto.questions.factors.latent_map import MAX_BESIDE, LatentMap, latent_maps, maps_data
+from upto.questions.factors.score_chart import (
+    ScoreLine,
+    TruthLadder,
+    number_text,
+    score_label,
+    score_lines,
+    truth_ladder,
+)
+from upto.report.markup import counted, shorten
+from upto.report.section import Section
+from upto.report.table_view import CellView, TableView, table_view
+
+if TYPE_CHECKING:
+    from upto.core import Agreement
+    from upto.questions.factors.parts import FactorMatch, FactorSummary, FormScore
+    from upto.questions.factors.result import FactorsResult
+
+_MAX_TABLE_ROWS = 300
+_NUMBERS = re.compile(r" \([^()]*\bchance\b[^()]*\)")
+
+_BADGES: dict[Agreement, tuple[str, str]] = {
+    "identical": ("factors identified", "good"),
+    "same": ("factors identified", "good"),
+    "close": ("factors nearly identified", "good"),
+    "partial": ("factors partly identified", "fair"),
+    "weak": ("weakly related to the factors", "poor"),
+    "chance": ("no better than chance", "poor"),
+    "undecided": ("undecided", "fair"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactorsBody:
+    """The sections of latents and factors.
+
+    With few factors the first map stands beside one of the others, else one of all is shown;
+    `chosen` is the form that is shown first.
+    """
+
+    maps: tuple[LatentMap, ...]
+    chosen: int
+    beside: bool
+    scores: tuple[ScoreLine, ...]
+    any_within: bool
+    truth: TruthLadder | None
+
+
+def page(result: FactorsResult) -> Section:
+    """Return what a page shows of latents and factors."""
+    tables, omitted = factors_tables(result)
+    return Section(
+        names=(result.name,),
+        badge=factors_badge(result),
+        facts=factors_facts(result),
+        tables=tables,
+        body=factors_body(result),
+        data=factors_data(result),
+        headline=factors_verdict(result),
+        details="Every score, latent and factor, as tables",
+        omitted=omitted,
+    )
+
+
+def factors_body(result: FactorsResult) -> FactorsBody:
+    """Draw the maps of all forms, their scores, and their errors to the truth."""
+    return FactorsBody(
+        maps=latent_maps(result),
+        chosen=result.forms.index(result.detailed),
+        beside=len(result.forms) > 1 and len(result.factors) <= MAX_BESIDE,
+        scores=score_lines(result),
+        any_within=any(score.is_beyond_chance is False for score in result.scores),
+        truth=truth_ladder(result),
+    )
+
+
+def factors_data(result: FactorsResult) -> dict[str, Any]:
+    """Return what the page's script needs to answer the pointer."""
+    return {"latents": maps_data(result)}
+
+
+def factors_verdict(result: FactorsResult) -> tuple[str, str]:
+    """Return what stands large and what stands below it: numbers are left to the facts."""
+    said, _, rest = result.verdict.partition(". ")
+    return _NUMBERS.sub("", said).removesuffix("."), rest
+
+
+def factors_badge(result: FactorsResult) -> tuple[str, str] | None:
+    """Return whether the form that is shown first identifies the factors, if it was measured.
+
+    Where a rotation or more is left, factors are still mixed, however small the error is.
+    """
+    for structure in result.structure:
+        if structure.form == result.detailed.name:
+            text, tone = _BADGES[structure.agreement]
+            group = structure.up_to
+            if tone == "good" and group and not Group.SCALED_PERMUTATION.contains(group):
+                return "factors found, but mixed", "fair"
+            return text, tone
+    return None
+
+
+def factors_facts(result: FactorsResult) -> tuple[tuple[str, str, str], ...]:
+    """Return the label, value and detail of each number under the verdict."""
+    given, shown = result.forms[0], result.detailed
+    facts = []
+    score = _headline_score(result, shown.name)
+    if score is not None and score.value is not None:
+        facts.append(_score_fact(result, score))
+    facts += _truth_facts(result)
+    active = f"{len(given.active)} of {given.n_latents}"
+    dead = given.name
+    if given.dead:
+        dead = f"{len(given.dead)} never change{'s' if len(given.dead) == 1 else ''}"
+    kinds = [factor.taken_as for factor in result.factors]
+    told = [f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
+    used = f"of {result.n_samples:,}" if result.n_used < result.n_samples else "all of them"
+    if result.structure:
+        used += f"; {result.n_held_out:,} held out" if result.n_held_out else "; none held out"
+    return (
+        *facts,
+        ("active latents", active, dead),
+        ("factors", str(len(kinds)), ", ".join(told)),
+        ("rows", f"{result.n_used:,}", used),
+    )
+
+
+def factor_table(result: FactorsResult) -> TableView:
+    """Say of each factor which latent tells most of it in each form, and what all tell together."""
+    shown = result.detailed
+    rows = []
+    for place, factor in enumerate(result.factors[:_MAX_TABLE_ROWS]):
+        match = shown.matches[place]
+        rows.append(
+            (
+                CellView(text=factor.name),
+                CellView(text=_kind_text(factor)),
+                *(_match_cell(form.matches[place]) for form in result.forms),
+                _number_cell(match.correlation),
+                _number_cell(match.r2),
+            )
+        )
+    return TableView(
+        title="Factor by factor",
+        caption="The latent that tells most of each factor, and its share of the factor's "
+        f"information. The correlation is of the latent {_of(shown.name)}, R² is of all latents "
+        "together on held-out rows; both are of factors that are numbers. Latents are counted "
+        "from 0.",
+        heads=(
+            "factor",
+            "kind",
+            *(f"share, {form.name}" for form in result.forms),
+            "correlation",
+            "R² of all latents",
+        ),
+        wordy=(True, True, *(False for _ in result.forms), False, False),
+        rows=tuple(rows),
+    )
+
+
+def factors_tables(result: FactorsResult) -> tuple[tuple[TableView, ...], str]:
+    """Return the tables of a page, that of the factors first, and what it says of the others."""
+    tables, omitted = [factor_table(result)], False
+    for table in result.tables():
+        omitted |= len(table.rows) > _MAX_TABLE_ROWS
+        tables.append(table_view(replace(table, rows=table.rows[:_MAX_TABLE_ROWS])))
+    words = (
+        f"The page leaves the rows of a table after the first {_MAX_TABLE_ROWS} to the JSON "
+        "of the result."
+    )
+    return tuple(tables), words if omitted else ""
+
+
+def _of(form: str) -> str:
+    return form if form == "as given" else f"after {shorten(form, 40)}"
+
+
+def _headline_score(result: FactorsResult, form: str) -> FormScore | None:
+    own = [score for score in result.scores if score.form == form and score.value is not None]
+    return own[0] if own else None
+
+
+def _score_fact(result: FactorsResult, score: FormScore) -> tuple[str, str, str]:
+    value = "–" if score.value is None else number_text(score.value.value, digits=2)
+    details = [] if score.form == "as given" else [_of(score.form)]
+    for other in result.scores:
+        is_before = other.form == result.forms[0].name != score.form
+        if is_before and other.name == score.name and other.value is not None:
+            details.append(f"{number_text(other.value.value, digits=2)} {other.form}")
+    if score.chance is not None:
+        details.append(f"chance {number_text(score.chance, digits=2)}")
+    return shorten(score_label(score), 40), value, "; ".join(details)
+
+
+def _truth_facts(result: FactorsResult) -> list[tuple[str, str, str]]:
+    facts = []
+    wanted = (result.forms[0].name, result.detailed.name)
+    for structure in result.structure:
+        if structure.form not in wanted:
+            continue
+        value, detail = "–", "no group identifies the factors"
+        if structure.up_to is not None:
+            fit = structure.fit(structure.up_to)
+            value, detail = f"{fit.error.value:.3f}", f"up to {structure.up_to}"
+            if fit.chance is not None:
+                detail += f"; chance {fit.chance:.3f}"
+        facts.append((f"error to the truth, {shorten(structure.form, 40)}", value, detail))
+    return facts
+
+
+def _kind_text(factor: FactorSummary) -> str:
+    kind = factor.taken_as
+    if factor.kind == "discrete":
+        kind = f"{counted(factor.n_values, 'value')}, {kind.removesuffix(' values')}"
+    return kind if factor.labelled >= 1 else f"{kind}, {factor.labelled:.0%} labelled"
+
+
+def _match_cell(match: FactorMatch) -> CellView:
+    if match.share is None:
+        return CellView(text="–", sort="")
+    if match.latent is None:
+        return CellView(text="0", detail="no latent", sort="0")
+    return CellView(
+        text=f"{match.share:.2f}", detail=f"latent {match.latent}", sort=repr(match.share)
+    )
+
+
+def _number_cell(number: float | None) -> CellView:
+    if number is None:
+        return CellView(text="–", sort="")
+    return CellView(text=number_text(number), sort=repr(number))

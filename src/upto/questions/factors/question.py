@@ -1,0 +1,357 @@
+"""How well the latents of a run match known factors, before and after ICA."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from upto.core import (
+    Finding,
+    InputError,
+    Provenance,
+    SilentProgress,
+    library_versions,
+    unique_findings,
+)
+from upto.disentanglement.calibrate import MIN_HALVES, evaluate_view, full_view
+from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES, find_scores
+from upto.engines import blas_threads_for, choose_engine
+from upto.evidence.split import row_keys, take_rows
+from upto.files.accept import as_embeddings
+from upto.files.survey import survey_runs
+from upto.measures.kinds import refuse_extremes
+from upto.questions.factors import text as words
+from upto.questions.factors.dependent_rows import find_dependence
+from upto.questions.factors.distance_to_truth import find_truth, measure_structure, options_for
+from upto.questions.factors.forms import Form, bring_into, find_forms
+from upto.questions.factors.informative import table_of, tell, unsure_of
+from upto.questions.factors.parts import FormScore
+from upto.questions.factors.result import FactorsResult
+from upto.questions.factors.truth import as_factors, as_numbers, clean_columns, with_factors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from upto.core import Embeddings, Progress
+    from upto.disentanglement.calibrate import CalibratedScore
+    from upto.disentanglement.kinds import NamedScore
+    from upto.disentanglement.views import View
+    from upto.engines.base import Engine
+    from upto.files.accept import Run
+    from upto.questions.factors.distance_to_truth import Truth
+    from upto.questions.factors.forms import Formed
+    from upto.questions.factors.parts import LatentForm, Structure
+    from upto.questions.factors.truth import Factor, FactorSource
+
+Float = NDArray[np.float64]
+
+MIN_ROWS = 4
+
+
+def factors(
+    run: Run,
+    factors: FactorSource = None,
+    *,
+    scores: str | Iterable[str] | None = None,
+    forms: str | Iterable[str] | None = None,
+    names: Sequence[str] | None = None,
+    continuous: Iterable[str] = (),
+    discrete: Iterable[str] = (),
+    unordered: Iterable[str] = (),
+    ordered: Iterable[str] = (),
+    discrete_codes: bool = False,
+    ids: str | None = None,
+    held_out: float = 0.3,
+    refits: int = 19,
+    half_samples: int = 20,
+    max_rows: int = 5000,
+    seed: int = 0,
+    engine: Engine | str | None = None,
+    progress: Progress | None = None,
+) -> FactorsResult:
+    """Measure how well latents match known factors, as given and after ICA.
+
+    For every form of the latents: how close they are to the true factors up to each group
+    (structural identifiability), on held-out rows and beside chance; scores of disentanglement,
+    each beside what permuted rows give; and which latent tells of which factor.
+
+    Parameters
+    ----------
+    run
+        The latents: an array, a path (also ``"file.npz::key"``) or `Embeddings`.
+    factors
+        A file whose columns are factors, a data frame, a mapping of names to values, or an array
+        of a column a factor; by default the columns of the run. Rows are matched by ids where both
+        have them, else by position. Missing values are labels that are missing.
+    scores
+        Names of scores or of families such as ``"infomec"``; a variant follows an ``@``. By default
+        those that are cheap and can be trusted.
+    forms
+        Of ``"as-given"``, ``"ica"``, ``"ica-literal"`` and ``"ica-active"``; all by default.
+    names
+        The columns that are factors; all by default.
+    continuous, discrete, unordered, ordered
+        Factors whose kind is not as it seems. Text is discrete, and numbers are where they take few
+        values. Text has no order, and discrete numbers are taken to have none where they are
+        whole and follow each other without a gap, as those of classes do, or are called so: such
+        factors are scored, and are no coordinate of the truth. An ordered one is; an unordered one
+        is not.
+    discrete_codes
+        Whether latents are numbers of values whose order means nothing, as those of a VQ-VAE: they
+        are scored as given, and have no distance to the truth.
+    ids
+        The column or entry of the factors with one id for each row.
+    held_out
+        Fraction of the rows that maps onto the truth are judged on and not fitted to.
+    refits
+        Of rows, behind the chance level and p-value of every score.
+    half_samples
+        Halves of the rows behind the interval of every score; 0 leaves intervals out.
+    max_rows
+        Rows to use, chosen by their content.
+    seed
+        Seed of every random choice.
+    engine
+        Engine of the passes, as an object or by name.
+    progress
+        What long work reports to.
+
+    Raises
+    ------
+    InputError
+        If latents and factors cannot be matched, or there is no such score, form or factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.uniform(size=(500, 2))
+    >>> turned = truth @ [[0.8, 0.6], [-0.6, 0.8]]
+    >>> found = factors(turned, truth, forms=["as-given", "ica"], scores="linear-probe")
+    >>> str(found.truth().up_to), str(found.truth("ICA").up_to)
+    ('similarity', 'signed-similarity')
+    """
+    started = time.perf_counter()
+    options = options_for(held_out, seed)
+    _check_counts(refits, half_samples, max_rows)
+    wanted = find_forms(forms)
+    chosen = find_scores(DEFAULT_SCORES if scores is None else scores)
+    engine, progress = choose_engine(engine), progress or SilentProgress()
+    given, columns, found = with_factors(_one_run(run), factors, ids=ids, names=names)
+    columns = clean_columns(columns)
+    latents, index = _latents(given, as_numbers(columns), max_rows, engine, seed)
+    truths = as_factors(
+        {name: values[index] for name, values in columns.items()},
+        continuous=continuous,
+        discrete=discrete,
+        unordered=unordered,
+        ordered=ordered,
+    )
+    found = (*found, *find_dependence(engine, given.rows, columns, truths, latents, seed))
+    truth = None
+    if not discrete_codes:
+        truth = find_truth(truths, latents, options=options, engine=engine)
+    possible = _possible(wanted, latents, discrete=discrete_codes, asked=forms)
+    formed: list[Formed] = []
+    unsure: dict[str, dict[str, tuple[float, float | None]]] = {}
+    told, structure, scored, remarked = [], [], [], list(found)
+    # Finding a form, looking at it and scoring it, and every permutation and half of the rows.
+    steps = 3 + refits + half_samples
+    with progress.task("score forms", steps * len(possible)) as advance:
+        for asked in possible:
+            each = bring_into(asked, latents, engine=engine, seed=seed)
+            formed.append(each)
+            advance(1)
+            view = _view(each, truths, discrete=discrete_codes, seed=seed)
+            form, measured, remarks = _look_at(each, truths, truth, view)
+            told.append(form)
+            unsure[form.name] = unsure_of(truths, each, view)
+            structure += measured
+            # What is said of rows is the same for every form.
+            remarked += remarks if each is formed[0] else []
+            advance(1)
+            scored += _scores(
+                asked,
+                truths,
+                view,
+                chosen,
+                n_permutations=refits,
+                n_halves=half_samples,
+                progress=_Part(advance),
+            )
+    result = FactorsResult(
+        name=given.name,
+        n_samples=len(given),
+        n_used=len(latents),
+        n_complete=0 if truth is None else int(truth.complete.sum()),
+        n_held_out=0 if truth is None else truth.split.n_held_out,
+        n_refits=refits,
+        discrete_latents=discrete_codes,
+        factors=tuple(factor.summary() for factor in truths),
+        forms=tuple(told),
+        scores=tuple(scored),
+        structure=tuple(structure),
+        verdict="",
+        findings=(),
+        provenance=Provenance(
+            call=f"upto.factors({given.name}, factors=[{', '.join(columns)}], "
+            f"scores=[{', '.join(each.name for each in chosen)}], "
+            f"forms=[{', '.join(form.name for form in wanted)}], "
+            f"discrete_codes={discrete_codes}, held_out={held_out:g}, "
+            f"refits={refits}, half_samples={half_samples}, max_rows={max_rows}, "
+            f"seed={seed})",
+            seed=seed,
+            engine=engine.name,
+            seconds=time.perf_counter() - started,
+            versions=library_versions(),
+        ),
+    )
+    remarked += words.findings(result, truths, formed, unsure)
+    result = replace(result, findings=unique_findings(remarked))
+    return replace(result, verdict=words.verdict(result))
+
+
+class _Part:
+    """The progress of work that is a part of other work, and advances that."""
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self._advance = advance
+
+    @contextmanager
+    def task(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
+        """Advance the whole by every step of the part."""
+        yield self._advance
+
+
+def _one_run(run: Run) -> Embeddings:
+    runs = as_embeddings([run], names=("run",))
+    if len(runs) != 1:
+        message = f"one run is scored at a time, and this manifest lists {len(runs)}: name one."
+        raise InputError(message)
+    return runs[0]
+
+
+def _latents(
+    run: Embeddings, labels: Float, max_rows: int, engine: Engine, seed: int
+) -> tuple[Float, NDArray[np.intp]]:
+    """Bring the rows to use into memory, with their places in the run."""
+    placed = replace(run, rows=engine.place(run.rows))
+    survey_runs(engine, [placed], varying=False)
+    if len(run) < MIN_ROWS:
+        message = f"{run.name} has {len(run)} rows: at least {MIN_ROWS} are needed to score it."
+        raise InputError(message)
+    index = _order(engine, placed.rows, labels, seed)[:max_rows]
+    latents = take_rows(engine, placed.rows, index)
+    refuse_extremes(latents, run.name)
+    return latents, index
+
+
+def _order(engine: Engine, rows: Any, labels: Float, seed: int) -> NDArray[np.intp]:
+    """Return rows in an order that follows what they hold, latents and labels.
+
+    Equal rows are told apart by how many came before: the first in this order would else be those
+    of a few values only, where codes and factors take few.
+    """
+    keys = row_keys(engine, rows, seed) + row_keys(engine, labels, seed + 1)
+    order = np.argsort(keys, kind="stable")
+    place = np.arange(len(keys))
+    is_first = np.diff(keys[order], prepend=~keys[order[:1]]) != 0
+    before = np.empty(len(keys))
+    before[order] = place - np.maximum.accumulate(np.where(is_first, place, 0))
+    return np.argsort(keys + row_keys(engine, before[:, None], seed), kind="stable")
+
+
+def _possible(
+    wanted: Sequence[Form], latents: Float, *, discrete: bool, asked: Any
+) -> Sequence[Form]:
+    """Return the forms that can be had of latents."""
+    after_ica = [form for form in wanted if form.whiten is not None]
+    never_change = bool(np.all(latents.min(axis=0) == latents.max(axis=0)))
+    if discrete and after_ica and asked is not None:
+        message = (
+            f"discrete codes have no {after_ica[0].name}: ask for the form as-given only, or call "
+            "the codes numbers."
+        )
+        raise InputError(message)
+    if discrete or never_change:
+        return [form for form in wanted if form.whiten is None] or find_forms("as-given")
+    return wanted
+
+
+def _look_at(
+    formed: Formed,
+    factors: Sequence[Factor],
+    truth: Truth | None,
+    view: View,
+) -> tuple[LatentForm, list[Structure], list[Finding]]:
+    """Say which latent tells what, and how close all are to the truth."""
+    structure: list[Structure] = []
+    remarks: list[Finding] = []
+    explained: dict[str, float | None] = {}
+    if truth is not None:
+        explained = truth.explained(formed.latents)
+        measured = measure_structure(formed, truth, SilentProgress())
+        if measured is not None:
+            structure, remarks = [measured[0]], list(measured[1])
+    r2 = [explained.get(factor.name) for factor in factors]
+    return tell(formed, factors, view, r2=r2), structure, remarks
+
+
+def _view(formed: Formed, factors: Sequence[Factor], *, discrete: bool, seed: int) -> View:
+    table, continuous = table_of(factors)
+    return full_view(
+        formed.latents, table, continuous=continuous, discrete_codes=discrete, seed=seed
+    )
+
+
+def _scores(
+    form: Form,
+    factors: Sequence[Factor],
+    view: View,
+    chosen: tuple[NamedScore, ...],
+    **options: Any,
+) -> list[FormScore]:
+    # Threads of BLAS wait for each other on the many small fits that scores are made of.
+    with blas_threads_for(view.codes.count):
+        found = evaluate_view(view, chosen, **options)
+    return [_form_score(form, each, factors) for each in found]
+
+
+def _form_score(form: Form, found: CalibratedScore, factors: Sequence[Factor]) -> FormScore:
+    kind = SCORES[found.name.partition("@")[0]]
+    return FormScore(
+        form=form.name,
+        name=found.name,
+        family=kind.family,
+        title=kind.title,
+        definition=words.named(kind.says, ()),
+        better=kind.better,
+        value=found.value,
+        chance=found.chance,
+        limit=found.limit,
+        calibrated=found.calibrated,
+        p_value=found.p_value,
+        per_factor=found.score.per_factor,
+        per_latent=found.score.per_code,
+        says=words.named(found.says or found.score.says, factors),
+    )
+
+
+def _check_counts(refits: int, half_samples: int, max_rows: int) -> None:
+    if refits < 19:
+        message = f"refits is {refits}, but a 5 % level needs at least 19."
+        raise InputError(message)
+    if half_samples < 0 or 0 < half_samples < MIN_HALVES:
+        message = (
+            f"half_samples is {half_samples}, but an interval needs at least {MIN_HALVES}; 0 "
+            "leaves intervals out."
+        )
+        raise InputError(message)
+    if max_rows < MIN_ROWS:
+        message = f"max_rows is {max_rows}, but at least {MIN_ROWS} rows are needed."
+        raise InputError(message)

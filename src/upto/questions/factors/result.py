@@ -1,0 +1,321 @@
+"""How well the latents of a run match known factors, as given and after ICA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from upto.core.finding import Finding
+from upto.core.group import Group
+from upto.core.result import Provenance, Result
+from upto.core.table import Cell, Column, Table
+from upto.questions.factors.parts import (
+    FactorSummary,
+    FormScore,
+    LatentForm,
+    Structure,
+    StructureFit,
+)
+
+RECOMMENDED = "ICA"
+"""The form of ICA whose details a terminal shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactorsResult(Result):
+    """The latents of a run against known factors, as given and after forms of ICA.
+
+    `structure` is empty where no factor is a number. `n_used` rows are scored; errors to the truth
+    are of the `n_complete` rows of them that have every number, `n_held_out` held out.
+    """
+
+    kind: ClassVar[str] = "factors"
+    schema: ClassVar[int] = 1
+
+    name: str
+    n_samples: int
+    n_used: int
+    n_complete: int
+    n_held_out: int
+    n_refits: int
+    discrete_latents: bool
+    factors: tuple[FactorSummary, ...]
+    forms: tuple[LatentForm, ...]
+    scores: tuple[FormScore, ...]
+    structure: tuple[Structure, ...]
+    verdict: str
+    findings: tuple[Finding, ...]
+    provenance: Provenance
+
+    def form(self, name: str) -> LatentForm:
+        """Return the latents in a form, such as ``"as given"`` or ``"ICA"``."""
+        for form in self.forms:
+            if form.name == name:
+                return form
+        message = f"this result has no form {name!r}; it has {self._forms()}."
+        raise KeyError(message)
+
+    def score(self, name: str, form: str = "as given") -> FormScore:
+        """Return one score of a form; its name may leave out the variant."""
+        self.form(form)
+        own = [score for score in self.scores if score.form == form]
+        for of in (str, _without_variant):
+            for score in own:
+                if of(score.name) == name:
+                    return score
+        names = ", ".join(score.name for score in own)
+        message = f"this result has no score {name!r}; it has {names}."
+        raise KeyError(message)
+
+    def truth(self, form: str = "as given") -> Structure:
+        """Return up to what a form identifies the factors."""
+        for structure in self.structure:
+            if structure.form == form:
+                return structure
+        message = f"this result has no errors to the truth of {form!r}; its forms: {self._forms()}."
+        raise KeyError(message)
+
+    @property
+    def detailed(self) -> LatentForm:
+        """The form that is shown in detail, which is the recommended ICA or else the latents."""
+        names = [form.name for form in self.forms]
+        return self.forms[names.index(RECOMMENDED) if RECOMMENDED in names else 0]
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return scores and errors of every form, then what each latent and factor is."""
+        return (
+            *self._headlines(),
+            *((self._suprema(),) if self.structure else ()),
+            *(self._matches(form) for form in self.forms),
+            *(self._latents(form) for form in self.forms),
+            self._factors(),
+            self.data_table(),
+        )
+
+    def brief_tables(self) -> tuple[Table, ...]:
+        """Return scores and errors of every form, and which latent tells what in one."""
+        return *self._headlines(), self._matches(self.detailed)
+
+    def data_table(self) -> Table:
+        """Return one row for every form and score, and for every form and group."""
+        rows: list[tuple[Cell, ...]] = [
+            (
+                score.form,
+                score.name,
+                score.value,
+                score.chance,
+                score.limit,
+                score.calibrated,
+                score.p_value,
+                score.says,
+            )
+            for score in self.scores
+        ]
+        rows += [
+            (each.form, f"error/{fit.up_to}", fit.error, fit.chance, None, None, fit.p_value, "")
+            for each in self.structure
+            for fit in each.fits
+        ]
+        heads = ("form", "score", "value", "chance", "limit", "calibrated", "p", "says")
+        return Table(
+            title="Every score and error to the truth",
+            columns=tuple(
+                Column(name=name, spec=".2g" if name == "p" else ".3f") for name in heads
+            ),
+            rows=tuple(rows),
+        )
+
+    def _headlines(self) -> tuple[Table, ...]:
+        return self._scores(), *((self._errors(),) if self.structure else ())
+
+    def _forms(self) -> str:
+        return ", ".join(form.name for form in self.forms)
+
+    def _scores(self) -> Table:
+        by_form = {(score.form, score.name): score for score in self.scores}
+        names = list(dict.fromkeys(score.name for score in self.scores))
+        rows: list[tuple[Cell, ...]] = []
+        for name in names:
+            own = [by_form.get((form.name, name)) for form in self.forms]
+            rows.append((name, *(_score_text(score) for score in own)))
+        used = f"{self.n_used} of {self.n_samples} rows"
+        return Table(
+            title=f"{self.name} against {_factors_text(len(self.factors))}: scores",
+            columns=tuple(Column(name=name) for name in ("score", *self._titles())),
+            rows=tuple(rows),
+            caption=f"{used}; chance from {self.n_refits} permutations of the rows; ≈ marks what "
+            "is within chance",
+        )
+
+    def _by_group(self) -> dict[Group, list[tuple[StructureFit | None, bool]]]:
+        """Return for each group the error of every form, and whether it is the form's group."""
+        known = {fit.up_to for each in self.structure for fit in each.fits}
+        return {
+            group: [
+                (
+                    next((fit for fit in each.fits if fit.up_to is group), None),
+                    group is each.up_to,
+                )
+                for each in self.structure
+            ]
+            for group in Group
+            if group in known
+        }
+
+    def _errors(self) -> Table:
+        rows: list[tuple[Cell, ...]] = [
+            (group.value, *(_error_text(fit) + " ←" * chosen for fit, chosen in fits))
+            for group, fits in self._by_group().items()
+        ]
+        n_truth = sum(factor.in_truth for factor in self.factors)
+        held_out = f"{self.n_held_out} of {self.n_complete} rows held out"
+        return Table(
+            title=f"Mean error to {_factors_text(n_truth)} over the diameter, up to a group",
+            columns=tuple(Column(name=name) for name in ("up to", *self._measured())),
+            rows=tuple(rows),
+            caption=f"{held_out}; ← marks the strictest group that loses little against the best",
+        )
+
+    def _suprema(self) -> Table:
+        rows: list[tuple[Cell, ...]] = [
+            (group.value, *(_supremum_text(fit) for fit, _ in fits))
+            for group, fits in self._by_group().items()
+        ]
+        return Table(
+            title="Smallest worst error ε of Definition 2 over the diameter, in sample",
+            columns=tuple(Column(name=name) for name in ("up to", *self._measured())),
+            rows=tuple(rows),
+            caption="an element of the group attains the upper end, and none is below the lower",
+        )
+
+    def _measured(self) -> tuple[str, ...]:
+        measured = {each.form for each in self.structure}
+        titles = zip(self.forms, self._titles(), strict=True)
+        return tuple(title for form, title in titles if form.name in measured)
+
+    def _titles(self) -> tuple[str, ...]:
+        return tuple(
+            form.name if form.converged is not False else f"{form.name} (not converged)"
+            for form in self.forms
+        )
+
+    def _matches(self, form: LatentForm) -> Table:
+        return Table(
+            title=f"Factors in the latents, {form.name}",
+            columns=(
+                Column(name="factor"),
+                Column(name="latent"),
+                Column(name="share of its information", spec=".3f"),
+                Column(name="next latent"),
+                Column(name="its share", spec=".3f"),
+                Column(name="correlation", spec=".3f"),
+                Column(name="R² of all latents", spec=".3f"),
+            ),
+            rows=tuple(
+                (
+                    match.factor,
+                    _latent_text(form, match.latent),
+                    match.share,
+                    _latent_text(form, match.next_latent),
+                    match.next_share,
+                    match.correlation,
+                    match.r2,
+                )
+                for match in form.matches
+            ),
+            caption="latents are counted from 0, * marks one of little spread; shares are beyond "
+            "chance",
+        )
+
+    def _latents(self, form: LatentForm) -> Table:
+        names = [factor.name for factor in self.factors]
+        rows: list[tuple[Cell, ...]] = []
+        for latent in form.order:
+            shares = form.shares[latent]
+            told = [(share, name) for share, name in zip(shares, names, strict=True) if share]
+            told.sort(key=lambda each: -each[0])
+            told_text = ", ".join(f"{name} {share:.2f}" for share, name in told[:3])
+            rows.append(
+                (latent, _state(form, latent), form.spread[latent], told_text or "no factor")
+            )
+        return Table(
+            title=f"What each latent tells, {form.name}",
+            columns=(
+                Column(name="latent"),
+                Column(name="state"),
+                Column(name="spread", spec=".3g"),
+                Column(name="tells of"),
+            ),
+            rows=tuple(rows),
+            caption="factors with the largest shares of information beyond chance",
+        )
+
+    def _factors(self) -> Table:
+        return Table(
+            title="Factors",
+            columns=(
+                Column(name="factor"),
+                Column(name="kind"),
+                Column(name="values"),
+                Column(name="entropy in nats", spec=".3f"),
+                Column(name="labelled", spec=".1%"),
+                Column(name="taken as"),
+            ),
+            rows=tuple(
+                (
+                    factor.name,
+                    factor.kind,
+                    factor.n_values,
+                    factor.entropy,
+                    factor.labelled,
+                    factor.taken_as,
+                )
+                for factor in self.factors
+            ),
+            caption="categories are scored, and are no coordinate of the truth; say of a factor "
+            "that it is ordered, unordered, discrete or continuous where it is not as it seems",
+        )
+
+
+def _without_variant(name: str) -> str:
+    return name.partition("@")[0]
+
+
+def _factors_text(count: int) -> str:
+    return f"{count} factor{'s' if count != 1 else ''}"
+
+
+def _state(form: LatentForm, latent: int) -> str:
+    if latent in form.dead:
+        return "dead"
+    return "active" if latent in form.active else "little spread"
+
+
+def _latent_text(form: LatentForm, latent: int | None) -> str | None:
+    if latent is None:
+        return None
+    return str(latent) if latent in form.active else f"{latent}*"
+
+
+def _score_text(score: FormScore | None) -> str:
+    if score is None or score.value is None:
+        return "–"
+    mark = " ≈" if score.is_beyond_chance is False else ""
+    # Rounded first, or chance would be minus zero.
+    chance = f" (chance {round(score.chance, 2) + 0.0:.2f})" if score.chance is not None else ""
+    return f"{round(score.value.value, 2) + 0.0:.2f}{chance}{mark}"
+
+
+def _supremum_text(fit: StructureFit | None) -> str:
+    if fit is None or fit.supremum is None:
+        return "–"
+    high, low = fit.supremum.high, fit.supremum.low
+    return f"at most {high:.3f}" if low is None else f"{low:.3f} to {high:.3f}"
+
+
+def _error_text(fit: StructureFit | None) -> str:
+    if fit is None:
+        return "–"
+    chance = f" (chance {fit.chance:.3f})" if fit.chance is not None else ""
+    mark = " ≈" if fit.is_beyond_chance is False else ""
+    return f"{fit.error.value:.3f}{chance}{mark}"

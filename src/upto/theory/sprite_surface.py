@@ -1,0 +1,131 @@
+"""Appendix A.6: the images of a white square, moved and grown, as a surface in closed form.
+
+The square has its centre at (p, 0) and half side r. Images are smoothed by a Gaussian, squared
+norms are divided by the constant that the smoothing brings, and the width goes to zero.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from upto.core import Constant, InputError, Promise, finite_or_none
+from upto.theory.arguments import check_finite, check_number, check_size, infinite_says_nothing
+from upto.theory.isometry import LOCAL_CLAIM, stretch_constants
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Scaling = Literal["centred", "smallest", "none"]
+
+
+def sprite_metric(half_side: float) -> NDArray[np.float64]:
+    """Return the metric in (p, r): two moving edges of length 2r, and four growing ones.
+
+    Examples
+    --------
+    >>> sprite_metric(0.25).tolist()
+    [[1.0, 0.0], [0.0, 2.0]]
+    """
+    r = _half_side(half_side)
+    return np.diag([4.0 * r, 8.0 * r])
+
+
+def conformal_factor(half_side: float) -> float:
+    """Return 2√r, by which lengths in (p, √2 r) grow in every direction: the map is conformal."""
+    return 2.0 * math.sqrt(_half_side(half_side))
+
+
+def position_distance(first: float, second: float, *, half_side: float) -> float:
+    """Return the distance along the images of a square that moves and does not grow, 2√r a unit.
+
+    Parameters
+    ----------
+    first, second
+        The positions p₀ and p₁.
+    half_side
+        The half side r.
+    """
+    start, end = check_number(first, "the first position"), check_number(second, "the second")
+    return conformal_factor(half_side) * abs(end - start)
+
+
+def sprite_promise(smallest: float, largest: float, *, scaling: Scaling = "centred") -> Promise:
+    """Return the bi-Lipschitz constant of the images over (p, √2 r).
+
+    The paper's clause on the scale cannot be read, so there are three answers; `centred` is the
+    smallest constant any scale of the images reaches.
+
+    Parameters
+    ----------
+    smallest, largest
+        Extreme half sides of the square.
+    scaling
+        ``centred``: images scaled so that stretching and shrinking are equal; ``smallest``: so that
+        the smallest square is not stretched; ``none``: as they are.
+
+    Examples
+    --------
+    >>> float(sprite_promise(0.1, 0.4, scaling="smallest"))
+    2.0
+    """
+    low, high = _half_side(smallest), _half_side(largest)
+    if low > high:
+        message = f"the smallest half side, {low:g}, exceeds the largest, {high:g}: exchange them."
+        raise InputError(message)
+    bare = math.inf if low == 0.0 else max(2.0 * math.sqrt(high), 0.5 / math.sqrt(low))
+    by_scaling = {
+        "centred": math.inf if low == 0.0 else (high / low) ** 0.25,
+        "smallest": math.inf if low == 0.0 else math.sqrt(high / low),
+        "none": bare,
+    }
+    if scaling not in by_scaling:
+        message = f"there is no scaling {scaling!r}: choose one of {', '.join(by_scaling)}."
+        raise InputError(message)
+    stretch = by_scaling[scaling]
+    promise = Promise(
+        statement="Appendix A.6",
+        claim=LOCAL_CLAIM,
+        value=finite_or_none(stretch),
+        constants=(
+            *stretch_constants(stretch, by_scaling["centred"]),
+            Constant(symbol="r₋", value=low, meaning="smallest half side"),
+            Constant(symbol="r₊", value=high, meaning="largest half side"),
+        ),
+        condition=f"half sides are between {low:.4g} and {high:.4g}, the smaller of which must be "
+        "more than 0, and the square stays inside the frame, which no number given here shows",
+        holds=None if low > 0.0 else False,
+    )
+    return infinite_says_nothing(promise)
+
+
+def stitched_defect(sprite: float, encoder: float, *, diameter: float) -> float:
+    """Return the near-isometry defect (Λ Λₑ - 1)Δ of an encoder on top of the images.
+
+    Parameters
+    ----------
+    sprite, encoder
+        Bi-Lipschitz constants Λ of the images and Λₑ of the encoder, both at least one.
+    diameter
+        Diameter Δ of the latent space (p, √2 r), which is convex as the encoder's image is.
+    """
+    for name, constant in (("sprite", sprite), ("encoder", encoder)):
+        value = check_number(constant, f"the bi-Lipschitz constant of the {name}")
+        if value < 1.0:
+            message = (
+                f"the bi-Lipschitz constant of the {name} is {value:g}, but it is at least one: "
+                "give Λ and not its excess L."
+            )
+            raise InputError(message)
+    width = check_finite(diameter, "the diameter")
+    return 0.0 if width == 0.0 else (float(sprite) * float(encoder) - 1.0) * width
+
+
+def _half_side(value: float) -> float:
+    r = check_size(value, "the half side")
+    if r > 1.0:
+        message = f"the half side is {r:g}, but the frame [-1, 1]² holds at most 1."
+        raise InputError(message)
+    return r
