@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import math
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_CODES = {
+CODES = {
     "F64": "<f8",
     "F32": "<f4",
     "F16": "<f2",
@@ -33,14 +34,19 @@ _CODES = {
     "U8": "|u1",
     "BOOL": "|b1",
 }
-_NAMES = {np.dtype(code): name for name, code in _CODES.items()}
+"""NumPy's names of the types that both have."""
+_NAMES = {np.dtype(code): name for name, code in CODES.items()}
+# Types of other sizes are not read, so how long they are is for others to check.
+_SIZES = {name: np.dtype(code).itemsize for name, code in CODES.items()} | {"BF16": 2, "C64": 8}
 _LONGEST_HEADER = 100_000_000  # bytes; what the safetensors library refuses too
 _METADATA = "__metadata__"
 
 _Size = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class _Tensor(msgspec.Struct):
+class StoredTensor(msgspec.Struct):
+    """The type and the shape of an array, and the bytes of the file from which to which it is."""
+
     dtype: str
     shape: list[_Size]
     data_offsets: tuple[_Size, _Size]
@@ -118,53 +124,81 @@ def read_tensors(path: str | Path) -> tuple[dict[str, NDArray[Any]], dict[str, s
     """
     path = Path(path)
     content = read_whole(path, None)
-    length = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or length > min(len(content) - 8, _LONGEST_HEADER):
-        raise InputError(_damaged(path, f"it has {len(content)} bytes and too few for its header"))
-    header, data = content[8 : 8 + length], memoryview(content)[8 + length :]
+    tensors, words = read_header(path, io.BytesIO(content))
+    for name, tensor in tensors.items():
+        if tensor.dtype not in CODES:
+            message = (
+                f"{path} holds {shortened(tensor.dtype)} values in {shortened(name)!r}: convert "
+                "them to float32 first."
+            )
+            raise InputError(message)
     try:
-        entries = msgspec.json.decode(header, type=dict[str, msgspec.Raw])
-        words = msgspec.json.decode(entries.pop(_METADATA, b"{}"), type=dict[str, str])
-        tensors = {
-            name: msgspec.json.decode(entry, type=_Tensor) for name, entry in entries.items()
-        }
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise InputError(_damaged(path, error)) from None
-    end = 0
-    for name, tensor in sorted(tensors.items(), key=lambda item: item[1].data_offsets):
-        _check(path, name, tensor, end)
-        end = tensor.data_offsets[1]
-    if end != len(data):
-        raise InputError(_damaged(path, f"its header promises {end} bytes and {len(data)} follow"))
-    try:
-        return {name: _array(tensor, data) for name, tensor in tensors.items()}, words
+        return {
+            name: _array(tensor, memoryview(content)) for name, tensor in tensors.items()
+        }, words
     except ValueError as error:
         # An empty array may still have a shape that no array can have.
         raise InputError(_damaged(path, error)) from None
 
 
-def _check(path: Path, name: str, tensor: _Tensor, begin: int) -> None:
-    if tensor.dtype not in _CODES:
-        message = (
-            f"{path} holds {shortened(tensor.dtype)} values in {shortened(name)!r}: convert them "
-            "to float32 first."
-        )
-        raise InputError(message)
+def read_header(path: Path, file: IO[bytes]) -> tuple[dict[str, StoredTensor], dict[str, str]]:
+    """Read which arrays a safetensors file holds, where they are, and its words.
+
+    Parameters
+    ----------
+    path
+        What the file is called where it is wrong.
+    file
+        The file, opened.
+
+    Raises
+    ------
+    InputError
+        If the arrays are not all there is after the header, one after the other.
+    """
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    length = int.from_bytes(file.read(8), "little")
+    if size < 8 or length > min(size - 8, _LONGEST_HEADER):
+        raise InputError(_damaged(path, f"it has {size} bytes and too few for its header"))
+    try:
+        entries = msgspec.json.decode(file.read(length), type=dict[str, msgspec.Raw])
+        words = msgspec.json.decode(entries.pop(_METADATA, b"{}"), type=dict[str, str])
+        tensors = {
+            name: msgspec.json.decode(entry, type=StoredTensor) for name, entry in entries.items()
+        }
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise InputError(_damaged(path, error)) from None
+    begin, end = 8 + length, 0
+    for name, tensor in sorted(tensors.items(), key=lambda item: item[1].data_offsets):
+        _check(path, name, tensor, end)
+        start, end = tensor.data_offsets
+        tensor.data_offsets = (begin + start, begin + end)
+    if begin + end != size:
+        why = f"its header promises {end} bytes and {size - begin} follow"
+        raise InputError(_damaged(path, why))
+    return tensors, words
+
+
+def _check(path: Path, name: str, tensor: StoredTensor, begin: int) -> None:
     start, stop = tensor.data_offsets
-    n_bytes = math.prod(tensor.shape) * np.dtype(_CODES[tensor.dtype]).itemsize
+    if tensor.dtype in _SIZES:
+        n_bytes = math.prod(tensor.shape) * _SIZES[tensor.dtype]
+    else:
+        n_bytes = max(stop - start, 0)
     # The format has neither gaps nor overlaps, so that a file cannot hide or repeat data.
     if start != begin or stop - start != n_bytes:
         shape = " × ".join(map(str, tensor.shape))
         why = (
-            f"{shortened(name)!r} is {shape or 'scalar'} {tensor.dtype}, {n_bytes} bytes from "
-            f"{begin} on, but bytes {start} to {stop} are given"
+            f"{shortened(name)!r} is {shape or 'scalar'} {shortened(tensor.dtype)}, {n_bytes} "
+            f"bytes from {begin} on, but bytes {start} to {stop} are given"
         )
         raise InputError(_damaged(path, why))
 
 
-def _array(tensor: _Tensor, data: memoryview) -> NDArray[Any]:
+def _array(tensor: StoredTensor, content: memoryview) -> NDArray[Any]:
     start, stop = tensor.data_offsets
-    stored = np.frombuffer(data[start:stop], dtype=_CODES[tensor.dtype])
+    stored = np.frombuffer(content[start:stop], dtype=CODES[tensor.dtype])
     return stored.astype(stored.dtype.newbyteorder("=")).reshape(tensor.shape)
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import MissingExtraError, Rows
+from upto.core.tensors import CODES, read_header
 from upto.files.containers import (
     Container,
     Entry,
@@ -24,24 +22,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from upto.core import Rows
     from upto.files.request import Columns, Contents, Request
 
-_TYPES = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "BF16": "<f4",
-    "I64": "<i8",
-    "I32": "<i4",
-    "I16": "<i2",
-    "I8": "i1",
-    "U64": "<u8",
-    "U32": "<u4",
-    "U16": "<u2",
-    "U8": "u1",
-    "BOOL": "?",
-    "C64": "<c8",
-}
+_TYPES = CODES | {"BF16": "<f4", "C64": "<c8"}
 
 
 def read_safetensors(request: Request) -> Contents:
@@ -63,9 +47,11 @@ class _Tensors(Container):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        self._tensors = _checked_header(path)
+        with damage_reported(path), path.open("rb") as file:
+            tensors, _ = read_header(path, file)
+        self._tensors = dict(sorted(tensors.items()))
         for name, tensor in self._tensors.items():
-            shape, code = tuple(tensor["shape"]), tensor["dtype"]
+            shape, code = tuple(tensor.shape), tensor.dtype
             if code in _TYPES:
                 self.add(name, Entry.of(shape, _TYPES[code]))
             else:
@@ -80,30 +66,11 @@ class _Tensors(Container):
 
     def _stored(self, name: str, columns: int | None = None) -> StoredRows:
         tensor = self._tensors[name]
-        shape = tuple(tensor["shape"]) if columns is None else (tensor["shape"][0], columns)
+        shape = tuple(tensor.shape) if columns is None else (tensor.shape[0], columns)
         return StoredRows(
             self.path,
-            tensor["start"],
+            tensor.data_offsets[0],
             shape,
-            np.dtype(_TYPES[tensor["dtype"]]),
-            bfloat16=tensor["dtype"] == "BF16",
+            np.dtype(_TYPES[tensor.dtype]),
+            bfloat16=tensor.dtype == "BF16",
         )
-
-
-def _checked_header(path: Path) -> dict[str, dict[str, Any]]:
-    try:
-        from safetensors import safe_open
-    except ImportError:
-        what = f"reading {path.name}"
-        raise MissingExtraError(what, package="safetensors", extra="safetensors") from None
-    with damage_reported(path):
-        # The library checks every offset against the file; NumPy can then map what it points to.
-        with safe_open(path, framework="numpy"):
-            pass
-        with path.open("rb") as file:
-            (length,) = struct.unpack("<Q", file.read(8))
-            header: dict[str, dict[str, Any]] = json.loads(file.read(length))
-    header.pop("__metadata__", None)
-    for tensor in header.values():
-        tensor["start"] = 8 + length + tensor["data_offsets"][0]
-    return dict(sorted(header.items()))

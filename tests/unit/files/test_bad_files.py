@@ -116,7 +116,6 @@ def test_suffixes_may_be_written_in_capitals(tmp_path, values):
         ("hdf5", "h5py", "hdf5"),
         ("h5ad", "h5py", "anndata"),
         ("zarr3", "zarr", "zarr"),
-        ("safetensors", "safetensors", "safetensors"),
     ],
 )
 def test_a_missing_library_names_the_extra(
