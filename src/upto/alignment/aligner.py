@@ -83,7 +83,6 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise InputError(message)
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         target = y.reshape(len(X), -1).astype(np.float64, copy=False)
-        self._one_column = y.ndim == 1
         self._n_features_out = target.shape[1]
         if group is Group.MONOTONE_PERMUTATION:
             return self._fit_monotone(X, target)

@@ -137,11 +137,7 @@ def latent_matching_score(
     1.0
     """
     found = similarities or class_similarities(
-        codes,
-        factors,
-        similarity=similarity,
-        continuous=continuous,
-        discrete_codes=discrete_codes,
+        codes, factors, similarity=similarity, continuous=continuous, discrete_codes=discrete_codes
     )
     return score_classes("lms", found)
 
@@ -160,11 +156,7 @@ def most_similar_averaging_score(
     One code may serve many classes. Parameters are those of `latent_matching_score`.
     """
     found = similarities or class_similarities(
-        codes,
-        factors,
-        similarity=similarity,
-        continuous=continuous,
-        discrete_codes=discrete_codes,
+        codes, factors, similarity=similarity, continuous=continuous, discrete_codes=discrete_codes
     )
     return score_classes("msas", found)
 
@@ -183,11 +175,7 @@ def most_similar_gap_score(
     Parameters are those of `latent_matching_score`.
     """
     found = similarities or class_similarities(
-        codes,
-        factors,
-        similarity=similarity,
-        continuous=continuous,
-        discrete_codes=discrete_codes,
+        codes, factors, similarity=similarity, continuous=continuous, discrete_codes=discrete_codes
     )
     return score_classes("msgs", found)
 

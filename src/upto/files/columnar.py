@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from upto.core import InputError, MissingExtraError
-from upto.core.errors import shortened
 from upto.files.damage import damage_reported, damaged
 from upto.files.declared import check_declared
 from upto.files.request import Columns, Contents, Request
 from upto.files.rows import BlockRows
-from upto.files.tables import ColumnKind, column_layout, label_column, table_layout
+from upto.files.tables import ColumnKind, check_names, column_layout, label_column, table_layout
 from upto.files.texts import column_of, text_array
 
 if TYPE_CHECKING:
@@ -198,12 +197,7 @@ def _open(path: Path) -> Any:
     with damage_reported(path):
         file = pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
         names = file.schema_arrow.names
-    doubled = next((name for name, count in Counter(names).items() if count > 1), None)
-    if doubled is not None:
-        message = (
-            f"{path} has two columns named {shortened(doubled)!r}: give each column its own name."
-        )
-        raise InputError(message)
+    check_names(path, names)
     return file
 
 

@@ -10,14 +10,17 @@ says so. Everything else is a label.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from upto.core import InputError
+from upto.core.errors import shortened
 from upto.files.request import ID_NAMES, Request, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 ColumnKind = Literal["number", "list", "text"]
 
@@ -36,6 +39,16 @@ class Layout:
     features: tuple[str, ...]
     ids: str | None
     labels: tuple[str, ...]
+
+
+def check_names(path: Path, names: list[str]) -> None:
+    """Refuse a table with two columns of one name."""
+    doubled = next((name for name, count in Counter(names).items() if count > 1), None)
+    if doubled is not None:
+        message = (
+            f"{path} has two columns named {shortened(doubled)!r}: give each column its own name."
+        )
+        raise InputError(message)
 
 
 def table_layout(request: Request, kinds: Mapping[str, ColumnKind]) -> Layout:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from contextlib import contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import numpy as np
 from upto.core import InputError
 from upto.core.errors import reason, shortened
 from upto.files.request import Columns, Contents, Request
-from upto.files.tables import ColumnKind, column_layout, label_column, table_layout
+from upto.files.tables import ColumnKind, check_names, column_layout, label_column, table_layout
 from upto.files.texts import column_of, text_array
 
 if TYPE_CHECKING:
@@ -231,12 +230,7 @@ def _headings(path: Path, cells: list[str]) -> list[str]:
     # pandas writes its index first and leaves the heading empty.
     if names[0] in _INDEX_HEADINGS and "index" not in names:
         names[0] = "index"
-    doubled = next((name for name, count in Counter(names).items() if count > 1), None)
-    if doubled is not None:
-        message = (
-            f"{path} has two columns named {shortened(doubled)!r}: give each column its own name."
-        )
-        raise InputError(message)
+    check_names(path, names)
     return names
 
 
