@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
@@ -17,6 +19,12 @@ def test_a_tensor_is_mapped_and_vectors_are_columns(tmp_path, values):
     np.testing.assert_array_equal(run.rows[3:9], values[3:9])
     np.testing.assert_array_equal(run.ids, np.arange(37))
     np.testing.assert_array_equal(run.columns["seed"], tensors["seed"])
+
+
+def test_the_library_is_not_needed(tmp_path, values, monkeypatch):
+    save_file({"emb": values}, tmp_path / "run.safetensors")
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    np.testing.assert_array_equal(read_run(tmp_path / "run.safetensors").rows[:], values)
 
 
 def test_bfloat16_is_read_as_single_precision_without_loss(tmp_path, raw_safetensors):
