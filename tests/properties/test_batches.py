@@ -10,9 +10,9 @@ import pytest
 import upto
 from upto import Embeddings
 from upto.batch_metrics.classifiers import auroc
-from upto.batch_metrics.fold_means import compare_conditions, mean_over_folds, p_of_mean
+from upto.batch_metrics.fold_means import mean_over_folds, p_of_mean
 from upto.batch_metrics.folds import split_batches
-from upto.questions.batches.aggregate import SHARED
+from upto.questions.batches.aggregate import SHARED, compare_conditions
 from upto.questions.batches.conditions import CONDITIONS, Making, find_conditions
 from upto.questions.batches.evaluate import Judged, Judging, _Fold, _Part, _top, _transformed
 from upto.questions.batches.screen import read_screen

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from upto.core import Estimate
-from upto.questions.batches.scores import ConditionDifference
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 
 Float = NDArray[np.float64]
@@ -68,30 +67,6 @@ def p_of_mean(values: Float, null: float, *, shared: float) -> float | None:
     if error <= _ROUNDING * distance or error == 0.0:
         return 1.0 if distance == 0.0 else 0.5**freedom
     return float(2 * student.sf(distance / error, freedom))
-
-
-def compare_conditions(
-    tables: Mapping[str, Float],
-    against: str,
-    measure: Literal["auroc", "within", "sparsity"],
-    *,
-    shared: float,
-) -> list[ConditionDifference]:
-    """Compare conditions with one other on the same folds; p-values are adjusted by Holm's rule."""
-    others = [name for name in tables if name != against]
-    differences = {name: tables[name] - tables[against] for name in others}
-    known = {name: table for name, table in differences.items() if np.isfinite(table).any()}
-    adjusted = holm([p_of_mean(table, 0.0, shared=shared) for table in known.values()])
-    found = []
-    for (name, table), p_value in zip(known.items(), adjusted, strict=True):
-        value = mean_over_folds(table, shared=shared)
-        assert value is not None
-        found.append(
-            ConditionDifference(
-                condition=name, against=against, measure=measure, value=value, p_value=p_value
-            )
-        )
-    return found
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -13,7 +13,7 @@ from upto.batch_metrics.classifiers import (
     concentration_ratio,
     normalised_concentration,
 )
-from upto.batch_metrics.fold_means import LEVEL, compare_conditions, mean_over_folds, standard_error
+from upto.batch_metrics.fold_means import LEVEL, holm, mean_over_folds, p_of_mean, standard_error
 from upto.batch_metrics.folds import shared_by_folds
 from upto.core import Estimate
 from upto.questions.batches.confounded import are_mostly, is_partly_told, is_untold
@@ -264,3 +264,27 @@ def _table(entries: Sequence[tuple[int, int, float | None]], shape: tuple[int, i
         if value is not None:
             table[fold, task] = value
     return table
+
+
+def compare_conditions(
+    tables: Mapping[str, Float],
+    against: str,
+    measure: Measure,
+    *,
+    shared: float,
+) -> list[ConditionDifference]:
+    """Compare conditions with one other on the same folds; p-values are adjusted by Holm's rule."""
+    others = [name for name in tables if name != against]
+    differences = {name: tables[name] - tables[against] for name in others}
+    known = {name: table for name, table in differences.items() if np.isfinite(table).any()}
+    adjusted = holm([p_of_mean(table, 0.0, shared=shared) for table in known.values()])
+    found = []
+    for (name, table), p_value in zip(known.items(), adjusted, strict=True):
+        value = mean_over_folds(table, shared=shared)
+        assert value is not None
+        found.append(
+            ConditionDifference(
+                condition=name, against=against, measure=measure, value=value, p_value=p_value
+            )
+        )
+    return found

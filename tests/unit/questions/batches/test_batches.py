@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 
 import upto
 from upto import Embeddings, InputError
-from upto.batch_metrics.fold_means import compare_conditions, holm, mean_over_folds, p_of_mean
+from upto.batch_metrics.fold_means import holm, mean_over_folds, p_of_mean
 from upto.batch_metrics.folds import split_batches
 from upto.batch_metrics.value_names import as_names
 from upto.core import Estimate, MissingExtraError
 from upto.corrections.cost_of_dropping import DroppingCost
+from upto.questions.batches.aggregate import compare_conditions
 from upto.questions.batches.conditions import CONDITIONS, find_conditions
 from upto.questions.batches.evaluate import Judged
-from upto.questions.batches.findings import BATCH_RULES
+from upto.questions.batches.findings import RULES
 from upto.questions.batches.leaks import repeated_rows
 from upto.questions.batches.page import batches_badge
 from upto.questions.batches.result import BatchesResult
@@ -555,7 +556,7 @@ def test_no_finding_about_batches_names_an_option_of_the_command():
     found = judge(run, conditions="pca")
     (said,) = [each.message for each in found.findings if each.code == "UP001"]
     assert "Keep fewer components: a number of them, or a share" in said
-    for rule in BATCH_RULES:
+    for rule in RULES:
         assert "--" not in rule.remedy
 
 

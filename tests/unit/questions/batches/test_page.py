@@ -19,9 +19,9 @@ from upto.questions.batches.figure import shown_maps
 from upto.questions.batches.maps import CONTROL, map_places, maps_data, maps_view
 from upto.questions.batches.page import (
     batches_badge,
+    batches_body,
     batches_facts,
     batches_tables,
-    batches_view,
     concentration_table,
     mixing_table,
     tasks_table,
@@ -298,7 +298,7 @@ def test_what_is_predicted_without_an_embedding_is_on_the_same_axis(result, page
     assert names == [("position of the well", "0.610"), ("batches alone", "0.510")]
     assert "no well is named twice; 12 rows with equal values in several batches" in page
     quiet = Leak(well=None, batch=None, n_repeated_wells=1, n_repeated_rows=0)
-    assert batches_view(replace(result, leak=quiet, maps=())).repeats == (
+    assert batches_body(replace(result, leak=quiet, maps=())).repeats == (
         "1 well named twice in a batch",
         "no row is repeated in another batch",
     )
@@ -369,9 +369,9 @@ def test_a_result_that_was_written_makes_the_same_page(result, page) -> None:
 
 def test_the_view_has_the_sections_of_batches_only(result) -> None:
     view = summarise(result)
-    assert view.batches is not None
+    assert view.body is not None
     assert (view.verdict, view.lead[:12]) == ("PCA + ICA gains", "Compound is ")
-    assert (view.heat, view.factors, view.plain) == (None, None, False)
+    assert view.template == "batches/page.html"
     assert [table.title for table in view.tables[2:]] == [
         "Standard errors and sparsity, as papers print them",
         "What each component carries, in sample",

@@ -8,7 +8,7 @@ from checks.batch_intervals import CELLS, SEED, judged
 
 import upto
 from upto import Embeddings
-from upto.questions.batches.findings import BATCH_RULES
+from upto.questions.batches.findings import RULES
 from upto.questions.batches.leaks import can_batches_tell
 from upto.questions.batches.page import batches_badge
 
@@ -200,7 +200,7 @@ def test_the_text_about_near_copies_promises_no_more_than_is_found():
     columns = {"plate": np.repeat(np.arange(4), 40), "label": np.tile(["DMSO", "drug"], 80)}
     found = judge(Embeddings(rows=rows, columns=columns))
     assert "UP086" not in {each.code for each in found.findings}
-    (rule,) = [each for each in BATCH_RULES if each.code == "UP086"]
+    (rule,) = [each for each in RULES if each.code == "UP086"]
     assert "Copies that were scaled are not found." in rule.matters
 
 

@@ -17,10 +17,10 @@ from upto.questions.factors.latent_map import latent_maps, maps_data
 from upto.questions.factors.page import (
     factor_table,
     factors_badge,
+    factors_body,
     factors_facts,
     factors_tables,
     factors_verdict,
-    factors_view,
 )
 from upto.questions.factors.result import FactorsResult
 from upto.questions.factors.score_chart import score_ends, score_label, score_lines, truth_ladder
@@ -89,7 +89,7 @@ def test_the_script_gets_the_rows_of_the_map_it_answers_for() -> None:
 )
 def test_maps_are_set_by_their_size(n_factors, n_latents, size, tall, beside) -> None:
     result = sample.factors(many(n_factors), n_latents)
-    view = factors_view(result)
+    view = factors_body(result)
     assert [(each.size, each.tall) for each in view.maps] == [(size, tall)] * 2
     assert view.beside == beside
     assert [len(each.rows) for each in view.maps] == [n_latents] * 2
@@ -117,9 +117,9 @@ def test_what_a_map_has_no_room_for_is_counted() -> None:
 
 def test_the_form_whose_details_count_is_shown_first() -> None:
     result = sample.factors(forms=(GIVEN, "ICA, literal", ICA))
-    assert factors_view(result).chosen == 2
+    assert factors_body(result).chosen == 2
     assert [form.name for form in shown_forms(result)] == [GIVEN, ICA]
-    assert factors_view(sample.factors(forms=(GIVEN,))).chosen == 0
+    assert factors_body(sample.factors(forms=(GIVEN,))).chosen == 0
     lone = sample.factors(forms=(GIVEN, "ICA, literal"))
     assert [form.name for form in shown_forms(lone)] == [GIVEN, "ICA, literal"]
 
@@ -149,9 +149,9 @@ def test_a_score_within_chance_is_hollow_and_calibrated_to_zero() -> None:
     assert "within-chance" in (given.drawing or "")
     assert "within-chance" not in (after.drawing or "")
     assert given.calibrated == "0.00"
-    assert factors_view(result).any_within
+    assert factors_body(result).any_within
     better = replace(result, scores=tuple(score for score in result.scores if score.form == ICA))
-    assert not factors_view(better).any_within
+    assert not factors_body(better).any_within
 
 
 def test_the_variant_of_a_score_is_named() -> None:
@@ -388,8 +388,8 @@ def upto_report(tmp_path):
 
 def test_the_view_has_the_sections_of_factors_only() -> None:
     view = summarise(sample.factors())
-    assert view.factors is not None
-    assert (view.heat, view.body, view.plain) == (None, None, False)
+    assert view.body is not None
+    assert view.template == "factors/page.html"
     assert view.names == ("ae-seed-0",)
 
 
