@@ -20,7 +20,7 @@ from upto.questions.batches.confounded import are_mostly, is_partly_told, is_unt
 from upto.questions.batches.scores import Concentration, ConditionDifference, ConditionScore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from upto.batch_metrics.folds import Scheme, Split
     from upto.batch_metrics.tasks import Question
