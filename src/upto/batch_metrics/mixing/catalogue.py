@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from upto.core import InputError
+from upto.core.catalogue import Catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -218,7 +218,7 @@ _KINDS = (
     ),
 )
 
-MIXING: dict[str, MixingKind] = {kind.name: kind for kind in _KINDS}
+MIXING: Catalogue[MixingKind] = Catalogue("score", _KINDS)
 """All scores by name."""
 
 
@@ -230,14 +230,4 @@ def find_mixing(names: str | Iterable[str] | None = None) -> tuple[MixingKind, .
     >>> [kind.title for kind in find_mixing(["bras", "ilisi"])]
     ['BRAS', 'iLISI']
     """
-    if names is None:
-        return _KINDS
-    asked = [names] if isinstance(names, str) else list(names)
-    for name in asked:
-        if name not in MIXING:
-            message = f"there is no score {name!r}: it is one of {', '.join(MIXING)}."
-            raise InputError(message)
-    if not asked:
-        message = "there are no scores to compute: name one or more."
-        raise InputError(message)
-    return tuple(MIXING[name] for name in dict.fromkeys(asked))
+    return MIXING.choose("all" if names is None else names)
