@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from upto.core import InputError
+from upto.core.catalogue import Catalogue
 from upto.disentanglement.information_kinds import INFORMATION_KINDS
 from upto.disentanglement.kinds import NamedScore, ScoreKind
 from upto.disentanglement.other_kinds import OTHER_KINDS
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 __all__ = ["DEFAULT_SCORES", "SCORES", "NamedScore", "ScoreKind", "find_scores"]
 
-SCORES: dict[str, ScoreKind] = {kind.name: kind for kind in (*INFORMATION_KINDS, *OTHER_KINDS)}
+SCORES: Catalogue[ScoreKind] = Catalogue(
+    "score",
+    (*INFORMATION_KINDS, *OTHER_KINDS),
+    known_by="it is one of",
+    refusal="scores is {given!r}, but it lists names of scores, as mig or infomec.",
+)
 DEFAULT_SCORES = (
     "infomec/modularity@adjusted",
     "infomec/compactness@adjusted",
@@ -35,18 +44,7 @@ def find_scores(names: str | Iterable[str]) -> tuple[NamedScore, ...]:
     >>> [each.name for each in find_scores(["mig", "infomec/modularity@tripod"])]
     ['mig@disentanglement_lib', 'infomec/modularity@tripod']
     """
-    found: dict[str, NamedScore] = {}
-    listed = [names] if isinstance(names, str) or not isinstance(names, Iterable) else [*names]
-    if not all(isinstance(name, str) for name in listed):
-        message = f"scores is {names!r}, but it lists names of scores, as mig or infomec."
-        raise InputError(message)
-    for name in listed:
-        for each in _named(name):
-            found[each.name] = each
-    if not found:
-        message = "there are no scores to compute: name one or more."
-        raise InputError(message)
-    return tuple(found.values())
+    return SCORES.choose(names, _named)
 
 
 def _named(name: str) -> list[NamedScore]:
@@ -57,12 +55,8 @@ def _named(name: str) -> list[NamedScore]:
             for variant in kind.variants
         ]
     asked, _, variant = name.partition("@")
-    kinds = [kind for kind in SCORES.values() if asked in (kind.name, kind.family)]
-    if asked in SCORES:
-        kinds = [SCORES[asked]]
-    if not kinds:
-        message = f"there is no score {asked!r}: it is one of {', '.join(SCORES)}."
-        raise InputError(message)
+    family = [kind for kind in SCORES.values() if asked == kind.family and asked not in SCORES]
+    kinds = family or [SCORES.find(asked)]
     for kind in kinds:
         if variant and variant not in kind.variants:
             known = ", ".join(kind.variants)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from upto.core import InputError
+from upto.core.catalogue import Catalogue
 from upto.measures import (
     alignment,
     correlations,
@@ -19,7 +20,7 @@ from upto.measures import shape_distances as shapes
 from upto.measures.kinds import Measure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 _MODULES = (
     correlations,
@@ -32,12 +33,11 @@ _MODULES = (
     matching,
     udr,
 )
-MEASURES: Mapping[str, Measure] = {
-    each.name.split(":")[0]: each
-    for module in _MODULES
-    for each in vars(module).values()
-    if isinstance(each, Measure)
-}
+MEASURES: Catalogue[Measure] = Catalogue(
+    "measure",
+    (each for module in _MODULES for each in vars(module).values() if isinstance(each, Measure)),
+    accepts=Measure,
+)
 DEFAULT_MEASURES = (
     "linear-cka",
     "mean-cca",
@@ -51,20 +51,13 @@ DEFAULT_MEASURES = (
 
 def find_measures(names: Iterable[str]) -> tuple[Measure, ...]:
     """Return measures by name; ``all`` means every one of them, ``svcca:64`` sets a parameter."""
-    found: dict[str, Measure] = {}
-    for name in names:
-        for each in MEASURES.values() if name == "all" else (find_measure(name),):
-            found[each.name] = each
-    return tuple(found.values())
+    return as_measures(names)
 
 
 def find_measure(name: str) -> Measure:
     """Return the measure of a name."""
     stem, colon, number = name.partition(":")
-    if stem not in MEASURES:
-        message = f"there is no measure {name!r}: choose from {', '.join(MEASURES)}."
-        raise InputError(message)
-    measure = MEASURES[stem]
+    measure = MEASURES.find(stem)
     if not colon:
         return measure
     try:
@@ -82,13 +75,6 @@ def find_measure(name: str) -> Measure:
 
 def as_measures(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
     """Return the measures meant by names and by themselves, each once."""
-    if isinstance(measures, str | Measure):
-        measures = (measures,)
-    found: dict[str, Measure] = {}
-    for each in measures:
-        for measure in (each,) if isinstance(each, Measure) else find_measures([each]):
-            found[measure.name] = measure
-    if not found:
-        message = "no measure is asked for: name at least one."
-        raise InputError(message)
-    return tuple(found.values())
+    return MEASURES.choose(
+        measures, lambda name: MEASURES.values() if name == "all" else (find_measure(name),)
+    )

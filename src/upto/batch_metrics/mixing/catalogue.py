@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from upto.core import InputError
+from upto.batch_metrics.mixing.silhouettes import batch_width, isolated_width, label_width
+from upto.batch_metrics.mixing.view import MixingView, Needs
+from upto.core.catalogue import Catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Side = Literal["batch", "biology", "total"]
+Compute = Callable[[MixingView], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,10 @@ class MixingKind:
         What raises it without being better.
     counts
         Whether it is one of those that the totals average.
+    compute
+        The score of one view; None for the totals.
+    needs
+        What the view must gather from all distances for it, if anything.
     """
 
     name: str
@@ -49,6 +57,8 @@ class MixingKind:
     rewards: str
     gamed: str
     counts: bool = True
+    compute: Compute | None = field(default=None, repr=False, compare=False)
+    needs: Needs | None = None
 
 
 _SCIB = "Luecken et al. 2022, scIB"
@@ -66,6 +76,8 @@ _KINDS = (
         says="The mean silhouette width of labels, moved from [-1, 1] to [0, 1].",
         rewards="labels that are compact and far from each other",
         gamed=_LABELS + " Noise scores about one half, not zero.",
+        compute=lambda view: label_width(view.by_label.widths, view.labels),
+        needs="by_label",
     ),
     MixingKind(
         name="isolated-labels",
@@ -77,6 +89,8 @@ _KINDS = (
         says="The label silhouette of those labels that are in the fewest batches.",
         rewards="labels of few batches that stay apart",
         gamed="A batch effect sets a label of one batch apart: not correcting is rewarded.",
+        compute=lambda view: isolated_width(view.by_label.widths, view.labels, view.outer),
+        needs="by_label",
     ),
     MixingKind(
         name="clisi",
@@ -88,6 +102,8 @@ _KINDS = (
         says="The median effective number of labels around a row, scaled so that one label is 1.",
         rewards="neighbours of the same label",
         gamed=_LABELS + " With many labels it is near 1 for almost any rows.",
+        compute=lambda view: view.lisi("biology"),
+        needs="near",
     ),
     MixingKind(
         name="kmeans-nmi",
@@ -99,6 +115,7 @@ _KINDS = (
         says="Normalised mutual information of labels and as many clusters of k-means.",
         rewards="round clusters that are the labels",
         gamed=_LABELS + " It is not adjusted: with small labels noise is far above 0.",
+        compute=lambda view: view.clusters.nmi,
     ),
     MixingKind(
         name="kmeans-ari",
@@ -110,6 +127,7 @@ _KINDS = (
         says="The adjusted Rand index of labels and as many clusters of k-means.",
         rewards="round clusters that are the labels",
         gamed=_LABELS,
+        compute=lambda view: view.clusters.ari,
     ),
     MixingKind(
         name="silhouette-batch",
@@ -122,6 +140,8 @@ _KINDS = (
         rewards="every batch lying near one other batch of its label",
         gamed="Batches that overlap in pairs, and not otherwise, score high: see BRAS. " + _NOISE,
         counts=False,
+        compute=lambda view: batch_width(view.by_batch.widths, view.labels, view.outer),
+        needs="by_batch",
     ),
     MixingKind(
         name="bras",
@@ -133,6 +153,8 @@ _KINDS = (
         says="The batch silhouette by cosine distance, against all other batches of the label.",
         rewards="batches of a label that lie in one place",
         gamed=_NOISE,
+        compute=lambda view: batch_width(view.by_angle.widths, view.labels, view.outer),
+        needs="by_angle",
     ),
     MixingKind(
         name="ilisi",
@@ -144,6 +166,8 @@ _KINDS = (
         says="The median effective number of batches around a row, scaled so that one batch is 0.",
         rewards="neighbours of all batches alike",
         gamed=_NOISE + " Labels that differ between batches lower it even if nothing is wrong.",
+        compute=lambda view: view.lisi("batch"),
+        needs="near",
     ),
     MixingKind(
         name="kbet",
@@ -155,6 +179,8 @@ _KINDS = (
         says="The share of rows whose neighbours, within a label, have the batches of the label.",
         rewards="neighbourhoods that are random samples of batches",
         gamed=_NOISE,
+        compute=lambda view: view.kbet(),
+        needs="near",
     ),
     MixingKind(
         name="graph-connectivity",
@@ -167,6 +193,8 @@ _KINDS = (
         rewards="labels that are in one piece",
         gamed="One label far from all others is connected whatever its batches do; so is noise, "
         "where labels are few.",
+        compute=lambda view: view.connectivity(),
+        needs="near",
     ),
     MixingKind(
         name="pcr",
@@ -178,6 +206,7 @@ _KINDS = (
         says="The share of the variance between batches that a correction removed.",
         rewards="batches with equal means",
         gamed="Centring each batch gives 1, with biology removed wherever it differs by batch.",
+        compute=lambda view: view.pcr(),
     ),
     MixingKind(
         name="batch",
@@ -218,7 +247,7 @@ _KINDS = (
     ),
 )
 
-MIXING: dict[str, MixingKind] = {kind.name: kind for kind in _KINDS}
+MIXING: Catalogue[MixingKind] = Catalogue("score", _KINDS)
 """All scores by name."""
 
 
@@ -230,14 +259,4 @@ def find_mixing(names: str | Iterable[str] | None = None) -> tuple[MixingKind, .
     >>> [kind.title for kind in find_mixing(["bras", "ilisi"])]
     ['BRAS', 'iLISI']
     """
-    if names is None:
-        return _KINDS
-    asked = [names] if isinstance(names, str) else list(names)
-    for name in asked:
-        if name not in MIXING:
-            message = f"there is no score {name!r}: it is one of {', '.join(MIXING)}."
-            raise InputError(message)
-    if not asked:
-        message = "there are no scores to compute: name one or more."
-        raise InputError(message)
-    return tuple(MIXING[name] for name in dict.fromkeys(asked))
+    return MIXING.choose("all" if names is None else names)

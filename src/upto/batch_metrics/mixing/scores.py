@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from upto.batch_metrics.mixing import kbet as tests
 from upto.batch_metrics.mixing import lisi, whole
-from upto.batch_metrics.mixing.evaluate import GRAPH_NEIGHBOURS, KBET_NEIGHBOURS, LISI_NEIGHBOURS
 from upto.batch_metrics.mixing.nearest_rows import find_neighbours
 from upto.batch_metrics.mixing.points import (
     METRICS,
@@ -33,6 +32,7 @@ from upto.batch_metrics.mixing.silhouettes import (
     isolated_width,
     label_width,
 )
+from upto.batch_metrics.mixing.view import GRAPH_NEIGHBOURS, KBET_NEIGHBOURS, LISI_NEIGHBOURS
 from upto.core import InputError
 
 Names = Sequence[Any] | NDArray[Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from upto.core import InputError, MissingExtraError
+from upto.core.catalogue import Catalogue
 from upto.core.errors import ArgumentError
 from upto.engines.base import Engine
 from upto.files.request import listed
@@ -78,9 +78,9 @@ def _correction(name: str, **settings: Any) -> Any:
     return getattr(import_module("upto.corrections"), name)(**settings)
 
 
-CONDITIONS = {
-    kind.name: kind
-    for kind in (
+CONDITIONS: Catalogue[ConditionKind] = Catalogue(
+    "condition",
+    (
         ConditionKind(
             name="base",
             title="Base",
@@ -171,12 +171,11 @@ CONDITIONS = {
             steps=lambda making: [_correction("BiologyComponents", unmixer=_ica(making))],
             uses_labels=True,
         ),
-    )
-}
+    ),
+)
 
 DEFAULT = ("base", "pca", "ica", "random", "batch-scaled", "biology")
 WITH_CONTROLS = ("base", "pca", "ica", "random", "control-scaled", "tvn", "biology")
-NEED_CONTROLS = frozenset(kind.name for kind in CONDITIONS.values() if kind.needs == "controls")
 
 
 def find_conditions(
@@ -191,32 +190,21 @@ def find_conditions(
     InputError
         If there is no such condition, or it needs controls and none are known.
     """
+
+    def read(name: str) -> Iterable[ConditionKind]:
+        if name != "all":
+            return (_find(name, has_controls),)
+        return (kind for kind in CONDITIONS.values() if has_controls or kind.needs != "controls")
+
     if names is None:
-        asked: list[str] = [*(WITH_CONTROLS if has_controls else DEFAULT)]
-    else:
-        asked = _names(names)
-    if "all" in asked:
-        usable = [name for name in CONDITIONS if has_controls or name not in NEED_CONTROLS]
-        asked = [each for name in asked for each in (usable if name == "all" else [name])]
-    found = {name: _find(name, has_controls) for name in dict.fromkeys(["base", *asked])}
-    return tuple({kind.name: kind for kind in found.values()}.values())
-
-
-def _names(given: object) -> list[str]:
-    """Return names one by one; a text may have commas between them, as for the command."""
-    asked = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
-    if not all(isinstance(each, str) for each in asked):
-        message = f"conditions={given!r} names no conditions: give a list, as ['base', 'ica']."
-        raise ArgumentError(message, conditions=given)
-    names = [name.strip() for each in asked for name in str(each).split(",")]
-    return [name for name in names if name]
+        names = WITH_CONTROLS if has_controls else DEFAULT
+    return CONDITIONS.choose(["base", *CONDITIONS.asked(names)], read)
 
 
 def _find(name: str, has_controls: bool) -> ConditionKind:  # noqa: FBT001 - private
-    parts = [part.strip() for part in name.split(THEN)]
-    kinds = [_known(part) for part in parts]
+    kinds = [CONDITIONS.find(part.strip()) for part in name.split(THEN)]
     if not has_controls:
-        needing = [part for part in parts if part in NEED_CONTROLS]
+        needing = [kind.name for kind in kinds if kind.needs == "controls"]
         if needing:
             message = (
                 f"the condition {needing[0]} needs controls, and none are named: give the value of "
@@ -296,15 +284,6 @@ def _refuse_few(kind: ConditionKind, what: str, counts: Counts, least: int, scre
         f"{len(few)} of {len(counts)} batches have fewer than {least} {what} ({listed(few)}), and "
         f"{why}: leave those batches out, or choose other conditions, as pca and ica."
     )
-    raise InputError(message)
-
-
-def _known(name: str) -> ConditionKind:
-    if name in CONDITIONS:
-        return CONDITIONS[name]
-    near = difflib.get_close_matches(name.lower(), list(CONDITIONS), n=1)
-    guess = f"; did you mean {near[0]}?" if near else "."
-    message = f"there is no condition {name!r}: choose of {', '.join(CONDITIONS)}{guess}"
     raise InputError(message)
 
 
