@@ -9,9 +9,7 @@ import numpy as np
 from upto.core import Group, InputError, MissingExtraError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Float = NDArray[np.float64]
+    from upto.core.arrays import Float
 
 
 def random_element(

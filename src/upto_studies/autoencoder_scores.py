@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from upto.core.arrays import Float
     from upto_studies.autoencoder_ica import Settings
     from upto_studies.image_runs import Encoded
     from upto_studies.outcome import Work
 
-    Float = NDArray[np.float64]
 
 PUBLISHED_VARIANT = "latent_quantization"
 """The authors' own file: ten neighbours, codes with a twentieth of the largest range."""

@@ -17,14 +17,12 @@ from upto_studies.outcome import Outcome
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from upto.core import Cell
+    from upto.core.arrays import Float
     from upto_studies.autoencoder_ica import Settings
     from upto_studies.autoencoder_scores import Candidate
     from upto_studies.image_runs import Encoded
 
-    Float = NDArray[np.float64]
 
 PAPER: dict[str, dict[str, tuple[float, float, float]]] = {
     "Shapes3D": {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.questions.compare.question import compare
 from upto.questions.compare.result import CompareResult
@@ -14,8 +13,8 @@ from upto_studies.trials import Case
 
 if TYPE_CHECKING:
     from upto.core import Promised
+    from upto.core.arrays import Float
 
-Float = NDArray[np.float64]
 
 MAPS = "compared"
 COMPONENTS = "compared-components"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -26,7 +26,9 @@ from upto_studies.train.curves import (
 from upto_studies.train.pairs import EXCESSES, Pair, converged_pairs, measure_pairs
 from upto_studies.train.references import linear_autoencoder_error
 
-Float = NDArray[np.float64]
+if TYPE_CHECKING:
+    from upto.core.arrays import Float
+
 Count = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Leak = Annotated[float, Meta(gt=0.0, le=1.0)]

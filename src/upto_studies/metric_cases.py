@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-Float = NDArray[np.float64]
+from upto.core.arrays import Float
+
 Whole = NDArray[np.intp]
 Generator = np.random.Generator
 

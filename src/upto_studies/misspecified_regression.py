@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
 from upto.core import Column, Estimate, Marks, Panel, Table, random_stream
+from upto.core.arrays import Float
 from upto.evidence.intervals import mean_intervals
 from upto.simulate import Regression, draw_regression, fit_linear
 from upto_studies.outcome import Outcome, Work
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from upto.core import Cell
 
-Float = NDArray[np.float64]
 Count = Annotated[int, Meta(ge=1)]
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import scipy.optimize
 from msgspec import Meta
-from numpy.typing import NDArray
 
 import upto
 from upto.batch_metrics.effects import batch_and_label_shares
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from upto.simulate import Screen
     from upto_studies.plate_cases import Case
 
-Float = NDArray[np.float64]
 
 CONDITIONS = ("base", "pca", "ica", "random")
 TRUTH = "truth"

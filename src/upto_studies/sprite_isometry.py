@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 from sklearn.manifold import Isomap
 
 from upto.core import Column, Estimate, InputError, Marks, Panel, Table
@@ -40,8 +39,8 @@ from upto_studies.sprite_ranges import (
 
 if TYPE_CHECKING:
     from upto.core import Cell
+    from upto.core.arrays import Float
 
-Float = NDArray[np.float64]
 Length = Annotated[float, Meta(gt=0.0)]
 HalfSide = Annotated[float, Meta(gt=0.0, lt=1.0)]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.manifold import Isomap
 
 from upto.alignment import Aligner
 from upto.core import Column, Estimate, Marks, Panel, Promise, Table, random_stream
+from upto.core.arrays import Float
 from upto.evidence.intervals import mean_intervals
 from upto.measures.distances import near_isometry_defect, squared_distances
 from upto.simulate import (
@@ -32,8 +32,6 @@ from upto.theory import (
 
 if TYPE_CHECKING:
     from upto.core import Cell
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

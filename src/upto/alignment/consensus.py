@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.optimize
-from numpy.typing import NDArray
 
+from upto.core.arrays import Float
 from upto.engines import nearest_rotation
 
-Float = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 Pair = tuple[int, int]
 
 SWEEPS, ROUNDS = 200, 20

@@ -19,6 +19,7 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from upto.core import Group, InputError
+from upto.core.arrays import Float
 from upto.engines import RANK_TOLERANCE, nearest_rotation, pseudo_inverse, varying
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     from upto.engines import CrossMoments
     from upto.engines.base import Arrays, Engine
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.optimize
-from numpy.typing import NDArray
 
+from upto.core.arrays import Float, Index
 from upto.engines import host_array
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from upto.engines.base import Arrays, Engine
 
-Float = NDArray[np.float64]
-Index = NDArray[np.intp]
 _Sort = tuple[Index, Float, Float]
 
 MIDDLE_BINS, GROWTH = 64, 1.25

@@ -18,11 +18,9 @@ from upto.core import Group
 from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from upto.core.arrays import Float
     from upto.engines import CrossMoments, Engine
 
-    Float = NDArray[np.float64]
 
 _ROUNDOFF = 1e-12
 """Worst error over the largest value that is rounding."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.batch_metrics.crossings import adjusted_squares
+from upto.core.arrays import Float
 from upto.measures.tails import permutation_tail, upper_tail
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from upto.batch_metrics.crossings import Crossing
 
-    Float = NDArray[np.float64]
 
 _FEW = 8
 

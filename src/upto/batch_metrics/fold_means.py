@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from upto.core import Estimate
@@ -13,8 +12,9 @@ from upto.core import Estimate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from upto.core.arrays import Float
 
-Float = NDArray[np.float64]
+
 LEVEL = 0.95
 _ROUNDING = 1e-12
 """Errors below this fraction of a mean are those of sums, not of folds."""

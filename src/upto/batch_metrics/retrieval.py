@@ -22,10 +22,9 @@ from upto.batch_metrics.retrieval_nulls import (
 )
 from upto.batch_metrics.value_names import as_names
 from upto.core import InputError
+from upto.core.arrays import Float, Index
 from upto.measures.tails import q_values
 
-Float = NDArray[np.float64]
-Index = NDArray[np.intp]
 Names = Sequence[Any] | NDArray[Any]
 Similarity = Literal["cosine", "absolute-cosine", "correlation", "euclidean"]
 SIMILARITIES: tuple[Similarity, ...] = ("cosine", "absolute-cosine", "correlation", "euclidean")

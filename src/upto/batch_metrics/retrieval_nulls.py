@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import random_stream
 
-Float = NDArray[np.float64]
-Index = NDArray[np.intp]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.core.arrays import Float, Index
 
 NULL_SIZE = 10_000
 """Random orders by default, as in copairs' examples."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.batch_metrics.crossings import Crossing
+    from upto.core.arrays import Float
 
-    Float = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 """Of the limit of each label; a component passes only if all labels do, so none is corrected."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from upto.core.errors import InputError
 from upto.core.seeds import random_stream
 
-Float = NDArray[np.float64]
+if TYPE_CHECKING:
+    from upto.core.arrays import Float
+
 Int = NDArray[np.int64]
 
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 
 from upto.core import InputError
+from upto.core.arrays import Float
 from upto.corrections.base import Correction, new_batches
 from upto.corrections.batch_groups import find_batches, listed
 
 if TYPE_CHECKING:
-    from upto.corrections.batch_groups import Batches
+    from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+    from upto.corrections.batch_groups import Batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

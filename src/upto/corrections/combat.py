@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.corrections.column_shifts import BatchMoments, ColumnCorrection, Float, moments_of
+from upto.core.arrays import Float
+from upto.corrections.column_shifts import BatchMoments, ColumnCorrection, moments_of
 
 if TYPE_CHECKING:
     from upto.corrections.batch_groups import Batches

@@ -15,8 +15,8 @@ from upto.ica.white_directions import RANK_TOLERANCE
 from upto.ica.whiten import find_whitening, shrunk
 
 if TYPE_CHECKING:
+    from upto.core.arrays import Float
     from upto.corrections.batch_groups import Batches
-    from upto.corrections.column_shifts import Float
     from upto.ica.whiten import Whitening
 
 ENOUGH_CONTROLS = 10

@@ -8,9 +8,10 @@ import numpy as np
 
 from upto.core import InputError
 from upto.corrections.batch_groups import refuse_few_controls
-from upto.corrections.column_shifts import ColumnCorrection, Float, moments_of
+from upto.corrections.column_shifts import ColumnCorrection, moments_of
 
 if TYPE_CHECKING:
+    from upto.core.arrays import Float
     from upto.corrections.batch_groups import Batches
 
 NORMAL = 1.4826

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from upto.core import InputError
+from upto.core.arrays import Float
 from upto.corrections.base import Correction, new_batches, signs_of
 from upto.corrections.batch_groups import refuse_few_controls
-from upto.corrections.column_shifts import Float, moments_of
+from upto.corrections.column_shifts import moments_of
 from upto.engines import choose_engine, row_moments
 from upto.ica.white_directions import RANK_TOLERANCE
 

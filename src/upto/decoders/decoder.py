@@ -14,15 +14,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError
 from upto.core.read import expanded
 
-Float = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.core.arrays import Float
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from upto.core import Estimate, InputError, SilentProgress, random_stream
 from upto.disentanglement.catalogue import DEFAULT_SCORES, NamedScore, find_scores
-from upto.disentanglement.predictor_tables import Float, Labels, Whole, as_codes, as_factors
+from upto.disentanglement.predictor_tables import Labels, Whole, as_codes, as_factors
 from upto.disentanglement.predictors import quietly
 from upto.disentanglement.score import FactorScore
 from upto.disentanglement.views import View
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from upto.core import Progress
+    from upto.core.arrays import Float
 
 COSTLY_PERMUTATIONS = 4
 """Of the scores that fit forests or choose models: they show chance, and no p-value of 5 %."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from upto.core.arrays import Float
 from upto.disentanglement.predictor_tables import (
     BINS,
     Factor,
-    Float,
     Whole,
     as_codes,
     as_factors,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError
+from upto.core.arrays import Float
 from upto.disentanglement.importances import VARIANTS, fitted_importance
 from upto.disentanglement.predictor_tables import (
-    Float,
     as_codes,
     as_factors,
     averaged,

@@ -13,7 +13,6 @@ from upto.disentanglement.shared_information import (
     ADJUSTED,
     PERMUTATIONS,
     Estimator,
-    Float,
     Information,
     Mask,
     informed,
@@ -24,6 +23,7 @@ from upto.disentanglement.unseen import gaps_of_each, mean_of, unseen_shares
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from upto.core.arrays import Float
     from upto.disentanglement.predictor_tables import CodesLike, FactorsLike
 
 ESTIMATORS = {

@@ -10,7 +10,8 @@ from upto.disentanglement.predictor_tables import as_codes, constant_codes, sent
 from upto.disentanglement.score import FactorScore
 
 if TYPE_CHECKING:
-    from upto.disentanglement.predictor_tables import CodesLike, Float
+    from upto.core.arrays import Float
+    from upto.disentanglement.predictor_tables import CodesLike
 
 
 def gaussian_total_correlation(codes: CodesLike) -> FactorScore:

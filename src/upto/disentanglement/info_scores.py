@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from upto.core.arrays import Float
 from upto.disentanglement.predictive import predictive_parts
 from upto.disentanglement.predictor_tables import one_of, sentences
 from upto.disentanglement.score import FactorScore
@@ -14,7 +15,6 @@ from upto.disentanglement.shared_information import (
     ADJUSTED,
     PERMUTATIONS,
     Estimator,
-    Float,
     Information,
     Mask,
     informed,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError, random_stream
+from upto.core.arrays import Float
 from upto.disentanglement.above_chance import above_chance, permuted_scores
 from upto.disentanglement.predictor_tables import (
     BINS,
     Codes,
     Factor,
-    Float,
     Whole,
     as_codes,
     as_factors,

@@ -11,7 +11,8 @@ from upto.disentanglement.sorted_counts import Ascending
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Float = NDArray[np.float64]
+    from upto.core.arrays import Float
+
     Integer = NDArray[np.intp]
 
 # A table of counts larger than this is made of the cells that occur.

@@ -25,7 +25,8 @@ from upto.disentanglement.predictors import fitted_logistic, quietly
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from upto.disentanglement.predictor_tables import Codes, CodesLike, FactorsLike, Float, Whole
+    from upto.core.arrays import Float
+    from upto.disentanglement.predictor_tables import Codes, CodesLike, FactorsLike, Whole
     from upto.disentanglement.score import FactorScore
 
 DEVIATIONS = 5.0

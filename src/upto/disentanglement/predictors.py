@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from upto.disentanglement.predictor_tables import Float, Whole
+    from upto.core.arrays import Float
+    from upto.disentanglement.predictor_tables import Whole
 
 
 @contextmanager

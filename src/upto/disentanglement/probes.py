@@ -18,7 +18,6 @@ from upto.disentanglement.predictor_tables import (
     BINS,
     Codes,
     Factor,
-    Float,
     Part,
     as_codes,
     as_factors,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from upto.core.arrays import Float
     from upto.disentanglement.predictor_tables import CodesLike, FactorsLike, Whole
     from upto.disentanglement.score import FactorScore
 

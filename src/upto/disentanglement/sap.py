@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.svm import LinearSVC
 
+from upto.core.arrays import Float
 from upto.disentanglement.predictor_tables import (
-    Float,
     as_codes,
     as_factors,
     averaged,

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from upto.core import InputError
 
 if TYPE_CHECKING:
+    from upto.core.arrays import Float
     from upto.disentanglement.shared_information import Information
 
-Float = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 FALSE_ALARM = 1e-3

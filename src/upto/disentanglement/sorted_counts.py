@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from upto.core.arrays import Float
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Float = NDArray[np.float64]
     Integer = NDArray[np.intp]
 
 _STRETCHES = 8

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from upto.core.arrays import Float
 from upto.disentanglement.shares import (
-    Float,
     Mask,
     beyond_chance,
     chance_mean,

@@ -19,7 +19,7 @@ from upto.disentanglement.info_scores import (
     varying_codes,
 )
 from upto.disentanglement.predictive import predictive_chance, predictive_shares
-from upto.disentanglement.predictor_tables import Codes, Float, Labels, Whole, as_codes
+from upto.disentanglement.predictor_tables import Codes, Labels, Whole, as_codes
 from upto.disentanglement.shared_information import (
     ADJUSTED,
     PERMUTATIONS,
@@ -33,6 +33,7 @@ from upto.disentanglement.unseen import unseen_shares
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from upto.core.arrays import Float
     from upto.disentanglement.score import FactorScore
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.core.arrays import Float
 
 RANK_TOLERANCE = 1e-12
 """Directions whose variance is below this fraction of the largest are taken as absent."""

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from upto.core.arrays import Float
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from upto.engines import Moments
 
-Float = NDArray[np.float64]
 
 COVARIANCE = 1e-10
 """Variances below this fraction of the largest need the rows: a covariance matrix is rounded."""

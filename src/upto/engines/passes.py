@@ -12,14 +12,14 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upto.core.arrays import Float
 from upto.engines.algebra import nearest_rotation, pseudo_inverse
 
 if TYPE_CHECKING:
-    from upto.engines.base import Arrays, Engine
+    from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+    from upto.engines.base import Arrays, Engine
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upto.core.arrays import Float, Index
 from upto.evidence.memory import Memory, fit_coefficients
 from upto.evidence.serial import clear_autocorrelation, clearest, leading
 from upto.evidence.split import RowKeys, take_rows
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from upto.engines.base import Engine
 
-Float = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 LOOKED_AT, ANCHORS = 4096, 256
 """Rows among which near copies are looked for, and of how many of them."""

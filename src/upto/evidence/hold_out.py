@@ -15,11 +15,8 @@ from upto.evidence.strata import as_comparable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from upto.core.arrays import Index
     from upto.engines.base import Engine
-
-    Index = NDArray[np.intp]
 
 
 def choose_held_out(

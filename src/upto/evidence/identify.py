@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Estimate, Identifiability, random_stream
+from upto.core.arrays import Float
 from upto.evidence.serial import MIN_WORTH
 from upto.evidence.split import Split, take_rows
 from upto.ica import (
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from upto.engines.base import Engine
     from upto.ica.fit import Fitted, Settings
 
-Float = NDArray[np.float64]
 
 JUDGED_ROWS, MIN_PART_ROWS = 20_000, 200
 """Rows of each part that components are judged on at most, and that it needs at least."""

@@ -12,7 +12,8 @@ from upto.core import Errors, Estimate, Histogram, random_stream
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Float = NDArray[np.float64]
+    from upto.core.arrays import Float
+
 
 RESAMPLES = 999
 MIN_ROWS = 10

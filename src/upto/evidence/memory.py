@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Float = NDArray[np.float64]
+    from numpy.typing import NDArray
+
+    from upto.core.arrays import Float
+
 
 FADED, LONGEST = 0.05, 600
 """What is left of a memory that has faded, and the rows after which none is followed on."""

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from upto.core.arrays import Float
     from upto.evidence.memory import Memory
     from upto.evidence.split import Split
 
-    Float = NDArray[np.float64]
 
 PAIRED_ROWS, PAIRED_ROWS_OF_MANY = 1000, 300
 """Held-out rows whose pairing is permuted, for one pair and for each of many."""

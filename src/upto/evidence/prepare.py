@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import Embeddings, Finding, RunSummary
+from upto.core.arrays import Float
 from upto.engines import Moments, moments
 from upto.engines.directions import Span, find_span, stored_rounding
 from upto.evidence.serial import MIN_WORTH, effective_rows
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from upto.engines.passes import Survey
     from upto.evidence.split import Split
 
-    Float = NDArray[np.float64]
 
 QUANTILE_ROWS = 2048
 _JUDGED_BYTES = 2**26

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError
 
 if TYPE_CHECKING:
+    from upto.core.arrays import Index
     from upto.evidence.split import Split
 
-Index = NDArray[np.intp]
 
 MIN_HALF_SAMPLES = 10
 

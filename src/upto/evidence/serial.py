@@ -7,12 +7,15 @@ share their accidents, and standard errors that count every row are too small.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.fft
-from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.core.arrays import Float
 
 AXES = 8
 """Leading principal components that are looked at."""

@@ -16,6 +16,7 @@ import scipy.special
 from numpy.typing import NDArray
 
 from upto.core import GatheringRows, random_stream
+from upto.core.arrays import Float, Index
 from upto.engines import host_array, select_rows
 from upto.evidence.memory import Memory
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     from upto.engines.base import Arrays, Engine
 
-Float = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 MIN_HELD_OUT = 5
 """Rows held out of a small sample: five can be permuted in enough ways for a 5 % level."""

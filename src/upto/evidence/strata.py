@@ -12,8 +12,8 @@ from upto.core import Embeddings, InputError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    Float = NDArray[np.float64]
-    Index = NDArray[np.intp]
+    from upto.core.arrays import Float, Index
+
 
 GIVEN = "the classes given"
 """Name of the column that holds classes given as values."""

@@ -12,7 +12,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.geometry.jacobians import power_of_two, row_lengths
 from upto.measures.distances import squared_distances
@@ -20,7 +19,10 @@ from upto.measures.distances import squared_distances
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Float = NDArray[np.float64]
+    from numpy.typing import NDArray
+
+    from upto.core.arrays import Float
+
 
 _BLOCK = 2**21
 """Pairs of rows that are looked at together."""

@@ -14,12 +14,12 @@ import array_api_compat
 import numpy as np
 from numpy.typing import NDArray
 
+from upto.core.arrays import Float
 from upto.engines import host_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Float = NDArray[np.float64]
 
 DENSE_ENTRIES, DENSE_LATENTS = 2**25, 1024
 """A Jacobian with more entries or columns than this is not formed."""

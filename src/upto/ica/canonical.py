@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upto.core.arrays import Float
+
 if TYPE_CHECKING:
     from upto.engines.base import Arrays
     from upto.ica.solver import Point, Problem
 
-Float = NDArray[np.float64]
 
 SETTLED = 1e-6
 """Differences below this are not told apart: rounding or another start could exchange them."""

@@ -14,11 +14,9 @@ from upto.core.errors import reason, shortened
 from upto.core.files import check_target
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from upto.core import TraceStep
+    from upto.core.arrays import Float
 
-    Float = NDArray[np.float64]
 
 INTERVAL = 10.0
 """Seconds between two writes."""

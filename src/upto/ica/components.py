@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, TraceStep, random_stream
+from upto.core.arrays import Float
 from upto.engines import row_moments
 from upto.ica.canonical import CanonicalForm, canonical_form
 from upto.ica.contrasts import LogCosh, gaussian_moments
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from upto.ica.contrasts import Contrast
     from upto.ica.search import Listener, Search, Solver
 
-Float = NDArray[np.float64]
 Whiten = Literal["unit-variance", "active", "rotation", "none"]
 WHITEN = ("unit-variance", "active", "rotation", "none")
 

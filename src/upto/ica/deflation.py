@@ -12,12 +12,9 @@ from upto.ica.search import Search
 from upto.ica.solver import orthogonalised
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from upto.core.arrays import Float
     from upto.ica.search import Listener
     from upto.ica.solver import Problem
-
-    Float = NDArray[np.float64]
 
 
 def deflate(

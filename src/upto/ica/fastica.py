@@ -10,11 +10,8 @@ import numpy as np
 from upto.ica.solver import orthogonalised
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from upto.core.arrays import Float
     from upto.ica.solver import Point, Problem
-
-    Float = NDArray[np.float64]
 
 
 @dataclass(slots=True)

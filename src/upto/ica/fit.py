@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError
+from upto.core.arrays import Float
 from upto.engines import blas_threads_for, row_moments
 from upto.ica.components import (
     Unmixing,
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from upto.engines.base import Engine
     from upto.ica.search import Listener
     from upto.ica.whiten import Whitening
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

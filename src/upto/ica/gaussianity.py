@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.stats
-from numpy.typing import NDArray
 
 from upto.core import Estimate
+from upto.core.arrays import Float
 from upto.ica.contrasts import LogCosh, gaussian_moments
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from upto.engines.base import Arrays, Engine
     from upto.ica.components import Unmixing
     from upto.ica.contrasts import Contrast
 
-Float = NDArray[np.float64]
 
 LEVEL = 0.95
 CLEAR = 3.0

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg
-from numpy.typing import NDArray
 
+from upto.core.arrays import Float
 from upto.ica.contrasts import LogCosh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from upto.engines.base import Arrays, Engine
     from upto.ica.components import Unmixing
     from upto.ica.contrasts import Contrast
 
-Float = NDArray[np.float64]
 
 DENSE = 48
 """Components up to which the Hessian is formed; above, its smallest eigenvalue is iterated for."""

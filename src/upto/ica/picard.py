@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
+
+from upto.core.arrays import Float
 
 if TYPE_CHECKING:
     from upto.ica.solver import Point, Problem
 
-Float = NDArray[np.float64]
 
 MEMORY = 10
 FLOOR = 0.02

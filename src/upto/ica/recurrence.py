@@ -15,6 +15,7 @@ import scipy.optimize
 import scipy.stats
 from numpy.typing import NDArray
 
+from upto.core.arrays import Float
 from upto.engines import blas_threads_for
 from upto.ica.components import (
     Unmixing,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from upto.ica.contrasts import Contrast
     from upto.ica.search import Solver
 
-Float = NDArray[np.float64]
 
 FOUND, FOUND_OF_FEW = 0.7, 0.9
 """Correlation from which on a component counts as found again: at least, and at most.

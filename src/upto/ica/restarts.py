@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.optimize
-from numpy.typing import NDArray
 
 from upto.core import SelectedRows, TraceStep, random_stream
+from upto.core.arrays import Float
 from upto.engines import row_moments
 from upto.ica.components import Whiten, pose, starting_rotation, whitening_for
 from upto.ica.fastica import fixed_point
 from upto.ica.search import NEAR
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from upto.engines.base import Engine
     from upto.ica.components import Unmixing
     from upto.ica.contrasts import Contrast
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from upto.ica.solver import Point, Problem
     from upto.ica.whiten import Whitening
 
-Float = NDArray[np.float64]
 
 COLUMNS = 256
 """Components judged in one pass; more would not fit the cache beside the rows."""

@@ -16,9 +16,8 @@ from upto.ica.solver import Point, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from upto.core.arrays import Float
 
-    Float = NDArray[np.float64]
     Listener = Callable[[TraceStep, Float], None]
 
 Solver = Literal["auto", "fastica", "picard"]

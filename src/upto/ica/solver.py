@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upto.core.arrays import Float
 from upto.engines.base import Engine
 from upto.ica.contrasts import Contrast
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.engines.base import Arrays
-
-Float = NDArray[np.float64]
 
 
 NARROW = 1e6

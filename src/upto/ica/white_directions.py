@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upto.core.arrays import Float
 from upto.engines.base import Engine
 
 if TYPE_CHECKING:
     from upto.engines import Moments
     from upto.engines.base import Arrays
 
-Float = NDArray[np.float64]
 
 RANK_TOLERANCE = 1e-10
 """Directions whose variance is below this fraction of the largest need more than a covariance."""

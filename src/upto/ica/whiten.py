@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from upto.core import InputError
+from upto.core.arrays import Float
 from upto.engines import Moments, varying
 from upto.ica.white_directions import RANK_TOLERANCE, Dropped, Source, white_directions
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from upto.engines.base import Arrays, Engine
 
-Float = NDArray[np.float64]
 Method = Literal["pca", "zca", "cholesky"]
 
 METHODS = ("pca", "zca", "cholesky")

@@ -20,12 +20,9 @@ from upto.measures.resample import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from upto.core import Estimate
+    from upto.core.arrays import Float
     from upto.measures.permutation import Scored
-
-    Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError
+from upto.core.arrays import Float
 from upto.measures.kinds import AFFINE, MATCHING, SCALED_SHAPE, Change, MomentMeasure, as_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     from upto.measures.moments import PairMoments, RunMoments
 
-    Float = NDArray[np.float64]
     Whiten = Callable[[RunMoments, float], Float]
 
 GOOGLE_SHARE = 0.98

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError
+from upto.core.arrays import Float
 from upto.measures.kinds import as_count, as_rows, refuse_extremes
 from upto.measures.moments import run_moments
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-Float = NDArray[np.float64]
 
 _WEIGHT_ROUNDING = 1e-8
 

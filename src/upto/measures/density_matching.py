@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.optimize
-from numpy.typing import NDArray
 
 from upto.core import random_stream
+from upto.core.arrays import Float
 from upto.engines import nearest_rotation
 from upto.measures.densities import (
     Mixture,
@@ -30,7 +30,8 @@ from upto.measures.kinds import as_count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-Float = NDArray[np.float64]
+    from numpy.typing import NDArray
+
 Error = Callable[[Float], tuple[float, Float]]
 
 _EVERY_PAIRING = 5

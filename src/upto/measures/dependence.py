@@ -12,9 +12,9 @@ from upto.core import random_stream
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from upto.core.arrays import Float
     from upto.measures.moments import PairMoments, RunMoments
 
-    Float = NDArray[np.float64]
 
 RDC_FEATURES = 20
 """Random features of every coordinate, as in icebeem."""

@@ -20,11 +20,8 @@ from upto.measures.relations import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from upto.core.arrays import Float
     from upto.measures.kinds import Relation
-
-    Float = NDArray[np.float64]
 
 
 def correlation_dissimilarities(rows: Float) -> Relation:

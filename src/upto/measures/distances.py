@@ -12,9 +12,9 @@ from upto.engines import select_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from upto.core.arrays import Float
     from upto.engines.base import Arrays, Engine
 
-    Float = NDArray[np.float64]
 
 EXACT_WORK = 4e11
 """Floating-point operations spent on an exact diameter before a bracket is given instead."""

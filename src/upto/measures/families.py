@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upto.core.arrays import Float, Index
 from upto.measures.kinds import Measure, MomentMeasure, RelationMeasure, permuted, refuse_extremes
 from upto.measures.moments import PairMoments, RunMoments
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.measures.kinds import Relation
-
-Float = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 class Family(Protocol):

@@ -23,11 +23,8 @@ from upto.measures.relations import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
+    from upto.core.arrays import Float
     from upto.measures.kinds import Measure, Relation
-
-    Float = NDArray[np.float64]
 
 
 _MOST_ROWS = 4096

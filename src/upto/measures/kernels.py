@@ -18,11 +18,9 @@ from upto.measures.relations import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from upto.core.arrays import Float
     from upto.measures.kinds import Relation
 
-    Float = NDArray[np.float64]
 
 NARROWEST, WIDEST = 1e-3, 1e3
 """Bandwidths beyond which a kernel is the identity or the linear one but for rounding."""

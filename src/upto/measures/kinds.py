@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from upto.core import InputError
+from upto.core.arrays import Float
 from upto.measures.moments import pair_moments
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from upto.measures.moments import PairMoments
 
-    Float = NDArray[np.float64]
     Relation = tuple[NDArray[Any], ...]
     """Arrays whose every axis is the rows of one run."""
 

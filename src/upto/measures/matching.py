@@ -28,9 +28,9 @@ from upto.measures.kinds import AFFINE, MATCHING, Change, MomentMeasure, as_coun
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from upto.core.arrays import Float
     from upto.measures.moments import PairMoments, RunMoments
 
-    Float = NDArray[np.float64]
 
 _CONSTANT = 1e-11
 

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from upto.core.arrays import Float
 from upto.engines import ThreadsEngine, varying
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from upto.engines.base import Arrays, Engine
 
-    Float = NDArray[np.float64]
 
 RANK_TOLERANCE = 1e-10
 """Directions whose variance is below this fraction of the largest are taken as absent."""

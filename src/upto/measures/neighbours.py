@@ -17,9 +17,9 @@ from upto.measures.relations import ROUNDING, cosine_distances, euclidean_square
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from upto.core.arrays import Float
     from upto.measures.kinds import Relation
 
-    Float = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
 CONE = SCALED_SHAPE - {Change.TRANSLATION}

@@ -16,31 +16,25 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import Finding, InputError, SilentProgress
+from upto.core.arrays import Float, Index
 from upto.engines import blas_threads_for
 from upto.measures.families import Family, families_of
 from upto.measures.kernel_path import fewer_coordinates, leaner_measures
 from upto.measures.kinds import Measure, MomentMeasure
-from upto.measures.resample import (
-    MIN_HALF,
-    Index,
-    Pairings,
-    draw_halves,
-    draw_pairings,
-    draw_shifts,
-)
+from upto.measures.resample import MIN_HALF, Pairings, draw_halves, draw_pairings, draw_shifts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
 
     from upto.core import Progress
 
     Over = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
     """What `map` does."""
 
-Float = NDArray[np.float64]
 Pair = tuple[int, int]
 Directions = tuple[bool, ...]
 

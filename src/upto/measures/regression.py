@@ -10,11 +10,8 @@ from upto.engines import varying
 from upto.measures.kinds import MATCHING, SCALED_SHAPE, MomentMeasure
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from upto.core.arrays import Float
     from upto.measures.moments import PairMoments
-
-    Float = NDArray[np.float64]
 
 
 def linear_r2(fit: PairMoments, held: PairMoments) -> float:

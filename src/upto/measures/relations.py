@@ -15,9 +15,9 @@ from upto.core import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from upto.core.arrays import Float
     from upto.measures.kinds import Relation
 
-    Float = NDArray[np.float64]
 
 MOST_BYTES = 2**31
 """Size of the largest n×n array that is made."""

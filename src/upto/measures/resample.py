@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import Estimate, random_stream
+from upto.core.arrays import Float, Index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Float = NDArray[np.float64]
-Index = NDArray[np.intp]
 Better = Literal["higher", "lower"]
 
 LEVEL = 0.05

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Rows
+    from upto.core.arrays import Float
 
-    Float = NDArray[np.float64]
 
 _BLOCK_BYTES = 2**25
 

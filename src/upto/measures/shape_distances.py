@@ -17,11 +17,9 @@ from upto.measures.kinds import SCALED_SHAPE, SHAPE, MomentMeasure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from upto.core.arrays import Float
     from upto.measures.moments import PairMoments, RunMoments
 
-    Float = NDArray[np.float64]
 
 _REACHED = 1e-12
 

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Float = NDArray[np.float64]
+    from upto.core.arrays import Float
 
 
 def q_values(p: Float) -> Float:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from upto.core.arrays import Float
     from upto.measures.moments import PairMoments
 
-    Float = NDArray[np.float64]
 
 INFORMATIVE_SHARE = 0.01
 """Coordinates with less of the largest variance are not counted where nothing else is said."""

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, random_stream
-
-Float = NDArray[np.float64]
+from upto.core.arrays import Float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError, random_stream
+from upto.core.arrays import Float
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

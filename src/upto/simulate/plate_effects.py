@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError, random_stream
 from upto.simulate.plate_layouts import is_edge
 
 if TYPE_CHECKING:
+    from upto.core.arrays import Float
     from upto.simulate.plate_layouts import PlateLayout, Wells
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

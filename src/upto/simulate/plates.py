@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Embeddings, InputError, random_stream
+from upto.core.arrays import Float
 from upto.simulate.mixings import LinearMixing, Mixing, orthonormal_rows, rigid_mixing
 from upto.simulate.plate_effects import (
     ScreenEffects,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from upto.simulate.sources import Source
 
 Array = NDArray[Any]
-Float = NDArray[np.float64]
 
 SCREEN_MIXINGS = ("none", "rigid", "principal", *MIXINGS)
 """The mixings that `draw_screen` knows by name."""

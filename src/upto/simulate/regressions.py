@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError, random_stream
+from upto.core.arrays import Float
 from upto.simulate.mixings import orthonormal_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Float = NDArray[np.float64]
 
 _GRID = np.linspace(-1, 1, 4001)
 

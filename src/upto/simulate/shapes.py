@@ -18,16 +18,16 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import FactorGrid, InputError
 from upto.simulate.canvas import canvas_on, checked_pixels, namespace
 from upto.simulate.mixings import checked
 
-Float = NDArray[np.float64]
+if TYPE_CHECKING:
+    from upto.core.arrays import Float
 
 SHAPES = ("square", "ellipse", "heart")
 

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, digamma, gammaln
 
 from upto.core import InputError, random_stream
+from upto.core.arrays import Float
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Float = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Float]
 
 _GAUSSIAN_ENTROPY = 0.5 * math.log(2 * math.pi * math.e)

@@ -11,17 +11,17 @@ difference of K(u) = u·Φ(u/τ) + τ·φ(u/τ), where τ = √2·sigma; at τ =
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erf, ndtr
 
 from upto.core import InputError, random_stream
 from upto.simulate.canvas import checked_pixels
 from upto.simulate.mixings import checked
 
-Float = NDArray[np.float64]
+if TYPE_CHECKING:
+    from upto.core.arrays import Float
 
 _ROOT_2 = math.sqrt(2.0)
 

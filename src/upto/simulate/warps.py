@@ -10,12 +10,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError, random_stream
+from upto.core.arrays import Float
 from upto.simulate.mixings import Mixing, orthonormal_rows
-
-Float = NDArray[np.float64]
 
 _NEWTON_STEPS = 60
 

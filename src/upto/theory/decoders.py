@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError, random_stream
+from upto.core.arrays import Float
 from upto.theory.exact import layer_residues, piece_loses_rank
 from upto.theory.hierarchy import Assumption
 from upto.theory.piecewise import PiecewiseNetwork, certify_injective, column_rank
@@ -17,7 +17,6 @@ from upto.theory.segments import scalar_preimages
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-Float = NDArray[np.float64]
 
 _SAME = 1e-9
 """Images closer than this, in units of their size, are one; latents further apart are two."""

@@ -16,6 +16,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from upto.core import InputError, finite_or_none
+from upto.core.arrays import Float
 from upto.theory.precision import rounding_norm, stored_precision
 from upto.theory.spectrum import noise_directions
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-Float = NDArray[np.float64]
 
 ILL_CONDITIONED = 1e8
 """Condition numbers above this leave less than half of the digits of double precision."""

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from upto.core.arrays import Float
     from upto.theory.piecewise import PiecewiseNetwork
 
-Float = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 _PRIMES = (2**25 - 39, 2**25 - 49)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+from upto.core.arrays import Float
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FLOOR = 1e-6
 """What is added to every variance, so that no component shrinks to a point."""

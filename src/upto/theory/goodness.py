@@ -10,15 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaincc
 
 from upto.theory.expectation import distances, fit_mixtures, log_likelihood
 
 if TYPE_CHECKING:
+    from upto.core.arrays import Float
     from upto.theory.expectation import Fits
 
-Float = NDArray[np.float64]
 
 _UNCONVERGED = 0.01
 """How far the mean log-likelihood of a fit may be below the best: ten times what is usual."""

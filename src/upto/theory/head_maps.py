@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from upto.core import Constant, Group, InputError, Promise, finite_or_none
+from upto.core.arrays import Float
 from upto.theory.arguments import check_size, infinite_says_nothing
 from upto.theory.diversity import (
     as_frequencies,
@@ -34,7 +34,6 @@ from upto.theory.diversity import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-Float = NDArray[np.float64]
 
 Method = Literal["least-squares", "pairs"]
 

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import Constant, InputError, Promise, finite_or_none
 from upto.theory.arguments import check_count, check_size, infinite_says_nothing
@@ -20,7 +19,8 @@ from upto.theory.isometry import scaled_stretch, stretch_constants
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Float = NDArray[np.float64]
+    from upto.core.arrays import Float
+
 
 _CLAIM = "No distance is stretched or shrunk by more than this, between any two points"
 _ROUNDING = float(np.finfo(np.float64).eps)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError
+from upto.core.arrays import Float
 from upto.theory.exact import loses_rank
 from upto.theory.precision import significand_precision
 
-Float = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _ROUNDING = 1e-6
 _EPS = float(np.finfo(np.float64).eps)

@@ -16,9 +16,9 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError
+from upto.core.arrays import Float
 from upto.theory.exact import are_opposite, leave_no_gap, loses_rank
 from upto.theory.precision import rounding_norm, stored_precision
 from upto.theory.spectrum import noise_directions
@@ -26,9 +26,8 @@ from upto.theory.spectrum import noise_directions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
-Float = NDArray[np.float64]
 
 _NEARLY = 1e-9
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)

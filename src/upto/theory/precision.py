@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from upto.core.arrays import Float
 from upto.theory.quantised import find_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Float = NDArray[np.float64]
+    from numpy.typing import NDArray
+
 
 _NAMES = {
     53: "float64",

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from upto.core.arrays import Float
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Float = NDArray[np.float64]
+    from numpy.typing import NDArray
+
 
 _SAMPLE = 2**16
 _FEWEST_ROWS = 64

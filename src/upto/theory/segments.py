@@ -7,14 +7,13 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError
+from upto.core.arrays import Float
 
 if TYPE_CHECKING:
     from upto.theory.piecewise import PiecewiseNetwork
 
-Float = NDArray[np.float64]
 
 _ROUNDING = 1e-9
 

@@ -14,7 +14,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from upto.core import InputError, random_stream
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-Float = NDArray[np.float64]
+    from upto.core.arrays import Float
+
 
 LEVEL = 0.05
 """How often components that are not there may be taken for real ones."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Float = NDArray[np.float64]
+    from upto.core.arrays import Float
 
 
 def checked_device(device: str) -> Any:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from upto.core import Estimate, random_stream
@@ -14,7 +13,9 @@ from upto.core import Estimate, random_stream
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Float = NDArray[np.float64]
+    from numpy.typing import NDArray
+
+    from upto.core.arrays import Float
 
 
 def relative_change(excess: Float) -> Float:

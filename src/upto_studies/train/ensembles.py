@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, read_tensors, write_tensors
+from upto.core.arrays import Float
 from upto.engines.device_rows import host_array, load_torch
 from upto_studies.train.arguments import checked_device
 from upto_studies.train.networks import Network
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-Float = NDArray[np.float64]
 
 _BLOCK_VALUES = 2**27
 """Numbers of the widest layer, of all members, that are computed together."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.alignment import Aligner
 from upto.core import InputError, random_stream
+from upto.core.arrays import Float
 from upto.engines import choose_engine
 from upto.engines.device_rows import host_array, load_torch
 from upto.geometry.distortion import bi_lipschitz, direction_estimate
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from upto.core import Promise
     from upto_studies.train.ensembles import Ensemble
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

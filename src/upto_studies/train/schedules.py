@@ -9,7 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Float = NDArray[np.float64]
+    from upto.core.arrays import Float
+
 
 StoppedBy = Literal["patience", "limit", "divergence"]
 """Why a member is done: its loss stalled, its epochs ran out, or its numbers left their range."""

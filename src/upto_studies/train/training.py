@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from upto.core import Progress
+    from upto.core.arrays import Float
     from upto_studies.train.checkpoints import KeptState
     from upto_studies.train.networks import Network, Parameters
     from upto_studies.train.settings import Training
 
-    Float = NDArray[np.float64]
 
 _REMOVED_SHARE = 0.1
 """The share of members that must have stopped before the others go on without them."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
 from upto.ica.contrasts import Contrast, Cube, Exp, LogCosh
@@ -18,7 +18,8 @@ from upto_studies.trials.rigid_cases import squared_errors
 from upto_studies.trials.stationary_points import Followed, contrast_signs, follow, turning_shift
 from upto_studies.trials.white import centred, linear_maps, whitening_map
 
-Float = NDArray[np.float64]
+if TYPE_CHECKING:
+    from upto.core.arrays import Float
 
 CONTRASTS: tuple[Contrast, ...] = (LogCosh(), LogCosh(2.0), Exp(), Cube())
 _ROWS = 80

@@ -6,17 +6,16 @@ import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from upto.core import Group
+from upto.core.arrays import Float
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from upto_studies.trials.rivals import Model, Rival
 
-Float = NDArray[np.float64]
 Parts = tuple[Float, Float, Float]
 
 UNLIKE = 1.0

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from upto.theory.diversity import HeadDiversity, head_diversity
@@ -23,7 +22,10 @@ from upto_studies.trials.case import Case
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Float = NDArray[np.float64]
+    from numpy.typing import NDArray
+
+    from upto.core.arrays import Float
+
 
 BY_TYPE = "diversity-by-type"
 """A control: the rule that takes the precision of a head from its type alone, which is false."""

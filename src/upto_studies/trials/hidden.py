@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 from upto.theory.priors import check_prior
 from upto_studies.trials.case import Case
 
-Float = NDArray[np.float64]
+if TYPE_CHECKING:
+    from upto.core.arrays import Float
+
 Grid = NDArray[np.intp]
 
 _SIZES = ((2, 2), (2, 3), (2, 2, 2), (2, 2, 3))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
 from upto.alignment import fit_map, smallest_worst_error
@@ -22,7 +22,8 @@ from upto.theory.rigid import (
 )
 from upto_studies.trials.case import Case
 
-Float = NDArray[np.float64]
+if TYPE_CHECKING:
+    from upto.core.arrays import Float
 
 # Maps of a ball onto itself have convex supports on both sides; the others are bi-Lipschitz on the
 # whole space, which is convex too.

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from upto.core.arrays import Float
 from upto.theory.piecewise import PiecewiseNetwork
-
-Float = NDArray[np.float64]
 
 _BENDS = ("straight", "bent", "flat", "zigzag", "fold")
 _POINTS = 48

@@ -6,7 +6,6 @@ import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import pdist
 from sklearn.exceptions import ConvergenceWarning
@@ -28,8 +27,8 @@ from upto_studies.trials.white import centred, linear_maps, whitening_map
 
 if TYPE_CHECKING:
     from upto.core import Promise
+    from upto.core.arrays import Float
 
-Float = NDArray[np.float64]
 
 ELSEWHERE = "-elsewhere"
 """The end of the statement of cases whose two searches ended in optima that do not correspond."""

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from upto.core.arrays import Float
+
 if TYPE_CHECKING:
     from upto.ica.contrasts import Contrast
 
-Float = NDArray[np.float64]
 
 _NEWTON_STEPS = 12
 _CONVERGED = 1e-11

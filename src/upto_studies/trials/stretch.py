@@ -6,10 +6,9 @@ A constant Λ is one at best, so its excess Λ - 1 is compared.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.alignment import fit_map, smallest_worst_error
 from upto.core import Group
@@ -30,7 +29,10 @@ from upto.theory.sprite_surface import Scaling, conformal_factor, sprite_promise
 from upto_studies.trials.case import Case
 from upto_studies.trials.white import linear_maps
 
-Float = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.core.arrays import Float
 
 _SMOOTHING = 0.002
 _IMAGE_ACCURACY = 1e-3

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.theory.whitening_bounds import rotation_promise, whitening_promise
 from upto_studies.trials.case import Case
 
-Float = NDArray[np.float64]
+if TYPE_CHECKING:
+    from upto.core.arrays import Float
 
 
 def whitened_cases(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.batch_metrics.classifiers.check_task import chosen_rows, rows_of_width
+from upto.core.arrays import Float
 from upto.engines import ThreadsEngine, blas_threads_for
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from upto.engines.base import Arrays
 
-    Float = NDArray[np.float64]
 
 STEPS = 50
 TOLERANCE = 1e-20

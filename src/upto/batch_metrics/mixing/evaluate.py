@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.batch_metrics.mixing.catalogue import MIXING, MixingKind, Side, find_mixing
-from upto.batch_metrics.mixing.points import Float, UndefinedScoreError
+from upto.batch_metrics.mixing.points import UndefinedScoreError
 from upto.batch_metrics.mixing.view import MixingView
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.batch_metrics.mixing.catalogue import Compute
+    from upto.core.arrays import Float
 
 BIOLOGY_WEIGHT = 0.6
 

@@ -10,10 +10,12 @@ from scipy.stats import chi2
 
 from upto.batch_metrics.mixing.diffusion import connectivities, diffusion_map
 from upto.batch_metrics.mixing.nearest_rows import Neighbours, find_neighbours
-from upto.batch_metrics.mixing.points import Float, Grouping, Points, UndefinedScoreError
+from upto.batch_metrics.mixing.points import Grouping, Points, UndefinedScoreError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from upto.core.arrays import Float
 
 MIN_ROWS = 10
 _TIES = 1e-7

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.batch_metrics.mixing.points import Float, Grouping, Points, UndefinedScoreError
+from upto.batch_metrics.mixing.points import Grouping, Points, UndefinedScoreError
 
 if TYPE_CHECKING:
     from upto.batch_metrics.mixing.nearest_rows import Neighbours
+    from upto.core.arrays import Float
 
 TOLERANCE = 1e-5
 _TRIES = 50

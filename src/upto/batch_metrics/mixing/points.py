@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from upto.batch_metrics.value_names import as_names
 from upto.core import InputError
+from upto.core.arrays import Float, Index
 from upto.measures.kinds import as_rows as finite_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-Float = NDArray[np.float64]
-Index = NDArray[np.intp]
+    from numpy.typing import NDArray
+
 Metric = Literal["euclidean", "cosine"]
 METRICS: tuple[Metric, ...] = ("euclidean", "cosine")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,7 @@ from upto.batch_metrics.mixing import lisi, whole
 from upto.batch_metrics.mixing.nearest_rows import find_neighbours
 from upto.batch_metrics.mixing.points import (
     METRICS,
-    Float,
     Grouping,
-    Index,
     Metric,
     Points,
     UndefinedScoreError,
@@ -34,6 +32,9 @@ from upto.batch_metrics.mixing.silhouettes import (
 )
 from upto.batch_metrics.mixing.view import GRAPH_NEIGHBOURS, KBET_NEIGHBOURS, LISI_NEIGHBOURS
 from upto.core import InputError
+
+if TYPE_CHECKING:
+    from upto.core.arrays import Float, Index
 
 Names = Sequence[Any] | NDArray[Any]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from upto.batch_metrics.mixing.points import Float, Grouping, Index, Points, UndefinedScoreError
+from upto.batch_metrics.mixing.points import Grouping, Points, UndefinedScoreError
 from upto.core import InputError
+
+if TYPE_CHECKING:
+    from upto.core.arrays import Float, Index
 
 Between = Literal["nearest", "mean-other", "furthest"]
 BETWEEN: tuple[Between, ...] = get_args(Between)

@@ -10,11 +10,12 @@ from scipy.sparse import csgraph
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from upto.batch_metrics.mixing.points import Float, Grouping, Index, Points, UndefinedScoreError
+from upto.batch_metrics.mixing.points import Grouping, Points, UndefinedScoreError
 from upto.core import random_stream
 
 if TYPE_CHECKING:
     from upto.batch_metrics.mixing.nearest_rows import Neighbours
+    from upto.core.arrays import Float, Index
 
 STARTS = 3
 """Starts of k-means, of which the best is kept."""

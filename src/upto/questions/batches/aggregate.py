@@ -16,6 +16,7 @@ from upto.batch_metrics.classifiers import (
 from upto.batch_metrics.fold_means import LEVEL, holm, mean_over_folds, p_of_mean, standard_error
 from upto.batch_metrics.folds import shared_by_folds
 from upto.core import Estimate
+from upto.core.arrays import Float
 from upto.questions.batches.confounded import are_mostly, is_partly_told, is_untold
 from upto.questions.batches.scores import Concentration, ConditionDifference, ConditionScore
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from upto.questions.batches.evaluate import Judged, Judging
     from upto.questions.batches.scores import Measure, Reading, Task
 
-Float = NDArray[np.float64]
 
 READINGS: dict[Reading, Callable[[float | None, float | None], float | None]] = {
     "difference": concentration_difference,

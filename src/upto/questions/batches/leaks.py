@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.batch_metrics.classifiers import auroc, prepare, side_by_side
 from upto.batch_metrics.tasks import can_judge
@@ -18,11 +17,11 @@ if TYPE_CHECKING:
     from upto.batch_metrics.classifiers import Prepared
     from upto.batch_metrics.folds import Codes, Mask, Split
     from upto.batch_metrics.tasks import Question
+    from upto.core.arrays import Float
     from upto.questions.batches.conditions import Rows
     from upto.questions.batches.evaluate import Judging
     from upto.questions.batches.screen import Screen
 
-Float = NDArray[np.float64]
 LEAST_TOLD = 0.52
 """Below the AUROC of who knows the share of the label in every batch, batches tell nothing."""
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.alignment import AffineMap, row_errors
 from upto.core import Errors, Group
+from upto.core.arrays import Float
 from upto.engines import CrossMoments, Moments
 from upto.evidence.intervals import average, summarise
 from upto.evidence.pairings import shuffles
@@ -18,10 +18,11 @@ from upto.questions.compare.pair import candidate_maps
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
     from upto.questions.compare.options import Options
     from upto.questions.compare.pair import Pair
 
-Float = NDArray[np.float64]
 
 CHANCE_ROWS = 5000
 MONOTONE_JUDGED, MONOTONE_REFITS = 500, 2

@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Histogram, Progress
+    from upto.core.arrays import Float
     from upto.questions.compare.options import Options
     from upto.questions.compare.pair import Map
 
-    Float = NDArray[np.float64]
 
 DEFECT_ROWS = 3000
 DISTANCE_ROUNDING = 4 * float(np.sqrt(np.finfo(np.float64).eps))

@@ -21,15 +21,12 @@ from upto.questions.compare.shared_directions import (
 from upto.questions.compare.verdict import LEVEL, ROUNDING, strictest_group, word_for
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from upto.core.arrays import Float
     from upto.engines.base import Arrays
     from upto.questions.compare.options import Options
     from upto.questions.compare.pair import Pair
     from upto.questions.compare.prediction import Onto
     from upto.questions.compare.relation import Relation
-
-    Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

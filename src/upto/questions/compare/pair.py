@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.linalg
 import scipy.optimize
-from numpy.typing import NDArray
 
 from upto.alignment import (
     AffineMap,
@@ -26,9 +25,11 @@ from upto.evidence.split import Split, take_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
+    from upto.core.arrays import Float
     from upto.ica import Unmixing
 
-Float = NDArray[np.float64]
 Map = AffineMap | MonotoneMap
 
 ICA_ROW, SCALED_ICA_ROW = "ica", "ica-scaled"

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.alignment import MonotoneMap
 from upto.core import Group
+from upto.core.arrays import Float
 from upto.evidence.intervals import r_squared
 from upto.evidence.pairings import are_near
 from upto.questions.compare.pair import (
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from upto.questions.compare.options import Options
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

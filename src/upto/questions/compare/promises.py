@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import Constant, Finding, Group, Promise, Promised, finite_or_none
 from upto.evidence.prepare import ICA_TOLERANCE
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from upto.core import Defect, Fit
+    from upto.core.arrays import Float
     from upto.evidence.prepare import PreparedRun
     from upto.ica import Unmixing
     from upto.questions.compare.distortions import Distortion
     from upto.questions.compare.pair import Pair
     from upto.questions.compare.result import CompareResult
 
-Float = NDArray[np.float64]
 
 _ROUNDING = 100
 """How many units of rounding of a run's type an error of exact arithmetic may be."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
+from upto.core.arrays import Float
 from upto.engines.directions import COVARIANCE, centred_rows
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from upto.evidence.memory import Memory
     from upto.questions.compare.pair import Pair
 
-Float = NDArray[np.float64]
 
 AGREEING = 0.5
 """Held-out R² between two directions from which on the runs agree on them."""

@@ -13,14 +13,11 @@ from upto.evidence.pairings import pairing_p_values
 from upto.evidence.strata import class_means
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from upto.core.arrays import Float, Index
     from upto.questions.compare.options import Options
     from upto.questions.compare.pair import Pair
     from upto.questions.compare.prediction import Onto
 
-    Float = NDArray[np.float64]
-    Index = NDArray[np.intp]
 
 LITTLE = 0.1
 """R² within classes below which runs share little there."""

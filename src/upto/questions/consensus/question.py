@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Progress
+    from upto.core.arrays import Float
     from upto.engines import Survey
     from upto.engines.base import Engine
     from upto.evidence.split import Split
     from upto.files.accept import Run
     from upto.files.write import Writer
 
-    Float = NDArray[np.float64]
 
 SINGLE = (np.dtype("float16"), np.dtype("float32"))
 """Types of rows whose consensus is written in single precision."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Embeddings, Estimate, random_stream
+from upto.core.arrays import Float
 from upto.evidence.intervals import LEVEL as COVERAGE
 from upto.evidence.intervals import MIN_ROWS
 from upto.evidence.pairings import PAIRED_ROWS, pairing_p_values, smallest_p_value
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from upto.evidence.memory import Memory
     from upto.questions.consensus.spaces import Space
 
-Float = NDArray[np.float64]
 
 JUDGED_ROWS, JUDGED_BYTES = 20_000, 2**28
 """Held-out rows of all runs that are judged on: how many, and the memory they may take."""

@@ -20,6 +20,7 @@ from upto.alignment.consensus import (
     turn_runs,
     weights_by_spread,
 )
+from upto.core.arrays import Float
 from upto.engines import Moments, cross_scatters, moments
 from upto.evidence.identify import Judged, distinct_rows, judge
 from upto.evidence.serial import effective_rows
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from upto.engines.base import Arrays, Engine
     from upto.evidence.split import Split
 
-Float = NDArray[np.float64]
 
 ICA_TOLERANCE, ICA_ITERATIONS = 1e-5, 200
 MIN_PART_ROWS = 32

@@ -21,15 +21,13 @@ from upto.questions.consensus.result import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from upto.core import Embeddings, Provenance
+    from upto.core.arrays import Float
     from upto.engines import Survey
     from upto.evidence.split import Split
     from upto.questions.consensus.reproducibility import Explained, Reproduced
     from upto.questions.consensus.spaces import Space
 
-    Float = NDArray[np.float64]
 
 FEW = 0.5
 """Share of components in every run below which few are reproducible."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.alignment.consensus import synchronise
 from upto.core import random_stream
@@ -19,9 +18,11 @@ from upto.core import random_stream
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.alignment.consensus import Scatters
+    from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+    from upto.alignment.consensus import Scatters
+    from upto.core.arrays import Float
+
 
 CHANCE = 0.99
 """Quantile of the matches of turned coordinates above which a match cannot turn."""

@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from upto.core.arrays import Float, Index
     from upto.engines.base import Engine
     from upto.questions.factors.truth import Factor
 
-    Float = NDArray[np.float64]
-    Index = NDArray[np.intp]
 
 ALIKE = 0.9
 """The share of near copies with equal labels from which on they count as copies of a sample."""

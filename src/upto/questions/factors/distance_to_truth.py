@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Embeddings, Group
+from upto.core.arrays import Float
 from upto.engines import blas_threads_for
 from upto.engines.base import Engine
 from upto.evidence.pairings import PAIRED_ROWS
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from upto.questions.factors.forms import Formed
     from upto.questions.factors.truth import Factor
 
-Float = NDArray[np.float64]
 
 PERMUTATIONS, REFITS, TOLERANCE = 199, 5, 0.05
 """As `compare` has them."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError
+from upto.core.arrays import Float
 from upto.ica.fit import Settings, fit_components
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from upto.core import TraceStep
     from upto.engines.base import Engine
 
-Float = NDArray[np.float64]
 
 MAX_ITERATIONS = 1000
 RESTARTS = 5

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.disentanglement.shared_information import ADJUSTED
 from upto.disentanglement.shares import beyond_chance, tellable
@@ -16,12 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from numpy.typing import NDArray
+
+    from upto.core.arrays import Float
     from upto.disentanglement.shared_information import Information
     from upto.disentanglement.views import View
     from upto.questions.factors.forms import Formed
     from upto.questions.factors.truth import Factor
 
-Float = NDArray[np.float64]
 
 LITTLE_SPREAD = 1 / 20
 """Of the largest spread of a latent that tells of a factor."""

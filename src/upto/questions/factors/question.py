@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import (
     Finding,
@@ -37,7 +36,10 @@ from upto.questions.factors.truth import as_factors, as_numbers, clean_columns, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from numpy.typing import NDArray
+
     from upto.core import Embeddings, Progress
+    from upto.core.arrays import Float
     from upto.disentanglement.calibrate import CalibratedScore
     from upto.disentanglement.kinds import NamedScore
     from upto.disentanglement.views import View
@@ -48,7 +50,6 @@ if TYPE_CHECKING:
     from upto.questions.factors.parts import LatentForm, Structure
     from upto.questions.factors.truth import Factor, FactorSource
 
-Float = NDArray[np.float64]
 
 MIN_ROWS = 4
 

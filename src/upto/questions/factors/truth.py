@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from upto.core import Finding
+    from upto.core.arrays import Float
 
     FactorSource = str | Path | Mapping[str, ArrayLike] | ArrayLike | None
 
-Float = NDArray[np.float64]
 
 FEW_VALUES, ROWS_A_VALUE = 64, 5
 """Numbers are discrete where they take few values, each on some rows on average."""

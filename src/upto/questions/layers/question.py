@@ -20,6 +20,7 @@ from upto.core import (
     refuse_scale,
     unique_findings,
 )
+from upto.core.arrays import Float
 from upto.engines import ThreadsEngine, choose_engine
 from upto.evidence.sampled_rows import check_options, choose_rows
 from upto.evidence.split import row_keys, split_rows, take_rows
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from upto.questions.layers.result import LayerPair
     from upto.questions.layers.stacks import LayersOfRun
 
-Float = NDArray[np.float64]
 LARGEST_MATRIX = 250_000
 """Pairs of layers that are scored at most: more take days, and nobody can look at them."""
 

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import array_api_compat
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError
 from upto.engines import host_array
 from upto.geometry.jacobians import row_lengths
 
 if TYPE_CHECKING:
+    from upto.core.arrays import Float
     from upto.decoders.decoder import Decoder, Linearisation
 
-Float = NDArray[np.float64]
 
 _PROBED = 8
 """Points at which the decoder is tried before it is believed."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import InputError
 from upto.evidence.split import take_rows
@@ -15,11 +14,13 @@ from upto.questions.lipschitz.jacobian import Stretches
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from upto.core import Embeddings, Progress
+    from upto.core.arrays import Float
     from upto.engines.base import Engine
     from upto.evidence.split import Split
 
-Float = NDArray[np.float64]
 
 POOL = 20_000
 """Rows among which neighbours are looked for."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import random_stream
+from upto.core.arrays import Float
 from upto.engines import host_array
 from upto.geometry.jacobians import (
     Extremes,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from upto.core import Progress
     from upto.decoders.decoder import Decoder, Linearisation
 
-Float = NDArray[np.float64]
 
 _ROUNDINGS = 4.0
 

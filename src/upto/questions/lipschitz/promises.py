@@ -6,16 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import Group
 from upto.theory import certify_network, rigid_mean_promise, rigid_promise
 
 if TYPE_CHECKING:
     from upto.core import Promise
+    from upto.core.arrays import Float
     from upto.decoders.decoder import Decoder
 
-Float = NDArray[np.float64]
 
 _WIDEST = 4096
 """Outputs up to which an activation after the last layer is written as one more layer."""

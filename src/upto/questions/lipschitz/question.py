@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from upto.core import (
     Estimate,
@@ -49,12 +48,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
+    from numpy.typing import NDArray
+
     from upto.core import Progress
+    from upto.core.arrays import Float
     from upto.decoders.decoder import Decoder
     from upto.engines.base import Engine
     from upto.files.accept import Run
 
-Float = NDArray[np.float64]
 
 NEAR = 0.1
 """Singular values within this of 1 are counted as those of an isometry."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Diameter, Embeddings, Finding, InputError, scale_limits
+from upto.core.arrays import Float
 from upto.evidence.split import Split, split_rows, take_rows
 from upto.files import match_rows
 from upto.files.accept import as_embeddings
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from upto.engines.passes import Survey
     from upto.files.accept import Run
 
-Float = NDArray[np.float64]
 
 _DIAMETER_ROWS = 2048
 

@@ -10,11 +10,9 @@ import numpy as np
 from upto.core import Estimate
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from upto.core.arrays import Float
     from upto.measures.kinds import Measure
 
-    Float = NDArray[np.float64]
 
 MIN_RUNS = 4
 """Fewer runs give no interval for other runs."""

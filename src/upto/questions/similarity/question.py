@@ -47,11 +47,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from upto.core import Progress
+    from upto.core.arrays import Float
     from upto.engines.base import Engine
     from upto.evidence.memory import Memory
     from upto.files.accept import Run
-
-    Float = NDArray[np.float64]
 
 
 def similarity(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from upto.core.arrays import Float, Index
 from upto.engines import ThreadsEngine
 from upto.evidence.serial import effective_rows
 from upto.evidence.split import row_keys
@@ -17,10 +18,6 @@ from upto.questions.similarity.result import MeasuredRun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-Float = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

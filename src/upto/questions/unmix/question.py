@@ -35,14 +35,12 @@ from upto.questions.unmix.result import Component, UnmixResult
 from upto.questions.unmix.text import remarks, verdict
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from upto.core import Progress, TraceStep
+    from upto.core.arrays import Float
     from upto.engines import Moments
     from upto.engines.base import Engine
     from upto.files.accept import Run
 
-    Float = NDArray[np.float64]
 
 SERIAL_ROWS, SERIAL_BYTES = 2**16, 2**27
 """First rows whose dependence on their neighbours is looked at: how many, and in memory."""

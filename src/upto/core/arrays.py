@@ -1,0 +1,7 @@
+"""Types of arrays that most rooms work with."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float = NDArray[np.float64]
+Index = NDArray[np.intp]
