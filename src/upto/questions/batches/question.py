@@ -113,7 +113,7 @@ def batches(
         An array with columns, as `Embeddings`, or a path.
     batch
         The column of batches, such as plates; several columns together make a batch. An array or
-        list with a value for each row stands for a column, here and for `label`, `hold_out` and
+        list with a value for each row stands for a column, here and for `label`, `fold_by` and
         `well`.
     label
         The column of labels, such as perturbations.
@@ -124,7 +124,7 @@ def batches(
         other, as ``"control-scaled+ica"``.
     tasks
         Labels to judge, by name or pattern; all by default.
-    hold_out
+    fold_by
         Columns whose values are held out as a whole, such as days; the batches by default.
     well
         The column of well positions; by default one that is named like it.
@@ -266,7 +266,7 @@ def batches(
             call=f"upto.batches({given.name}, batch={screen.batch_words!r}, "
             f"label={screen.label_words!r}, control={screen.control!r}, "
             f"conditions=[{', '.join(kind.name for kind in kinds)}], tasks={each_of(tasks)}, "
-            f"hold_out={screen.fold_by_words!r}, scheme={scheme!r}, folds={folds}, fit={fit!r}, "
+            f"fold_by={screen.fold_by_words!r}, scheme={scheme!r}, folds={folds}, fit={fit!r}, "
             f"n_components={n_components}, classifier={classifier!r}, "
             f"concentration={list(percents)}, shuffled={shuffled}, "
             f"probe_labels={probe_labels}, mixing={mixing}, maps={maps}, seed={seed})",
