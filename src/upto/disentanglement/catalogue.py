@@ -18,7 +18,7 @@ __all__ = ["DEFAULT_SCORES", "SCORES", "NamedScore", "ScoreKind", "find_scores"]
 SCORES: Catalogue[ScoreKind] = Catalogue(
     "score",
     (*INFORMATION_KINDS, *OTHER_KINDS),
-    known_by="it is one of",
+    known_by="choose one of",
     refusal="scores is {given!r}, but it must list names of scores, such as mig or infomec.",
 )
 DEFAULT_SCORES = (
@@ -60,6 +60,6 @@ def _named(name: str) -> list[NamedScore]:
     for kind in kinds:
         if variant and variant not in kind.variants:
             known = ", ".join(kind.variants)
-            message = f"there is no variant {variant!r} of {kind.name}: it is one of {known}."
+            message = f"there is no variant {variant!r} of {kind.name}: choose one of {known}."
             raise InputError(message)
     return [NamedScore(kind=kind, variant=variant or kind.variants[0]) for kind in kinds]

@@ -341,7 +341,7 @@ def constant_codes(codes: Codes) -> str:
 def one_of(name: str, known: Sequence[str], what: str) -> str:
     """Return the name if it is known, or raise."""
     if name not in known:
-        message = f"there is no {what} {name!r}: it is one of {', '.join(known)}."
+        message = f"there is no {what} {name!r}: choose one of {', '.join(known)}."
         raise InputError(message)
     return name
 
