@@ -68,7 +68,8 @@ def best_scale(largest: Float, smallest: Float) -> tuple[float, float]:
 
     Examples
     --------
-    >>> best_scale(np.array([8.0, 2.0]), np.array([4.0, 2.0]))
+    >>> scale, worst = best_scale(np.array([8.0, 2.0]), np.array([4.0, 2.0]))
+    >>> round(scale, 12), round(worst, 12)
     (0.25, 2.0)
     """
     high, low = float(np.max(largest)), float(np.min(smallest))
