@@ -124,7 +124,7 @@ def consensus(
     engine, progress = choose_engine(engine), progress or SilentProgress()
     given = as_embeddings(runs)
     if len(given) < 2:
-        message = f"a consensus needs two runs or more, not {len(given)}."
+        message = f"a consensus needs two or more runs, not {len(given)}."
         raise InputError(message)
     inputs = [run for run in runs if isinstance(run, str | Path)]
     inputs += [run.rows.path for run in given if isinstance(run.rows, BlockRows)]

@@ -117,7 +117,7 @@ def similarity(
     engine, progress = choose_engine(engine), progress or SilentProgress()
     given = as_embeddings(runs)
     if len(given) < 2:
-        message = f"a similarity needs two runs or more, not {len(given)}."
+        message = f"a similarity needs two or more runs, not {len(given)}."
         raise InputError(message)
     column, given = with_strata(within, given)
     matched, found = match_rows(given)

@@ -414,7 +414,7 @@ def test_what_cannot_be_done_is_refused(rng, options, message):
 
 
 def test_one_run_is_refused(rng):
-    with pytest.raises(InputError, match=r"a consensus needs two runs or more, not 1\."):
+    with pytest.raises(InputError, match=r"a consensus needs two or more runs, not 1\."):
         consensus(rng.normal(size=(50, 3)))
 
 

@@ -309,7 +309,7 @@ def test_options_that_make_no_sense_are_refused(rng, options, words):
 
 def test_one_run_and_unusable_runs_are_refused(rng):
     a, b = related(rng, n=20)
-    with pytest.raises(InputError, match="a similarity needs two runs or more, not 1"):
+    with pytest.raises(InputError, match="a similarity needs two or more runs, not 1"):
         upto.similarity(a)
     with pytest.raises(InputError, match="second has zero variance"):
         upto.similarity(a, np.ones((20, 3)))
