@@ -135,7 +135,7 @@ def test_rows_of_a_comparison_are_found_by_name():
     assert names == [*(group for group in Group if group.is_affine), "ica"]
     for name in names:
         assert getattr(result, name.replace("-", "_")) is result.fit(name)
-    with pytest.raises(KeyError, match=r"no row 'conformal': choose one of identity, signed-permutation"):
+    with pytest.raises(KeyError, match=r"no row 'conformal': choose one of identity, signed"):
         result.fit("conformal")
 
 

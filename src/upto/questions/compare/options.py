@@ -36,7 +36,7 @@ class Options:
                 message = f"{name} is {value!r}, but it must be a finite number."
                 raise InputError(message)
         if not 0 <= self.held_out < 1:
-            message = f"held_out is {self.held_out}, but it must be at least 0 and below 1."
+            message = f"held_out is {self.held_out}, but it must be a fraction from 0 to below 1."
             raise InputError(message)
         for name in ("tolerance", "refits", "seed"):
             if getattr(self, name) < 0:
