@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     "--ica/--no-ica",
     default=True,
     show_default=True,
-    help="Add ICA followed by a signed permutation.",
+    help="Add ICA followed by a signed or scaled permutation.",
 )
 @click.option(
     "--lipschitz",
@@ -113,7 +113,7 @@ def command(
 
     RUN is a file of embeddings (npy, npz, csv, tsv, parquet, h5ad, zarr, HDF5, safetensors), a
     FILE::KEY that selects an array in it, or a TOML manifest of runs. The first run is mapped onto
-    the second; three runs or more are compared pair by pair.
+    the second; three or more runs are compared pair by pair.
 
     \b
     upto compare seed0.npy seed1.npy --report report.html

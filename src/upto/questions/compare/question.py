@@ -96,7 +96,7 @@ def compare(
     refits
         Number of refits on shuffled rows for the chance level.
     ica
-        Whether to add ICA followed by a signed permutation.
+        Whether to add ICA followed by a signed or scaled permutation.
     lipschitz
         L of the decoders of two runs, the excess of their bi-Lipschitz constants over one, to
         compare the bounds of the theorems with the measured errors: one number for both, one for

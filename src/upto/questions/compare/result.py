@@ -237,8 +237,8 @@ class CompareResult(Result):
                 Column(name="R² of a direction", spec=".3f"),
             ),
             rows=tuple(rows),
-            caption=f"{rows_text}; held-out R²; back: {self.second.name} → {self.first.name}"
-            f"{self._classes_text()}{self._efficiency_text()}",
+            caption=f"{rows_text}; R² on held-out rows; back: {self.second.name} → "
+            f"{self.first.name}{self._classes_text()}{self._efficiency_text()}",
         )
 
     def _classes_text(self) -> str:

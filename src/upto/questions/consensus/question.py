@@ -252,7 +252,7 @@ def _judge(
     if not rows:
         return [], None
     explained = []
-    with progress.task("judge", len(rows) + 1) as advance:
+    with progress.task("evaluate", len(rows) + 1) as advance:
         for run in range(len(rows)):
             explained.append(
                 explain(rows, space, run, permutations=permutations, memory=split.memory, seed=seed)

@@ -38,7 +38,7 @@ class Sides:
 
     @property
     def aligned_by(self) -> Alignment:
-        """How layers are aligned."""
+        """Alignment of the layers."""
         if self.is_own:
             return "next"
         return "name" if {*self.first_layers} == {*self.second_layers} else "depth"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Alignment = Literal["name", "depth", "next"]
-"""How layers are aligned: by name, by depth, or each with the next one."""
+"""Alignment of layers: by name, by depth, or each with the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
