@@ -213,7 +213,7 @@ def test_an_unknown_column_of_labels_is_refused(upto, pair):
 def test_one_run_is_wrong_input(upto, pair):
     result = upto("compare", pair[0])
     assert result.exit_code == 3
-    assert "two runs or more" in result.stderr
+    assert "two or more runs" in result.stderr
 
 
 @pytest.mark.parametrize("option", [("--held-out", "1"), ("--up-to", "sphere"), ("--seed", "-1")])

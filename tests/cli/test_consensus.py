@@ -134,7 +134,7 @@ def test_an_input_that_is_read_into_memory_is_not_overwritten_either(upto, seeds
 def test_one_run_is_refused(upto, seeds):
     result = upto("consensus", "seed0.npy", "-o", "out.npy")
     assert result.exit_code == 3
-    assert "a consensus needs two runs or more, not 1." in result.stderr
+    assert "a consensus needs two or more runs, not 1." in result.stderr
 
 
 def test_an_interrupt_while_writing_leaves_nothing(upto, seeds, monkeypatch):

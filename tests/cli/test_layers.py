@@ -67,7 +67,7 @@ def test_a_page_of_layers_is_written(upto, tmp_path, manifest):
     result = upto("layers", manifest, *FAST, "--report", "layers.html")
     assert result.exit_code == 0, result.stderr
     page = (tmp_path / "layers.html").read_text()
-    assert "Layer against layer" in page
+    assert "All pairs of layers" in page
     assert "block.2" in page
 
 
