@@ -79,17 +79,17 @@ def test_a_terminal_shows_the_verdict_and_the_findings(upto, wells):
             3,
             "Hold out other columns than Metadata_plate, which are the labels",
         ),
-        ((*ASKED, "--components", "99"), 3, "--components 99 is more than the 3 columns"),
+        ((*ASKED, "--n-components", "99"), 3, "--n-components 99 is more than the 3 columns"),
         (("--batch", "plate", "--label", "gene", "--folds", "1"), 2, "--folds"),
         *(
-            ((*ASKED, "--components", text), 2, "share of variance")
+            ((*ASKED, "--n-components", text), 2, "share of variance")
             for text in ("a", "0", "-3", "1.0", "1e999")
         ),
         (("--batch", "plate", "--label", "gene", "--keep", "biology"), 2, "-o OUT"),
         (("--batch", "plate", "--label", "gene", "--conditions", ","), 2, "names no condition"),
         ((*ASKED, "--space", "components"), 2, "--space is for --keep"),
         ((*ASKED, *KEEP, "--report", "page.html"), 2, "--report is for judging"),
-        ((*ASKED, *KEEP, "--components", "2"), 2, "--components is for judging"),
+        ((*ASKED, *KEEP, "--n-components", "2"), 2, "--n-components is for judging"),
         ((*ASKED, *KEEP, "--task", "MTOR"), 2, "--task is for judging"),
     ],
 )

@@ -151,7 +151,7 @@ def test_strict_exits_with_one_on_a_warning_and_with_four_without_convergence(
         (("z.npy", "--factors", "factors.csv", "--forms", "pca"), 3, "no form 'pca'"),
         (("z.npy", "--factors", "factors.csv", "-o", "factors.csv"), 3, "is an input"),
         (("runs.toml", "--factors", "factors.csv"), 3, "one run is scored at a time"),
-        (("factors.csv", "--factors", "z.npy", "--permutations", "3"), 2, "--permutations"),
+        (("factors.csv", "--factors", "z.npy", "--refits", "3"), 2, "--refits"),
         (("z.npy", "--factors", "factors.csv", "--half-samples", "1"), 2, "--half-samples"),
     ],
 )  # fmt: skip

@@ -167,4 +167,5 @@ def test_a_matrix_counts_as_agreeing_only_what_is_the_same_or_close():
     assert "where one run is an image of the other" in words
     # Half of the variance is shared: which word that is depends on the rows held out.
     assert "weakly related" in words or "partly the same" in words
-    assert sum(word in ("same", "close") for row in result.agreement for word in row if word) == 2
+    agreed = [word for row in result.pairs.agreement for word in row]
+    assert sum(word in ("same", "close") for word in agreed) == 2

@@ -111,7 +111,7 @@ DAMAGE = {
 def test_a_damaged_result_is_refused_with_the_place(damage, message):
     record = json.loads(sample.comparison().to_json())
     damage(record)
-    with pytest.raises(InputError, match="this comparison result is damaged") as caught:
+    with pytest.raises(InputError, match="this compare result is damaged") as caught:
         CompareResult.from_json(json.dumps(record))
     assert message in str(caught.value)
 

@@ -265,7 +265,7 @@ def batches(
             call=f"upto.batches({given.name}, batch={screen.batch_words!r}, "
             f"label={screen.label_words!r}, control={screen.control!r}, "
             f"conditions=[{', '.join(kind.name for kind in kinds)}], tasks={each_of(tasks)}, "
-            f"hold_out={screen.fold_by_words!r}, scheme={scheme!r}, folds={folds}, fit={fit!r}, "
+            f"fold_by={screen.fold_by_words!r}, scheme={scheme!r}, folds={folds}, fit={fit!r}, "
             f"n_components={n_components}, classifier={classifier!r}, "
             f"concentration={list(percents)}, shuffled={shuffled}, "
             f"probe_labels={probe_labels}, mixing={mixing}, maps={maps}, seed={seed})",

@@ -302,7 +302,7 @@ def test_wells_that_are_not_known_are_not_the_same_well():
 
 
 def test_a_condition_of_one_column_has_no_concentration():
-    found = judge(screen(), conditions="pca", components=1, concentration=(50.0,))
+    found = judge(screen(), conditions="pca", n_components=1, concentration=(50.0,))
     assert found.concentration("pca", 50.0).value is None
     assert found.concentration("base", 50.0).value is not None
     assert found.condition("pca").n_components == 1
@@ -376,8 +376,8 @@ def test_a_label_of_one_batch_is_left_out_and_said():
         ({"conditions": 3}, "^conditions=3 names no conditions: give a list"),
         ({"conditions": ["pca", 3]}, "names no conditions: give a list"),
         ({"concentration": "25"}, "^concentration='25' is no list of percentages: give numbers"),
-        ({"components": "5"}, "^components='5' is neither a number"),
-        ({"components": 99}, "^components=99 is more than the 4 columns of wells: choose 4 or"),
+        ({"n_components": "5"}, "^n_components='5' is neither a number"),
+        ({"n_components": 99}, "^n_components=99 is more than the 4 columns of wells: choose 4 or"),
         ({"folds": 2.5}, "^folds=2.5 is no whole number"),
         ({"folds": "3"}, "^folds='3' is no whole number"),
         ({"seed": -1}, "^seed=-1 is no whole number of 0 or more"),
@@ -385,10 +385,10 @@ def test_a_label_of_one_batch_is_left_out_and_said():
         ({"probe_labels": 1.5}, "^1.5 labels are probed"),
         (
             {"fold_by": np.arange(240) % 2},
-            "such as '0': .*Let batch differ between values of hold",
+            "such as '0': .*Let batch differ between values of fold",
         ),
-        ({"components": 0}, "components=0 is neither a number of directions"),
-        ({"components": 1.5}, "components=1.5 is neither a number of directions"),
+        ({"n_components": 0}, "n_components=0 is neither a number of directions"),
+        ({"n_components": 1.5}, "n_components=1.5 is neither a number of directions"),
         ({"batch": "holes"}, "3 of 240 rows have no holes"),
         ({"classifier": "forest"}, "no classifier"),
         ({"folds": 1}, "at least 2"),
@@ -516,14 +516,14 @@ def test_a_correction_that_removes_a_strong_batch_effect_gains_and_is_said_to():
 
 def test_a_condition_that_loses_is_said_to():
     run = screen(n_batches=12, effect=3.0)
-    found = judge(run, conditions=["pca"], components=1, tasks=["drug"])
+    found = judge(run, conditions=["pca"], n_components=1, tasks=["drug"])
     assert found.difference("pca").is_loss
     base, pca = (found.score(name).auroc for name in ("base", "pca"))
     assert found.verdict == (
         f"PCA lowers the AUROC for label on held-out plate from {base:.3f} to {pca.value:.3f} "
         f"({found.difference('pca').value:+.3f})."
     )
-    both = judge(run, conditions=["pca", "ica"], components=1, tasks=["drug"])
+    both = judge(run, conditions=["pca", "ica"], n_components=1, tasks=["drug"])
     assert both.verdict.startswith("All 2 conditions lower the AUROC for label on held-out")
 
 

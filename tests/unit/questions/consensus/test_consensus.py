@@ -399,8 +399,11 @@ def test_edges_are_finite_and_remarked_on(rng):
     ("options", "message"),
     [
         ({"up_to": "affine"}, "there is no consensus up to 'affine': choose one of rigid, simil"),
-        ({"components": 3}, "components is 3, but a consensus up to rigid keeps every direction"),
-        ({"up_to": "ica", "components": -1}, "n_components is -1: it must be at least 1"),
+        (
+            {"n_components": 3},
+            "n_components is 3, but a consensus up to rigid keeps every",
+        ),
+        ({"up_to": "ica", "n_components": -1}, "n_components is -1: it must be at least 1"),
         ({"held_out": 1.5}, r"held_out is 1\.5, but it must be a fraction"),
         ({"permutations": 3}, "permutations is 3, but a 5 % level needs at least 19"),
         ({"output": "out.xyz"}, r"out\.xyz ends in \.xyz, which upto does not write"),
@@ -420,7 +423,7 @@ def test_one_run_is_refused(rng):
 
 def test_fewer_components_can_be_asked_for(rng, tmp_path):
     _, runs = turned(rng, noise=0.05)
-    result, rows = written(tmp_path, *runs, up_to="ica", components=3)
+    result, rows = written(tmp_path, *runs, up_to="ica", n_components=3)
     assert rows.shape == (2000, 3)
     assert [run.n_components for run in result.runs] == [3] * 4
 

@@ -503,7 +503,7 @@ def test_what_is_not_there_is_said(turned):
         (np.zeros(500), {"forms": 3}, "forms is 3, but it lists forms: choose of as-given"),
         (np.zeros(500), {"scores": 3}, "scores is 3, but it lists names of scores"),
         (np.zeros((500, 2)), {"names": [0]}, r"names is \[0\], but it lists names of factors: fac"),
-        (np.zeros(500), {"permutations": 5}, "needs at least 19"),
+        (np.zeros(500), {"refits": 5}, "needs at least 19"),
         (np.zeros(500), {"half_samples": 3}, "needs at least 10"),
         (np.zeros(500), {"max_rows": 2}, "at least 4 rows"),
         (np.zeros(500), {"held_out": 1.5}, "held_out is 1.5"),
