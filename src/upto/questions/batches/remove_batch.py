@@ -83,7 +83,10 @@ class KeptBiology:
         closest = min((each.label_shift for each in carried if each.label_shift), default=None)
         why = next((each.says for each in carried if each.says), "").rstrip(".")
         if closest is not None:
-            why = f"{self.label} may shift even the least affected one by {closest:.2f} standard deviations"
+            why = (
+                f"{self.label} may shift even the least affected one by {closest:.2f} standard "
+                "deviations"
+            )
         return (
             f"no component can be dropped safely; {len(carried)} of {n_all} components "
             f"{'carry' if len(carried) > 1 else 'carries'} {self.batch}, but it cannot be shown "
