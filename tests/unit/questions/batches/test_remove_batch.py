@@ -109,7 +109,7 @@ def test_where_nothing_can_be_dropped_safely_the_run_is_written_as_it_is(run, tm
     found = keep_biology(few, tmp_path / "out.npz", **ASKED)
     assert (len(found.kept), found.dropped) == (3, ())
     assert found.says.startswith("no component can be dropped safely; ")
-    assert "it cannot be shown that Metadata_gene does not move" in found.says
+    assert "it cannot be shown that Metadata_gene does not shift" in found.says
     np.testing.assert_array_equal(read_run(tmp_path / "out.npz").rows[:], few.rows)
 
 
