@@ -122,7 +122,7 @@ def test_the_embedding_without_batch_components_is_written(upto, tmp_path, rng):
     rows = np.loadtxt(tmp_path / "clean.csv", delimiter=",", skiprows=1, usecols=(2, 3, 4))
     assert np.std(rows.reshape(12, 160, 3)[:, :, 1].mean(axis=1)) < 1
     said = " ".join(result.stderr.split())
-    assert "1 of 3 components carries Metadata_plate and is dropped: dropping 1 component" in said
+    assert "1 of 3 components carries Metadata_plate and is removed: dropping 1 component" in said
     assert "of AUROC on batches held out" in said
     refused = upto("batches", wells, *ASKED, "--keep", "biology", "-o", wells, "--no-progress")
     assert refused.exit_code == 3

@@ -73,7 +73,7 @@ class KeptBiology:
             assert self.cost is not None
             carry = "carries {} and is" if len(self.dropped) == 1 else "carry {} and are"
             return (
-                f"{len(self.dropped)} of {n_all} components {carry.format(self.batch)} dropped: "
+                f"{len(self.dropped)} of {n_all} components {carry.format(self.batch)} removed: "
                 f"{self.cost.says}"
             )
         if not carried:

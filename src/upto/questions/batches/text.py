@@ -187,8 +187,8 @@ def _of_conditions(
         found.append(
             Finding(
                 code="UP076",
-                message=f"of {len(against)} tried, the best, "
-                f"{result.condition(best.condition).title}, differs by {best.value:+.3f}.",
+                message=f"the best of {len(against)} tried, "
+                f"{result.condition(best.condition).title}, changes AUROC by {best.value:+.3f}.",
             )
         )
     transductive = [each.name for each in result.conditions if _is_transductive(each.name)]
@@ -276,7 +276,7 @@ def _of_components(result: BatchesResult) -> list[Finding]:
     return [
         Finding(
             code="UP082",
-            message=f"{both} of {len(carries)} components {_carry(both)} {result.batch} and "
+            message=f"{both} of {len(carries)} components {_carry(both)} both {result.batch} and "
             f"{result.label}; {batch} {_carry(batch)} {result.batch} only.",
         )
     ]

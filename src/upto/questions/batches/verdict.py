@@ -124,12 +124,12 @@ def _of_copies(result: BatchesResult) -> str:
 
 
 def _of_wells(result: BatchesResult, base: Estimate) -> str:
-    """Warn where well position predicts the label about as well as the embedding."""
+    """Warn where well position predicts the label at least about as well as the embedding."""
     well = result.leak.well
     if well is None or not do_wells_predict(result) or well.value < base.value - ABOUT:
         return ""
     return (
-        f"Well position alone predicts {result.label} about as well as the unmodified "
+        f"Well position alone predicts {result.label} at least about as well as the unmodified "
         f"embedding: AUROC {well:.3f} versus {base.value:.3f}."
     )
 

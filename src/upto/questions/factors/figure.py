@@ -233,7 +233,7 @@ def _draw_errors(axes: Axes, result: FactorsResult, forms: Sequence[str]) -> Non
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.set_xlim(left=0)
     axes.tick_params(axis="x", labelsize=7)
-    axes.set_xlabel("← strictest group with nearly the smallest error", fontsize=7)
+    axes.set_xlabel("← strictest group that loses little", fontsize=7)
     axes.set_title("mean error to the truth over the diameter", loc="left", fontsize=8)
     plain(axes)
 

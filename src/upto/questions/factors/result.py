@@ -173,7 +173,7 @@ class FactorsResult(Result):
             title=f"Mean error to {_factors_text(n_truth)} over the diameter, up to each group",
             columns=tuple(Column(name=name) for name in ("up to", *self._measured())),
             rows=tuple(rows),
-            caption=f"{held_out}; ← marks the strictest group with nearly the smallest error",
+            caption=f"{held_out}; ← marks the strictest group that loses little against the best",
         )
 
     def _suprema(self) -> Table:

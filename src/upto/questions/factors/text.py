@@ -345,7 +345,7 @@ def _of_scores(result: FactorsResult) -> Iterator[tuple[str, str]]:
             levels.setdefault(score.name, []).append(score.chance)
     if levels:
         parts = [f"{name} ({np.mean(own):.2f})" for name, own in levels.items()]
-        yield "UP061", f"scores of permuted rows: {_listed(parts)}."
+        yield "UP061", f"permuted rows reach {_listed(parts)}."
     in_sample = {score.name: None for score in result.scores if IN_SAMPLE.match(score.name)}
     if in_sample:
         yield "UP070", f"{_listed([*in_sample])}."

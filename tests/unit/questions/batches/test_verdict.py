@@ -139,7 +139,7 @@ def test_wells_that_predict_as_well_as_the_embedding_are_said_first():
         rows[:, 0] += effect * (label == "drug")
         columns = {"plate": plate, "label": label, "well": place.astype(str)}
         found = judge(Embeddings(rows=rows, columns=columns))
-        assert found.verdict.startswith("Well position alone predicts label about as")
+        assert found.verdict.startswith("Well position alone predicts label at least about as")
     # Half of the wells change their side from plate to plate.
     label = np.where((place % 2 == 0) ^ ((place % 4 < 2) & (plate % 2 == 0)), "drug", "DMSO")
     rows[:, 0] = random.normal(size=len(rows)) + 8.0 * (label == "drug")
