@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -11,12 +10,12 @@ import numpy as np
 from upto.batch_metrics.folds import split_batches
 from upto.batch_metrics.within_batches import chance_error
 from upto.core import (
+    UNRECORDED,
     Finding,
     InputError,
-    Provenance,
     SilentProgress,
-    library_versions,
     unique_findings,
+    with_provenance,
 )
 from upto.corrections.biology import NothingKeptError
 from upto.engines import choose_engine
@@ -77,6 +76,7 @@ if TYPE_CHECKING:
 MIN_ROWS = 8
 
 
+@with_provenance
 def batches(
     run: Run,
     *,
@@ -165,7 +165,6 @@ def batches(
     InputError
         If a column or value does not exist, or no label can be evaluated on any fold.
     """
-    started = time.perf_counter()
     percents = as_percents(concentration)
     check_options(classifier=classifier, fit=fit, probe_labels=probe_labels, folds=folds, seed=seed)
     progress = progress or SilentProgress()
@@ -261,19 +260,7 @@ def batches(
         leak=leak,
         verdict="",
         findings=(),
-        provenance=Provenance(
-            call=f"upto.batches({given.name}, batch={screen.batch_words!r}, "
-            f"label={screen.label_words!r}, control={screen.control!r}, "
-            f"conditions=[{', '.join(kind.name for kind in kinds)}], tasks={each_of(tasks)}, "
-            f"fold_by={screen.fold_by_words!r}, scheme={scheme!r}, folds={folds}, fit={fit!r}, "
-            f"n_components={n_components}, classifier={classifier!r}, "
-            f"concentration={list(percents)}, shuffled={shuffled}, "
-            f"probe_labels={probe_labels}, mixing={mixing}, maps={maps}, seed={seed})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
+        provenance=UNRECORDED,
     )
     # In a sequence, other steps change rows even if this one does not.
     unchanged = [

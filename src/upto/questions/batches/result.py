@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from upto.core.finding import Finding
-from upto.core.result import Provenance, Result
+from upto.core.provenance import Provenance
+from upto.core.result import Result
 from upto.core.table import Cell, Column, Table
 from upto.questions.batches.scores import (
     BatchFold,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from upto.core import Finding, Group, Provenance
+from upto.core import UNRECORDED, Finding, Group
 from upto.evidence.intervals import MIN_ROWS
 from upto.questions.compare.judge import Outcome, judge
 from upto.questions.compare.matrix import Matrix, Pairs
@@ -77,7 +77,7 @@ def compare_all(
         ),
         verdict=_sentence(runs, judged, split, options),
         findings=tuple(_findings(runs, judged, split)),
-        provenance=Provenance(call="", seed=options.seed, engine="", seconds=0.0, versions={}),
+        provenance=UNRECORDED,
     )
 
 

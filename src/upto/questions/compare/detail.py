@@ -9,6 +9,7 @@ import numpy as np
 
 from upto.alignment import AffineMap, smallest_worst_error
 from upto.core import (
+    UNRECORDED,
     Along,
     Baseline,
     Classes,
@@ -17,7 +18,6 @@ from upto.core import (
     Estimate,
     Fit,
     Group,
-    Provenance,
     Scatter,
     Supremum,
 )
@@ -126,7 +126,7 @@ def compare_in_detail(
         verdict=_verdict(pair, outcome, chosen, mean, inside, options),
         findings=remarks(pair, fits, moments.fitted, chosen, outcome, inside, options),
         scatter=_scatter(pair, maps[pictured], pictured, label, labels),
-        provenance=Provenance(call="", seed=options.seed, engine="", seconds=0.0, versions={}),
+        provenance=UNRECORDED,
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +12,9 @@ from upto.core import (
     Finding,
     Group,
     InputError,
-    Provenance,
     SilentProgress,
-    library_versions,
     unique_findings,
+    with_provenance,
 )
 from upto.engines import blas_threads_for, choose_engine
 from upto.evidence.hold_out import choose_held_out
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
     from upto.questions.compare.result import CompareResult
 
 
+@with_provenance
 def compare(
     *runs: Run,
     up_to: Group | str | None = None,
@@ -129,7 +128,6 @@ def compare(
     >>> compare(first, first @ rotation + 1).up_to
     <Group.RIGID: 'rigid'>
     """
-    started = time.perf_counter()
     options = Options(
         up_to=up_to,
         held_out=held_out,
@@ -171,23 +169,9 @@ def compare(
             found,
             distortions,
         )
-    names = ", ".join(run.name for run in embeddings)
-    settings = ", ".join(f"{name}={value!s}" for name, value in asdict(options).items())
-    for name, column in (("groups", grouping), ("within", stratum)):
-        if column is not None:
-            settings += f", {name}={column}"
-    if distortions is not None:
-        settings += f", lipschitz={[float(f'{each.lipschitz:.6g}') for each in distortions]}"
     return replace(
         result,
         findings=unique_findings([*found, *result.findings]),
-        provenance=Provenance(
-            call=f"upto.compare({names}, {settings})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
     )
 
 

@@ -20,7 +20,8 @@ from upto.core.fits import (
 from upto.core.group import Group
 from upto.core.panel import Marks, Panel
 from upto.core.promise import Promised, conditions_table, promised_table
-from upto.core.result import Provenance, Result
+from upto.core.provenance import Provenance
+from upto.core.result import Result
 from upto.core.table import Cell, Column, Table
 from upto.questions.compare.matrix import Pairs
 

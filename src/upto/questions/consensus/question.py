@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from upto.core import Embeddings, Group, InputError, Provenance, SilentProgress, library_versions
+from upto.core import Embeddings, Group, InputError, SilentProgress, with_provenance
 from upto.engines import blas_threads_for, choose_engine
 from upto.evidence.hold_out import choose_held_out
 from upto.files import check_output, match_rows, open_writer
@@ -56,6 +55,7 @@ SINGLE = (np.dtype("float16"), np.dtype("float32"))
 """Types of rows whose consensus is written in single precision."""
 
 
+@with_provenance
 def consensus(
     *runs: Run,
     up_to: ConsensusUpTo = "rigid",
@@ -119,7 +119,6 @@ def consensus(
     >>> consensus(*(rows @ turn for turn in turns)).in_every_run
     (0, 1, 2)
     """
-    started = time.perf_counter()
     _check_options(up_to, n_components, held_out, permutations, seed)
     engine, progress = choose_engine(engine), progress or SilentProgress()
     given = as_embeddings(runs)
@@ -153,7 +152,6 @@ def consensus(
                 with writer as out:
                     write_rows(engine, placed, space, out)
                 advance(1)
-    names = ", ".join(run.name for run in embeddings)
     return consensus_result(
         embeddings,
         space,
@@ -164,14 +162,6 @@ def consensus(
         asked=held_out,
         n_judged=len(rows[0]) if rows else 0,
         findings=[*findings, *remarks_on_rows(embeddings, surveys, space, split, rows)],
-        provenance=Provenance(
-            call=f"upto.consensus({names}, up_to={up_to!r}, n_components={n_components}, "
-            f"held_out={held_out:g}, permutations={permutations}, seed={seed})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
     )
 
 

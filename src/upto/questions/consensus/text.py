@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.core import Finding, Group, unique_findings
+from upto.core import UNRECORDED, Finding, Group, unique_findings
 from upto.files.survey import run_findings
 from upto.questions.compare.verdict import undecided
 from upto.questions.consensus.reproducibility import LEAST, WIDEST
@@ -21,7 +21,7 @@ from upto.questions.consensus.result import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from upto.core import Embeddings, Provenance
+    from upto.core import Embeddings
     from upto.core.arrays import Float
     from upto.engines import Survey
     from upto.evidence.split import Split
@@ -48,7 +48,6 @@ def consensus_result(
     asked: float,
     n_judged: int,
     findings: Sequence[Finding],
-    provenance: Provenance,
 ) -> ConsensusResult:
     """Put what was found together; `asked` is the fraction that was to be held out."""
     listed = tuple(
@@ -68,7 +67,7 @@ def consensus_result(
         consistency=None if limit is None else space.consistent(limit),
         verdict=undecided(len(split.parts), asked=asked),
         findings=(),
-        provenance=provenance,
+        provenance=UNRECORDED,
         least_correlation=LEAST,
     )
     remarks = [Finding(code=code, message=message) for code, message in _remarks(result)]

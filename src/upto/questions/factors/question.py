@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import (
+    UNRECORDED,
     Finding,
     InputError,
-    Provenance,
     SilentProgress,
-    library_versions,
     unique_findings,
+    with_provenance,
 )
 from upto.disentanglement.calibrate import MIN_HALVES, evaluate_view, full_view
 from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES, find_scores
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
 MIN_ROWS = 4
 
 
+@with_provenance
 def factors(
     run: Run,
     factors: FactorSource = None,
@@ -135,7 +135,6 @@ def factors(
     >>> str(found.truth().up_to), str(found.truth("ICA").up_to)
     ('similarity', 'signed-similarity')
     """
-    started = time.perf_counter()
     options = options_for(held_out, seed)
     _check_counts(refits, half_samples, max_rows)
     wanted = find_forms(forms)
@@ -197,18 +196,7 @@ def factors(
         structure=tuple(structure),
         verdict="",
         findings=(),
-        provenance=Provenance(
-            call=f"upto.factors({given.name}, factors=[{', '.join(columns)}], "
-            f"scores=[{', '.join(each.name for each in chosen)}], "
-            f"forms=[{', '.join(form.name for form in wanted)}], "
-            f"discrete_codes={discrete_codes}, held_out={held_out:g}, "
-            f"refits={refits}, half_samples={half_samples}, max_rows={max_rows}, "
-            f"seed={seed})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
+        provenance=UNRECORDED,
     )
     remarked += words.findings(result, truths, formed, unsure)
     result = replace(result, findings=unique_findings(remarked))

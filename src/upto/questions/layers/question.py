@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -12,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import (
+    UNRECORDED,
     Finding,
     InputError,
-    Provenance,
     SilentProgress,
-    library_versions,
     refuse_scale,
     unique_findings,
+    with_provenance,
 )
 from upto.core.arrays import Float
 from upto.engines import ThreadsEngine, choose_engine
@@ -47,6 +46,7 @@ LARGEST_MATRIX = 250_000
 """Pairs of layers that are scored at most: more take days, and nobody can look at them."""
 
 
+@with_provenance
 def layers(
     *runs: LayersOfRun,
     measures: str | Measure | Iterable[str | Measure] = ("linear-cka",),
@@ -100,7 +100,6 @@ def layers(
     >>> [found.runs[1].layers[each.closest].name for each in found.pairs[0].closest]
     ['d', 'c']
     """
-    started = time.perf_counter()
     check_options(held_out, permutations, half_samples, max_rows, seed)
     wanted = as_measures(measures)
     engine, progress = choose_engine(engine), progress or SilentProgress()
@@ -147,16 +146,7 @@ def layers(
         pairs=tuple(sample.pairs(usable, scores)),
         verdict="",
         findings=(),
-        provenance=Provenance(
-            call=f"upto.layers({', '.join(stack.name for stack in stacks)}, "
-            f"measures=[{', '.join(each.name for each in wanted)}], held_out={held_out:g}, "
-            f"permutations={permutations}, half_samples={half_samples}, max_rows={max_rows}, "
-            f"seed={seed})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
+        provenance=UNRECORDED,
     )
     remarks = layer_findings(
         result,

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from upto.core import (
+    UNRECORDED,
     Finding,
     InputError,
-    Provenance,
     SilentProgress,
-    library_versions,
     unique_findings,
+    with_provenance,
 )
 from upto.engines import choose_engine
 from upto.evidence.hold_out import choose_held_out
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from upto.files.accept import Run
 
 
+@with_provenance
 def similarity(
     *runs: Run,
     measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
@@ -111,7 +111,6 @@ def similarity(
     >>> found.rows[0].is_beyond_chance
     True
     """
-    started = time.perf_counter()
     check_options(held_out, permutations, half_samples, max_rows, seed)
     wanted = as_measures(measures)
     engine, progress = choose_engine(engine), progress or SilentProgress()
@@ -159,21 +158,10 @@ def similarity(
     if worth < MIN_WORTH:
         permutations = half_samples = 0
     scored, refused = _score(sample, wanted, permutations, half_samples, seed, progress)
-    names = ", ".join(run.name for run in matched)
-    listed = ", ".join(measure.name for measure in wanted)
     return _result(
         sample,
         scored,
         [*found, *remarked, *refused],
-        Provenance(
-            call=f"upto.similarity({names}, measures=[{listed}], held_out={held_out:g}, "
-            f"permutations={permutations}, half_samples={half_samples}, within={column}, "
-            f"max_rows={max_rows}, seed={seed})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
     )
 
 
@@ -237,7 +225,6 @@ def _result(
     sample: Sample,
     scored: dict[str, list[Scored]],
     found: Sequence[Finding],
-    provenance: Provenance,
 ) -> SimilarityResult:
     everything = [each for own in scored.values() for each in own]
     adjusted = iter(calibration.adjusted_p_values(everything))
@@ -257,7 +244,7 @@ def _result(
         rows=tuple(rows),
         verdict="",
         findings=(),
-        provenance=provenance,
+        provenance=UNRECORDED,
     )
     remarks = text.findings(
         result,

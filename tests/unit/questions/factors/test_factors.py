@@ -229,7 +229,7 @@ def test_a_score_without_a_value_is_a_finding(truth):
     names = ["infomec/compactness@adjusted", "infomec/compactness@tripod"]
     found = upto.factors(codes, truth, scores=names, forms="as-given", half_samples=0)
     assert found.score(names[0]).value.value > 0.98
-    assert message_of(found, "UP090").startswith("infomec/compactness@tripod: 2 of 3 factors are")
+    assert message_of(found, "UP090").startswith("infomec/compactness@tripod: no active latent enc")
 
 
 def test_a_wide_latent_of_noise_does_not_decide_what_is_read_first(rng, truth):
@@ -406,7 +406,7 @@ def test_latents_are_counted_from_zero_in_every_word(truth):
     assert found.score("linear-probe").says == "latents 3, 4 are constant."
     assert message_of(found, "UP013") == "2 of 5 latents of run never change: 3, 4."
     alone = upto.factors(truth[:, :1], truth[:, :1], forms="as-given", scores="mig")
-    assert alone.score("mig").says == "there is one latent, and no second to outdo."
+    assert alone.score("mig").says == "there is only one latent, so no second one to compare with."
     assert "code" not in found.score("linear-probe").definition
 
 
@@ -503,7 +503,7 @@ def test_what_is_not_there_is_said(turned):
         (np.zeros(500), {"forms": "pca"}, "unknown form 'pca'"),
         (np.zeros(500), {"forms": []}, "forms is empty"),
         (np.zeros(500), {"forms": 3}, "forms is 3, not a list of names: choose from as-given"),
-        (np.zeros(500), {"scores": 3}, "scores is 3, but it lists names of scores"),
+        (np.zeros(500), {"scores": 3}, "scores is 3, but it must list names of scores"),
         (np.zeros((500, 2)), {"names": [0]}, r"names is \[0\], not a list of names: choose"),
         (np.zeros(500), {"refits": 5}, "needs at least 19"),
         (np.zeros(500), {"half_samples": 3}, "needs at least 10"),

@@ -427,10 +427,10 @@ def test_a_measure_that_needs_more_rows_is_left_out_unless_it_is_the_only_one(rn
     assert [measure.name for measure in result.measures] == ["linear-cka", "r2"]
     assert [pair.measure for pair in result.pairs] == ["linear-cka", "r2"]
     (message,) = [each.message for each in result.findings if each.code == "UP026"]
-    assert message.startswith("mutual-knn:10: 10 nearest rows are asked for of 8 rows")
+    assert message.startswith("mutual-knn:10: 10 nearest rows requested from 8 rows")
     without = upto.layers(layers, measures=["linear-cka", "r2"], **FAST)
     assert result.pairs == without.pairs
-    with pytest.raises(InputError, match="10 nearest rows are asked for of 8 rows"):
+    with pytest.raises(InputError, match="10 nearest rows requested from 8 rows"):
         upto.layers(layers, measures="mutual-knn:10", **FAST)
 
 

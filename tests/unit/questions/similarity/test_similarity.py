@@ -262,7 +262,7 @@ def test_a_measure_that_needs_more_rows_is_left_out_unless_it_is_the_only_one(rn
     found = upto.similarity(a, b, measures=[CKA, "mutual-knn:10", EXPLAINED])
     assert [each.name for each in found.measures] == [CKA, "explained"]
     assert "UP026" in codes(found)
-    with pytest.raises(InputError, match="10 nearest rows are asked for of 9 rows"):
+    with pytest.raises(InputError, match="10 nearest rows requested from 9 rows"):
         upto.similarity(a, b, measures="mutual-knn:10")
 
 
