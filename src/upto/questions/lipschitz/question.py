@@ -190,9 +190,7 @@ def _result(
     scale, scaled = best_scale(largest, smallest)
     share = None if stretches.values is None else share_within(stretches.values, NEAR)
     width = sample.points.shape[1]
-    spreads = tuple(
-        _spread(name, values, sample.rows, seed) for name, values in constants.items()
-    )
+    spreads = tuple(_spread(name, values, sample.rows, seed) for name, values in constants.items())
     secants = _secants(sample, stretches.outputs)
     measured = float(np.max(constants["lipschitz"]))
     result = LipschitzResult(
