@@ -173,7 +173,7 @@ def test_a_wrong_function_is_refused_in_words(function, message):
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered")
 def test_a_function_that_is_not_a_number_somewhere_is_refused_in_words():
-    with pytest.raises(InputError, match="not_a_number says"):
+    with pytest.raises(InputError, match="not_a_number returns"):
         choose_contrast(not_a_number)
 
 
