@@ -65,9 +65,7 @@ class Settings:
             raise InputError(message)
         check_rank_tolerance(self.rank_tolerance)
         if count is not None and not (count >= 1 or 0 < count < 1):
-            message = (
-                f"n_components is {count}: it must be at least 1, or a fraction of the variance."
-            )
+            message = f"n_components is {count}: give at least 1, or a fraction of the variance."
             raise InputError(message)
         for name in ("restarts", "max_iterations"):
             number = getattr(self, name)

@@ -78,9 +78,7 @@ def in_our_words(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str
     first = given["w_init"]
     _refuse_two_starts(given, is_given=first is not None, deflation=deflation)
     if deflation and given["solver"] == "picard":
-        message = (
-            "algorithm='deflation' requires FastICA: leave out solver='picard', or the algorithm."
-        )
+        message = "algorithm='deflation' requires FastICA: leave it or solver='picard' out."
         raise InputError(message)
     n_components = given["n_components"]
     if given["whiten"] is False and n_components is not None:
