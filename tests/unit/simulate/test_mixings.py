@@ -117,7 +117,7 @@ def test_the_same_seed_gives_the_same_map():
         (lambda: radial_warp(2, lipschitz=0.1, radius=0.0), "a radius of 0 is not"),
         (lambda: rigid_mixing(3, n_out=2, seed=0), "3 coordinates do not fit into 2"),
         (lambda: linear_mixing([1.0, 0.0], seed=0), "are not positive"),
-        (lambda: leaky_mixing((3, 2), leak=0.5, seed=0), "do not grow"),
+        (lambda: leaky_mixing((3, 2), leak=0.5, seed=0), "are invalid"),
         (lambda: leaky_mixing((2, 2), leak=0.0, seed=0), "a leak of 0 is not in"),
         (lambda: compose(), "0 mixings"),
         (lambda: compose(rigid_mixing(2, seed=0), rigid_mixing(3, seed=0)), "into 2 coordinates"),
