@@ -111,7 +111,7 @@ def identify(
     unmixing, contrast = fitted.unmixing, settings.contrast
     subspaces, judged = _subspaces_of(unmixing), None
     unjudged = _why_not(unmixing, settings, split, time)
-    with progress.task("judge components", 3) as advance:
+    with progress.task("test components", 3) as advance:
         if unjudged is None:
             limit = affordable_part(len(unmixing.components), int(rows.shape[1]))
             chosen = (distinct_rows(split, part)[:limit] for part in (0, 1))

@@ -64,7 +64,7 @@ def draw_clusters(
     if n_rows < 1 or n_sources < 1 or n_classes < 2:
         message = (
             f"{n_rows} rows of {n_sources} sources in {n_classes} classes cannot be drawn: "
-            "ask for at least one row, one source and two classes."
+            "use at least one row, one source and two classes."
         )
         raise InputError(message)
     if not 0 < separation < 1:

@@ -58,7 +58,7 @@ class ScreenEffects:
         if self.n_biological < 1 or self.n_technical < 0:
             message = (
                 f"{self.n_biological} biological and {self.n_technical} technical factors are too "
-                "few: ask for at least 1 biological one and for 0 or more technical ones."
+                "few: use at least 1 biological one and 0 or more technical ones."
             )
             raise InputError(message)
         if not 0 <= self.n_shared <= min(self.n_biological, self.n_technical):

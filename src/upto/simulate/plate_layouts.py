@@ -63,7 +63,7 @@ class PlateLayout:
     def __post_init__(self) -> None:
         if self.n_experiments < 1 or self.n_plates < 1:
             message = (
-                f"{self.n_experiments} experiments of {self.n_plates} plates are too few: ask for "
+                f"{self.n_experiments} experiments of {self.n_plates} plates are too few: use "
                 "at least 1 of each."
             )
             raise InputError(message)
@@ -87,7 +87,7 @@ class PlateLayout:
         if self.n_guide_wells < least:
             message = (
                 f"{self.n_wells} wells with {self.controls_per_guide:g} controls per guide leave "
-                f"{self.n_guide_wells} for {len(self.guides)} guides: ask for more wells, or for "
+                f"{self.n_guide_wells} for {len(self.guides)} guides: use more wells, or "
                 "fewer guides or controls."
             )
             raise InputError(message)

@@ -99,7 +99,7 @@ def draw_sources(
     ((1000, 3), -1.2, 6.0)
     """
     if n_rows < 1 or n_sources < 1:
-        message = f"{n_rows} rows of {n_sources} sources cannot be drawn: ask for at least one."
+        message = f"{n_rows} rows of {n_sources} sources cannot be drawn: use at least one."
         raise InputError(message)
     turns = [kind] if isinstance(kind, str | Source) else list(kind)
     if not turns:

@@ -28,10 +28,10 @@ MEANINGS = {
     "distinct": "no two components of the mixture are equal",
     "P2": "coordinates of z are independent given U, and two states have variances whose ratios "
     "all differ",
-    "P3": "hidden variables are as many as possible, all seen, and none seen only where another is",
+    "P3": "hidden variables are maximal, all observed, and none observed only where another is",
     "F1": "f is piecewise affine: affine on each of finitely many polyhedra with an interior",
-    "F2": "f is weakly injective: some ball of its image has single preimages, and infinite ones "
-    "have measure zero",
+    "F2": "f is weakly injective: some ball of its image has single preimages, and points "
+    "with infinitely many have measure zero",
     "F3": "f is observably injective: almost every point of its image has one preimage",
     "F4": "f is injective",
     "continuous": "f is continuous",
