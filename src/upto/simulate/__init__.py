@@ -1,4 +1,4 @@
-"""Data with known truth: sources, mixings of prescribed constants, sprites, rendered scenes."""
+"""Simulated data with ground truth: sources, mixings, screens, sprites and rendered scenes."""
 
 from upto.core import FactorGrid
 from upto.simulate.clusters import Clusters, draw_clusters

@@ -1,4 +1,4 @@
-"""What the theorems promise: bounds with every constant, and when they say nothing."""
+"""Bounds of the theorems, with every constant and the conditions under which they hold."""
 
 from upto.theory.decoders import Preimages, check_decoder, find_preimages
 from upto.theory.diversity import (

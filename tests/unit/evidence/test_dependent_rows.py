@@ -151,7 +151,7 @@ def test_rows_worth_too_few_are_not_called_gaussian_or_not():
     result = upto.inspect(x)
     assert result.n_near_gaussian is None
     assert "is not judged" in result.verdict
-    assert any("worth 30 independent ones" in each.message for each in result.findings)
+    assert any("worth 30 independent rows" in each.message for each in result.findings)
 
 
 @pytest.mark.parametrize("kind", ["copies", "negative memory", "a season of twenty"])

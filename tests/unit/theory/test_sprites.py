@@ -77,7 +77,7 @@ def test_squares_of_hardly_any_size_promise_nothing():
 def test_that_a_square_stays_in_the_frame_is_not_seen():
     promise = sprite_promise(0.1, 0.4)
     assert promise.holds is None
-    assert "inside the frame, which no number given here shows" in promise.condition
+    assert "inside the frame, which is not checked here" in promise.condition
 
 
 @pytest.mark.parametrize(

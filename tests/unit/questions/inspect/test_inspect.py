@@ -16,8 +16,7 @@ def test_gaussian_rows_too_few_to_judge_are_said_not_to_be_judged():
     assert result.n_near_gaussian is None
     (finding,) = (found for found in result.findings if found.code == "UP015")
     assert finding.message == (
-        "90 held-out rows of run are too few to tell components from Gaussian ones, which takes "
-        "100."
+        "90 held-out rows of run are too few to test components for Gaussianity, which takes 100."
     )
     assert dict(result.tables()[0].rows)["near-Gaussian components"] is None
 

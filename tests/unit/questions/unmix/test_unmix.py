@@ -263,7 +263,7 @@ def test_rows_without_components_are_refused_in_words(change, words, rows, tmp_p
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n_components": 9}, "9 components are asked for"),
+        ({"n_components": 9}, "9 components were requested"),
         ({"solver": "newton"}, "no solver 'newton'"),
         ({"contrast": "tanh"}, "no contrast 'tanh'"),
         ({"whiten": "zca"}, "no whitening 'zca'"),
@@ -335,7 +335,7 @@ def test_interrupted_restarts_keep_the_best_search_so_far(rows, tmp_path, monkey
 
 def test_a_checkpoint_that_is_not_there_or_damaged_is_refused_in_words(rows, tmp_path):
     path = tmp_path / "search"
-    with pytest.raises(InputError, match=r"there is no .* to continue from: start without resume"):
+    with pytest.raises(InputError, match=r"there is no .* to resume from: start without resume"):
         unmixed(rows, checkpoint=path, resume=True)
     path.write_bytes(b"damaged")
     with pytest.raises(InputError, match="damaged or truncated"):
