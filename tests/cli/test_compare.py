@@ -330,7 +330,7 @@ def test_a_page_that_is_not_html_is_refused(upto, pair):
 def test_what_the_theorems_promise_stands_beside_what_was_measured(upto, pair):
     result = upto("compare", *pair, *FAST, "--lipschitz", "0.01", "--lipschitz", "0")
     assert result.exit_code == 0
-    assert "Promised beside measured" in result.stdout
+    assert "Promised bounds and measured errors" in result.stdout
     assert "Theorem 1, mean square" in result.stdout
     unasked = upto("compare", *pair, *FAST)
     assert "Promised" not in unasked.stdout

@@ -114,7 +114,7 @@ def test_the_choice_of_a_consensus_needs_one(upto, seeds):
         (("--consensus", "seed1.npy"), "seed1.npy is an input: writing the result there would"),
         (("--consensus", "out.xyz"), "out.xyz ends in .xyz, which upto does not write"),
         (("--consensus", "nowhere/out.npy"), "does not exist: make it first"),
-        (("--consensus", "a.csv", "-o", "a.csv"), "-o and --consensus are one file, a.csv"),
+        (("--consensus", "a.csv", "-o", "a.csv"), "-o and --consensus are the same file, a.csv"),
         (("--consensus", "a.npy", "--report", "b/c.html"), "does not exist: make it first"),
     ],
 )

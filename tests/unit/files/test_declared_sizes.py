@@ -203,7 +203,7 @@ def test_pipes_sockets_and_devices_are_not_read(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / name
     os.mkfifo(path)
-    with pytest.raises(InputError, match=rf"{name} is a pipe, not a file: save what comes from it"):
+    with pytest.raises(InputError, match=rf"{name} is a pipe, not a file: save its contents"):
         read_runs([path])
     for read in (read_labels, read_columns):
         with pytest.raises(InputError, match=r"is a pipe"):
@@ -232,7 +232,7 @@ def test_paths_that_lead_nowhere_are_refused(tmp_path):
     (tmp_path / "loop.npy").symlink_to("loop.npy")
     for name, why in (
         (tmp_path / "loop.npy", "Too many levels of symbolic links"),
-        ("~nosuchuser/x.npy", "home of a user who is not known"),
+        ("~nosuchuser/x.npy", "home folder of an unknown user"),
         (tmp_path / ("x" * 300 + ".npy"), "File name too long"),
         (tmp_path / ("x" * 300 + ".npy::a"), "File name too long"),
         (f"{tmp_path}/a\0b.npy", "null"),

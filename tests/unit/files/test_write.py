@@ -391,9 +391,9 @@ REFUSALS = {
     "out.xyz": r"ends in \.xyz, which upto does not write: end it in \.npy, \.npz, \.csv",
     "out": r"out has no suffix, which upto does not write",
     "nowhere/out.npy": r"the folder .*nowhere does not exist: make it first\.",
-    "folder.npy": r"folder\.npy is a folder, which would be lost: choose the name of a file\.",
+    "folder.npy": r"folder\.npy is a folder, which would be lost: choose a file name\.",
     "folder.zarr": r"folder\.zarr is a folder and not a zarr one, which would be lost",
-    "file.zarr": r"file\.zarr is a file and not a folder: remove it or choose another",
+    "file.zarr": r"file\.zarr is a file, not a folder: remove it or choose another",
     "run.npz": r"run\.npz is an input: writing the result there would destroy it\.",
     "run.zarr": r"run\.zarr is an input: writing the result there would destroy it\.",
 }
