@@ -388,7 +388,7 @@ def spoiled(value):
         (GOOD[:5], GOOD, "first has 5 rows but second has 10"),
         (GOOD[:, 0], GOOD, "first has 1 dimensions, but embeddings have two"),
         (GOOD[None], GOOD, "first has 3 dimensions, but embeddings have two"),
-        ([[1.0, 2.0], [3.0]], GOOD, "first is not an array: its rows have different lengths"),
+        ([[1.0, 2.0], [3.0]], GOOD, "first is not an array: its rows differ in length"),
         (1e200 * GOOD, GOOD, "first has values of magnitude 1.6e.202, .* rescale the run"),
         (GOOD, 1e-200 * GOOD, "second has values that differ by at most 1.5e-198, .* rescale"),
     ],
@@ -409,7 +409,7 @@ def test_what_cannot_be_compared_is_refused_with_a_reason(first, second, message
         ({"seed": -1}, "seed is -1, but it must not be negative"),
         ({"permutations": 18}, "permutations is 18, but a 5 % level needs at least 19"),
         ({"labels": np.zeros(9)}, r"labels have shape \(9,\) but first has 10 rows"),
-        ({"labels": "digit"}, "first has no column 'digit' beside its coordinates"),
+        ({"labels": "digit"}, "first has no column 'digit' besides its coordinates"),
         ({"engine": "abacus"}, "there is no engine 'abacus'"),
     ],
 )

@@ -70,7 +70,7 @@ def test_no_points_have_no_levels(grid):
     [
         (
             lambda grid: grid.levels([24]),
-            "24 to 24 are outside the grid: its 24 points are 0 to 23",
+            "24 to 24 are outside the grid: its 24 points",
         ),
         (lambda grid: grid.levels([-1]), "-1 to -1 are outside the grid"),
         (lambda grid: grid.levels([0.5]), "of type float64 are not integers"),
