@@ -3,12 +3,11 @@
 Run it after a study: ``python docs/_tools/studies.py``.
 """
 
-import os
 from pathlib import Path
 
 from upto.core import StudyResult
 from upto_studies import STUDIES
-from upto_studies.run import recorded_result, study_folder, study_plan, unrecorded_reason
+from upto_studies.run import recorded_result, study_plan, unrecorded_reason
 
 DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "studies.md"
@@ -77,14 +76,13 @@ def section(name: str) -> str:
 
 def _found(name: str, result: StudyResult) -> list[str]:
     quantities = result.tables()[0]
-    figure = os.path.relpath(study_folder(name) / "figure.svg", DOCS)
     origin = result.provenance
     versions = ", ".join(f"{key} {value}" for key, value in origin.versions.items())
     return [
         f"**{result.verdict}**",
         "",
         quantities.to_markdown(),
-        f"![Plots of {name}]({figure})",
+        f"![Plots of {name}](studies/{name}.svg)",
         "",
         f"Made by `{origin.call}` with seed {origin.seed} in {origin.seconds:.3g} s on "
         f"{result.device}; {versions}.",

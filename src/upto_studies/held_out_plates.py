@@ -59,7 +59,7 @@ class Question:
     def judge(self, conditions: Sequence[str], *, seed: int, **options: Any) -> BatchesResult:
         """Judge conditions; nothing beside held-out batches is computed unless asked for."""
         asked: dict[str, Any] = {
-            "components": None,
+            "n_components": None,
             "classifier": "boosted",
             "fit": "training",
             "concentration": (),
@@ -111,7 +111,7 @@ def sweep(
             else question.judge(
                 FOUR,
                 seed=seed,
-                components=setup.components,
+                n_components=setup.components,
                 classifier=setup.classifier,
                 fit=setup.fit,
             )

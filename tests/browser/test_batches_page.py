@@ -35,10 +35,10 @@ BARE = sample.batches(
 def test_a_page_has_every_section(show: Callable[..., Tab]) -> None:
     page = show(sample.batches()).page
     assert page.get_by_role("heading", level=2).all_inner_texts() == [
-        "Conditions, on batches never seen",
-        "What each component carries",
+        "Conditions on held-out batches",
+        "Batch and label information of each component",
         "Before and after",
-        "What could be predicted without the embedding",
+        "Label predictability without the embedding",
         "Findings",
         "Provenance",
         "How to cite",
@@ -62,7 +62,7 @@ def test_a_condition_tells_its_numbers(show: Callable[..., Tab]) -> None:
         "PCA + ICA",
         "AUROC 0.902 [0.884, 0.920]",
         "5 folds, from 0.860 to 0.943",
-        "less base +0.041 [+0.019, +0.063]",
+        "minus base +0.041 [+0.019, +0.063]",
         "gain, adjusted p 0.003",
         "within batches 0.887 [0.869, 0.905]",
         "shuffled labels 0.503 [0.493, 0.513]",

@@ -157,6 +157,6 @@ def test_nothing_overlaps_or_scrolls_sideways(
 
 def test_an_unjudged_consensus_and_others_stand_on_one_page(show: Callable[..., Tab]) -> None:
     page = show(sample.consensus(judged=False), others.unmixed(), sample.consensus()).page
-    assert "Nothing was judged" in page.locator("#result-1").inner_text()
+    assert "Not tested" in page.locator("#result-1").inner_text()
     point_at(page, page.locator(f"#result-3 {COMPONENTS} .plane").nth(1), 0.4)
     assert page.locator("#tip div").first.inner_text().startswith("component")

@@ -30,9 +30,9 @@ def test_a_page_has_every_section(show: Callable[..., Tab]) -> None:
     page = show(sample.factors()).page
     titles = page.get_by_role("heading", level=2).all_inner_texts()
     assert titles == [
-        "Which latent tells which factor",
-        "Scores, before and after",
-        "Error to the truth, up to each group",
+        "Latents that carry each factor",
+        "Scores before and after ICA",
+        "Error to the truth up to each group",
         "Provenance",
         "How to cite",
     ]

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 def test_a_page_of_layers_shows_every_section(show: Callable[..., Tab]) -> None:
     page = show(sample.layers(6, 4)).page
     titles = page.get_by_role("heading", level=2).all_inner_texts()
-    assert titles == ["Layer against layer", "Layer by layer", "Provenance", "How to cite"]
+    assert titles == ["All pairs of layers", "Aligned layers", "Provenance", "How to cite"]
     assert page.locator("[data-layers] tbody td").count() == 24
     assert page.locator("[data-layers] td.closest").count() == 6
     result = sample.layers(6, 4)
@@ -65,7 +65,7 @@ def test_the_curve_answers_pointer_and_keys(show: Callable[..., Tab]) -> None:
     lines = page.locator("#tip").inner_text().split("\n")
     assert lines == [
         "block.5",
-        f"beside block.{step.beside}",
+        f"aligned with block.{step.beside}",
         f"linear-cka {step.value:.3f}",
         "limit of chance 0.080",
         "adjusted p 0.005",

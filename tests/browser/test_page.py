@@ -72,7 +72,7 @@ def test_a_pair_shows_its_verdict_and_every_section(show: Callable[..., Tab]) ->
         "Spread of errors",
         "Both runs, aligned",
         "How small can the worst error be?",
-        "What ICA does without supervision",
+        "ICA without supervision",
         "Findings",
         "Provenance",
         "How to cite",

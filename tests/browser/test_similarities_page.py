@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 def test_a_page_of_two_runs_shows_every_measure(show: Callable[..., Tab]) -> None:
     page = show(sample.similarities(2)).page
     titles = page.get_by_role("heading", level=2).all_inner_texts()
-    assert titles == ["Measure by measure", "Provenance", "How to cite"]
+    assert titles == ["Values by measure", "Provenance", "How to cite"]
     assert page.locator(".measures .row").count() == 7
     assert page.locator(".measures h3").count() == 3
     assert page.locator(".measures .within-chance").count() == 1

@@ -65,32 +65,44 @@ def test_a_terminal_shows_the_verdict_and_the_findings(upto, wells):
         (("--batch", "plate"), 2, "--label"),
         (("--batch", "plates", "--label", "gene"), 3, "did you mean Metadata_plate"),
         (("--batch", "plate", "--label", "gene", "--control", "dmso"), 3, "did you mean 'DMSO'"),
-        (("--batch", "plate", "--label", "gene", "--conditions", "tvn"), 3, "as --control 'DMSO'"),
+        (
+            ("--batch", "plate", "--label", "gene", "--conditions", "tvn"),
+            3,
+            "e.g. --control 'DMSO'",
+        ),
         (("--batch", "plate", "--label", "plate"), 3, "--batch 'Metadata_plate' and --label 'Meta"),
-        (("--batch", "plate", "--label", "gene", "--control", "x"), 3, "--control 'x' is none of"),
+        (
+            ("--batch", "plate", "--label", "gene", "--control", "x"),
+            3,
+            "--control 'x' is not among",
+        ),
         (
             ("--batch", "gene", "--label", "plate", "--fold-by", "day"),
             3,
-            "--fold-by 'day' is none",
+            "--fold-by 'day' is not among",
         ),
-        ((*ASKED, "--task", "PLK"), 3, "--task 'PLK' chooses no value of Metadata_gene"),
+        ((*ASKED, "--task", "PLK"), 3, "--task 'PLK' matches no value of Metadata_gene"),
         (
             ("--batch", "gene", "--label", "plate", "--fold-by", "plate"),
             3,
-            "Hold out other columns than Metadata_plate, which are the labels",
+            "Hold out columns other than Metadata_plate, the label",
         ),
-        ((*ASKED, "--components", "99"), 3, "--components 99 is more than the 3 columns"),
+        ((*ASKED, "--n-components", "99"), 3, "--n-components 99 exceeds the 3 columns"),
         (("--batch", "plate", "--label", "gene", "--folds", "1"), 2, "--folds"),
         *(
-            ((*ASKED, "--components", text), 2, "share of variance")
+            ((*ASKED, "--n-components", text), 2, "fraction of variance")
             for text in ("a", "0", "-3", "1.0", "1e999")
         ),
         (("--batch", "plate", "--label", "gene", "--keep", "biology"), 2, "-o OUT"),
         (("--batch", "plate", "--label", "gene", "--conditions", ","), 2, "names no condition"),
-        ((*ASKED, "--space", "components"), 2, "--space is for --keep"),
-        ((*ASKED, *KEEP, "--report", "page.html"), 2, "--report is for judging"),
-        ((*ASKED, *KEEP, "--components", "2"), 2, "--components is for judging"),
-        ((*ASKED, *KEEP, "--task", "MTOR"), 2, "--task is for judging"),
+        ((*ASKED, "--space", "components"), 2, "--space requires --keep"),
+        ((*ASKED, *KEEP, "--report", "page.html"), 2, "--report cannot be combined with --keep"),
+        (
+            (*ASKED, *KEEP, "--n-components", "2"),
+            2,
+            "--n-components cannot be combined with --keep",
+        ),
+        ((*ASKED, *KEEP, "--task", "MTOR"), 2, "--task cannot be combined with --keep"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_exit_code(upto, wells, args, code, message):
@@ -110,7 +122,7 @@ def test_the_embedding_without_batch_components_is_written(upto, tmp_path, rng):
     rows = np.loadtxt(tmp_path / "clean.csv", delimiter=",", skiprows=1, usecols=(2, 3, 4))
     assert np.std(rows.reshape(12, 160, 3)[:, :, 1].mean(axis=1)) < 1
     said = " ".join(result.stderr.split())
-    assert "1 of 3 components carries Metadata_plate and is left out: dropping 1 component" in said
+    assert "1 of 3 components carries Metadata_plate and is removed: dropping 1 component" in said
     assert "of AUROC on batches held out" in said
     refused = upto("batches", wells, *ASKED, "--keep", "biology", "-o", wells, "--no-progress")
     assert refused.exit_code == 3
@@ -119,7 +131,7 @@ def test_the_embedding_without_batch_components_is_written(upto, tmp_path, rng):
 def test_an_embedding_of_which_nothing_can_be_dropped_is_written_as_it_is(upto, tmp_path, wells):
     result = upto("batches", wells, *ASKED, *KEEP, "--no-progress")
     assert result.exit_code == 0, result.stderr
-    assert "nothing can be dropped safely" in " ".join(result.stderr.split())
+    assert "no component can be dropped safely" in " ".join(result.stderr.split())
     before, after = (
         np.loadtxt(path, delimiter=",", skiprows=1, usecols=(2, 3, 4))
         for path in (wells, tmp_path / "clean.csv")
@@ -149,10 +161,10 @@ def test_a_file_is_told_how_far_the_work_is(monkeypatch):
     told = []
     monkeypatch.setattr("upto.cli.progress_bar.say", told.append)
     watched = LineProgress(first=0.02, every=0.05)
-    with watched.task("judge conditions", 9) as advance:
+    with watched.task("evaluate conditions", 9) as advance:
         advance(2)
         time.sleep(0.2)
-    assert told[0] == "upto: judge conditions, 2 of 9 after 0:00"
+    assert told[0] == "upto: evaluate conditions, 2 of 9 after 0:00"
     assert 2 <= len(told) <= 5
     with LineProgress().task("look at rows", 3):
         time.sleep(0.02)
@@ -179,7 +191,7 @@ def test_only_our_own_arguments_become_options_and_data_stays_as_it_is(upto, tmp
     file.write_text("\n".join(lines) + "\n")
     asked = ("batches", file, "--batch", "plate", "--label", "gene", "--no-progress")
     said = " ".join(upto(*asked, "--control", "x").stderr.split())
-    assert "--control 'x' is none of the 2 values of Metadata_gene" in said
+    assert "--control 'x' is not among the 2 values of Metadata_gene" in said
     assert "choose one of batch='plate', label=a;batch=[x]" in said
     said = " ".join(upto(*asked, "--fold-by", "day").stderr.split())
-    assert "as --batch 'Metadata_day' --batch 'Metadata_plate'." in said
+    assert ": --batch 'Metadata_day' --batch 'Metadata_plate'." in said

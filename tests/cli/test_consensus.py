@@ -1,4 +1,4 @@
-"""`upto compare … --consensus OUT`: the space that runs share, in a file."""
+"""`upto consensus RUN RUN… -o OUT`: the space that runs share, in a file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def names(folder):
 
 
 def test_a_consensus_is_written_and_said(upto, seeds):
-    result = upto("compare", *SEEDS, "--consensus", "out.csv")
+    result = upto("consensus", *SEEDS, "-o", "out.csv")
     assert result.exit_code == 0
     assert result.stdout.startswith("All 3 runs share one space up to a rigid motion")
     assert "seed1" in result.stdout
@@ -41,24 +41,26 @@ def test_a_consensus_is_written_and_said(upto, seeds):
     assert head == "consensus_0,consensus_1,consensus_2,consensus_3"
 
 
-def test_a_command_that_is_an_option_is_told_as_one(upto, seeds):
+def test_nothing_is_written_where_no_file_is_named(upto, seeds):
+    before = names(seeds)
     result = upto("consensus", *SEEDS)
-    assert result.exit_code == 2
-    assert "upto compare RUN RUN ... --consensus OUT" in result.stderr
+    assert result.exit_code == 0
+    assert result.stdout.startswith("All 3 runs share one space up to a rigid motion")
+    assert names(seeds) == before
 
 
 def test_components_are_matched_after_ica(upto, seeds):
-    arguments = ("--consensus-up-to", "ica", "-o", "result.json", "--report", "page.html", "-q")
-    result = upto("compare", *SEEDS, "--consensus", "out.csv", *arguments)
-    assert (result.exit_code, result.output) == (0, "")
+    arguments = ("--up-to", "ica", "--format", "json", "--report", "page.html", "-q")
+    result = upto("consensus", *SEEDS, "-o", "out.csv", *arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
     assert (seeds / "out.csv").read_text().startswith("ica_0,ica_1,ica_2,ica_3\n")
-    found = ConsensusResult.from_json((seeds / "result.json").read_text())
+    found = ConsensusResult.from_json(result.stdout)
     assert (found.up_to, found.in_every_run) == ("ica", (0, 1, 2, 3))
     assert "Components by runs" in (seeds / "page.html").read_text()
 
 
 def test_the_data_are_one_row_for_every_component_and_run(upto, seeds):
-    result = upto("compare", *SEEDS, "--consensus", "out.npy", "--format", "csv")
+    result = upto("consensus", *SEEDS, "-o", "out.npy", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert len(rows) == 12
     assert {row["run"] for row in rows} == {"seed0", "seed1", "seed2"}
@@ -67,19 +69,19 @@ def test_the_data_are_one_row_for_every_component_and_run(upto, seeds):
 def test_a_manifest_stands_for_its_runs(upto, seeds):
     text = "\n".join(f'[[run]]\npath = "{name}"' for name in SEEDS)
     (seeds / "runs.toml").write_text(text)
-    assert upto("compare", "runs.toml", "--consensus", "out.npy").exit_code == 0
+    assert upto("consensus", "runs.toml", "-o", "out.npy").exit_code == 0
     assert np.load(seeds / "out.npy").shape == (1500, 4)
 
 
 def test_verbose_shows_what_the_runs_share(upto, seeds):
-    brief = upto("compare", *SEEDS, "--consensus", "out.npy")
-    verbose = upto("compare", *SEEDS, "--consensus", "out.npy", "-v")
+    brief = upto("consensus", *SEEDS, "-o", "out.npy")
+    verbose = upto("consensus", *SEEDS, "-o", "out.npy", "-v")
     assert "What the runs share" not in brief.stdout
     assert "What the runs share" in verbose.stdout
 
 
 def test_a_run_that_does_not_belong_fails_strictly(upto, seeds):
-    arguments = ("compare", *SEEDS, "odd.npy", "--consensus", "out.npy")
+    arguments = ("consensus", *SEEDS, "odd.npy", "-o", "out.npy")
     assert upto(*arguments).exit_code == 0
     strict = upto(*arguments, "--strict")
     assert strict.exit_code == 1
@@ -89,38 +91,32 @@ def test_a_run_that_does_not_belong_fails_strictly(upto, seeds):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        (("--up-to", "rigid"), "--up-to is for comparing pairs, which --consensus does not: say"),
-        (("--no-ica",), "--ica/--no-ica is for comparing pairs, which --consensus does not: say"),
-        (("--refits", "2"), "--refits is for comparing pairs, which --consensus does not: drop"),
-        (("--fail-above", "0.1"), "--fail-above is for comparing pairs"),
-        (("--labels", "x"), "--labels is for comparing pairs"),
+        (("--up-to", "affine"), "'affine' is not one of 'rigid', 'similarity', 'ica'"),
+        (("--no-ica",), "No such option '--no-ica'"),
+        (("--refits", "2"), "No such option '--refits'"),
+        (("--fail-above", "0.1"), "No such option '--fail-above'"),
+        (("--labels", "x"), "No such option '--labels'"),
     ],
 )
 def test_options_of_a_comparison_are_refused(upto, seeds, option, message):
-    result = upto("compare", *SEEDS, "--consensus", "out.npy", *option)
+    result = upto("consensus", *SEEDS, "-o", "out.npy", *option)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
-
-
-def test_the_choice_of_a_consensus_needs_one(upto, seeds):
-    result = upto("compare", *SEEDS, "--consensus-up-to", "ica")
-    assert result.exit_code == 2
-    assert "say where it goes with --consensus OUT" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--consensus", "seed1.npy"), "seed1.npy is an input: writing the result there would"),
-        (("--consensus", "out.xyz"), "out.xyz ends in .xyz, which upto does not write"),
-        (("--consensus", "nowhere/out.npy"), "does not exist: make it first"),
-        (("--consensus", "a.csv", "-o", "a.csv"), "-o and --consensus are the same file, a.csv"),
-        (("--consensus", "a.npy", "--report", "b/c.html"), "does not exist: make it first"),
+        (("-o", "seed1.npy"), "seed1.npy is an input: writing the result there would"),
+        (("-o", "out.xyz"), "out.xyz ends in .xyz, which upto does not write"),
+        (("-o", "nowhere/out.npy"), "does not exist: make it first"),
+        (("-o", "a.csv", "--report", "a.csv"), "-o and --report are the same file, a.csv"),
+        (("-o", "a.npy", "--report", "b/c.html"), "does not exist: make it first"),
     ],
 )
 def test_places_are_refused_before_any_work(upto, seeds, arguments, message):
     before = names(seeds)
-    result = upto("compare", *SEEDS, *arguments)
+    result = upto("consensus", *SEEDS, *arguments)
     assert result.exit_code == 3
     assert message in result.stderr
     assert names(seeds) == before
@@ -129,16 +125,16 @@ def test_places_are_refused_before_any_work(upto, seeds, arguments, message):
 def test_an_input_that_is_read_into_memory_is_not_overwritten_either(upto, seeds):
     np.savetxt(seeds / "seed3.csv", np.load(seeds / "seed0.npy"), delimiter=",")
     before = (seeds / "seed3.csv").read_bytes()
-    result = upto("compare", "seed0.npy", "seed3.csv", "--consensus", "seed3.csv")
+    result = upto("consensus", "seed0.npy", "seed3.csv", "-o", "seed3.csv")
     assert result.exit_code == 3
     assert "seed3.csv is an input: writing the result there would destroy it." in result.stderr
     assert (seeds / "seed3.csv").read_bytes() == before
 
 
 def test_one_run_is_refused(upto, seeds):
-    result = upto("compare", "seed0.npy", "--consensus", "out.npy")
+    result = upto("consensus", "seed0.npy", "-o", "out.npy")
     assert result.exit_code == 3
-    assert "a consensus needs two runs or more, not 1." in result.stderr
+    assert "a consensus needs two or more runs, not 1." in result.stderr
 
 
 def test_an_interrupt_while_writing_leaves_nothing(upto, seeds, monkeypatch):
@@ -149,7 +145,7 @@ def test_an_interrupt_while_writing_leaves_nothing(upto, seeds, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Writer, "__setitem__", interrupted)
-    result = upto("compare", *SEEDS, "--consensus", "out.csv", "-o", "result.json")
+    result = upto("consensus", *SEEDS, "-o", "out.csv")
     assert result.exit_code == 130
     assert result.stderr == "upto: interrupted; nothing was left half written.\n"
     assert names(seeds) == before

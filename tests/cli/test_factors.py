@@ -27,7 +27,7 @@ def test_scores_and_errors_are_shown_before_and_after_ica(upto, files):
     assert result.exit_code == 0, result.stderr
     verdict = " ".join(result.stdout.split())
     assert verdict.startswith(
-        "As given, the latents identify the 2 factors up to a rigid motion and"
+        "Without ICA, the latents identify the 2 factors up to a rigid motion and"
     )
     assert "after ICA, they identify them up to a signed permutation" in verdict
     assert "z against 3 factors: scores" in result.stdout
@@ -52,7 +52,7 @@ def test_the_suffix_of_the_output_chooses_the_format(upto, tmp_path, files, suff
             "error/identity",
         ]
     else:
-        assert "What each latent tells, as given" in text
+        assert "Factors in each latent, as given" in text
 
 
 def test_the_options_reach_the_question(upto, tmp_path, files):
@@ -62,7 +62,7 @@ def test_the_options_reach_the_question(upto, tmp_path, files):
         "--forms", "ica", "--discrete", "x", "--unordered", "x",
     )  # fmt: skip
     assert result.exit_code == 3
-    assert "'x' is said to be discrete and unordered" in result.stderr
+    assert "'x' is declared as discrete and unordered" in result.stderr
     result = upto(
         "factors", z, "--factors", factors, "--factor", "x", "--factor", "y", *QUICK,
         "--forms", "ica", "--max-rows", "200", "--held-out", "0.5", "--seed", "3",
@@ -144,14 +144,14 @@ def test_strict_exits_with_one_on_a_warning_and_with_four_without_convergence(
         ((), 2, "Missing argument 'RUN'"),
         (("z.npy", "--factors", "nothing.csv"), 3, "nothing.csv does not exist"),
         (("z.npy", "--factors", "short.csv"), 3, "z has 300 rows but short.csv has 2"),
-        (("z.npy",), 3, "z has no columns beside its rows"),
+        (("z.npy",), 3, "z has no metadata columns"),
         (("z.npy", "--factors", "factors.csv", "--factor", "w"), 3, "has no factor 'w'"),
         (("z.npy", "--factors", "factors.csv", "--continuous", "side"), 3, "has labels such as"),
         (("z.npy", "--factors", "factors.csv", "--scores", "beauty"), 3, "no score 'beauty'"),
-        (("z.npy", "--factors", "factors.csv", "--forms", "pca"), 3, "no form 'pca'"),
+        (("z.npy", "--factors", "factors.csv", "--forms", "pca"), 3, "unknown form 'pca'"),
         (("z.npy", "--factors", "factors.csv", "-o", "factors.csv"), 3, "is an input"),
-        (("runs.toml", "--factors", "factors.csv"), 3, "one run is scored at a time"),
-        (("factors.csv", "--factors", "z.npy", "--permutations", "3"), 2, "--permutations"),
+        (("runs.toml", "--factors", "factors.csv"), 3, "factors takes one run"),
+        (("factors.csv", "--factors", "z.npy", "--refits", "3"), 2, "--refits"),
         (("z.npy", "--factors", "factors.csv", "--half-samples", "1"), 2, "--half-samples"),
     ],
 )  # fmt: skip

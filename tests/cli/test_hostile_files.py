@@ -70,7 +70,7 @@ def short_row(record):
 
 
 def huge(record):
-    record["first"]["diameter"]["value"] = 1e308
+    record["runs"][0]["diameter"]["value"] = 1e308
     for fit in record["fits"]:
         for errors in ("in_sample", "held_out"):
             fit[errors]["mean"] |= {"value": 1e308, "low": -1e308, "high": 1e308}
@@ -118,10 +118,11 @@ def test_a_matrix_that_is_no_square_is_a_damage(upto, pair, tmp_path, rng):
     upto("compare", *pair, "third.npy", "-q", "--no-ica", "-o", path)
     record = json.loads(path.read_text())
     for name, change in (("up_to", lambda rows: rows[:2]), ("agreement", lambda rows: rows[::2])):
-        path.write_text(json.dumps({**record, name: change(record[name])}))
+        pairs = {**record["pairs"], name: change(record["pairs"][name])}
+        path.write_text(json.dumps({**record, "pairs": pairs}))
         line = refusal(upto("report", path, "-o", "page.html"))
         assert all(word in line for word in ("result.json", "damaged"))
-    record["matrices"][0]["error"][1] = [0.5]
+    record["pairs"]["matrices"][0]["error"][1] = [0.5]
     path.write_text(json.dumps(record))
     line = refusal(upto("report", path, "-o", "page.html"))
     assert all(word in line for word in ("result.json", "damaged"))
@@ -133,9 +134,9 @@ def test_a_matrix_that_is_no_square_is_a_damage(upto, pair, tmp_path, rng):
         "[" * 100_000,
         '{"a":' * 100_000,
         '{"kind": "' + "x" * 9000 + '"}',
-        '{"kind": "comparison", "schema": ' + "9" * 9000 + "}",
-        '{"kind": "comparison", "schema": 1, "' + "y" * 9000 + '": 1}',
-        '{"kind": "comparison", "schema": [' + "1," * 9000 + "1]}",
+        '{"kind": "compare", "schema": ' + "9" * 9000 + "}",
+        '{"kind": "compare", "schema": 2, "' + "y" * 9000 + '": 1}',
+        '{"kind": "compare", "schema": [' + "1," * 9000 + "1]}",
         '{"kind": {"a": 1}}',
         "\x00",
         "\ud800",

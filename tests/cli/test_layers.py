@@ -1,4 +1,4 @@
-"""`upto compare … --layers`."""
+"""`upto layers RUN…`."""
 
 import csv
 import io
@@ -31,7 +31,7 @@ def manifest(tmp_path, rng):
 
 
 def test_layers_of_a_manifest_are_grouped_by_run(upto, manifest):
-    result = upto("compare", manifest, "--layers", *FAST)
+    result = upto("layers", manifest, *FAST)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith(
         "3 of 3 layers of net-a have their closest counterpart under the same name in net-b"
@@ -40,10 +40,10 @@ def test_layers_of_a_manifest_are_grouped_by_run(upto, manifest):
 
 
 def test_the_result_is_written_as_json_and_as_data(upto, tmp_path, manifest):
-    assert upto("compare", manifest, "--layers", *FAST, "-q", "-o", "out.json").exit_code == 0
+    assert upto("layers", manifest, *FAST, "-q", "-o", "out.json").exit_code == 0
     found = LayersResult.from_json((tmp_path / "out.json").read_text())
     assert [layer.name for layer in found.runs[1].layers] == ["block.0", "block.1", "block.2"]
-    shown = upto("compare", manifest, "--layers", *FAST, "--format", "csv")
+    shown = upto("layers", manifest, *FAST, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(shown.stdout)))
     assert len(rows) == 9
     assert {row["measure"] for row in rows} == {"linear-cka"}
@@ -53,44 +53,44 @@ def test_the_result_is_written_as_json_and_as_data(upto, tmp_path, manifest):
 
 def test_measures_are_chosen_by_name(upto, manifest):
     chosen = ("--measure", "mutual-knn:5", "--measure", "linear-cka-biased")
-    result = upto("compare", manifest, "--layers", *chosen, *FAST, "--format", "json")
+    result = upto("layers", manifest, *chosen, *FAST, "--format", "json")
     assert [m.name for m in LayersResult.from_json(result.stdout).measures] == [
         "mutual-knn:5",
         "linear-cka-biased",
     ]
-    unknown = upto("compare", manifest, "--layers", "--measure", "nothing", *FAST)
+    unknown = upto("layers", manifest, "--measure", "nothing", *FAST)
     assert unknown.exit_code == 3
     assert "there is no measure 'nothing'" in unknown.stderr
 
 
 def test_a_page_of_layers_is_written(upto, tmp_path, manifest):
-    result = upto("compare", manifest, "--layers", *FAST, "--report", "layers.html")
+    result = upto("layers", manifest, *FAST, "--report", "layers.html")
     assert result.exit_code == 0, result.stderr
     page = (tmp_path / "layers.html").read_text()
-    assert "Layer against layer" in page
+    assert "All pairs of layers" in page
     assert "block.2" in page
 
 
 def test_one_run_of_a_manifest_is_compared_with_itself(upto, tmp_path, manifest):
     kept = (tmp_path / manifest).read_text().split("\n\n")
     (tmp_path / "one.toml").write_text("\n\n".join(part for part in kept if "net-a" in part))
-    result = upto("compare", "one.toml", "--layers", *FAST, "--format", "json")
+    result = upto("layers", "one.toml", *FAST, "--format", "json")
     (pair,) = LayersResult.from_json(result.stdout).pairs
     assert (pair.first, pair.second) == ("net-a", "net-a")
 
 
 def test_a_manifest_with_one_layer_a_run_and_plain_files_are_compared(upto, manifest):
-    result = upto("compare", "net-a-0.npy", "net-b-0.npy", "--layers", *FAST)
+    result = upto("layers", "net-a-0.npy", "net-b-0.npy", *FAST)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("1 of 1 layers of net-a-0")
-    alone = upto("compare", "net-a-0.npy", "--layers", *FAST)
+    alone = upto("layers", "net-a-0.npy", *FAST)
     assert alone.exit_code == 3
     assert "net-a-0 has 1 layer and there is no other run" in alone.stderr
 
 
 def test_different_rows_are_refused(upto, tmp_path, manifest):
     np.save(tmp_path / "net-b-1.npy", np.zeros((79, 4)))
-    result = upto("compare", manifest, "--layers", *FAST)
+    result = upto("layers", manifest, *FAST)
     assert result.exit_code == 3
     assert "has 80 rows but net-b, layer block.1 has 79" in result.stderr
 
@@ -99,44 +99,34 @@ def test_different_rows_are_refused(upto, tmp_path, manifest):
     ("option", "name"),
     [
         (("--up-to", "rigid"), "--up-to"),
-        (("--no-ica",), "--ica/--no-ica"),
+        (("--no-ica",), "--no-ica"),
         (("--fail-above", "1"), "--fail-above"),
-        (("--consensus", "out.npy"), "--consensus"),
         (("--ids", "id"), "--ids"),
     ],
 )
 def test_options_of_whole_runs_are_refused(upto, manifest, option, name):
-    result = upto("compare", manifest, "--layers", *option)
+    result = upto("layers", manifest, *option)
     assert result.exit_code == 2
-    assert f"{name} is for comparing whole runs" in result.stderr
+    assert f"No such option '{name}'" in result.stderr
 
 
-def test_a_measure_without_layers_is_refused(upto, manifest):
-    result = upto("compare", manifest, "--measure", "linear-cka")
-    assert result.exit_code == 2
-    assert "--measure is for layers: add --layers" in result.stderr
-
-
-def test_rows_to_use_are_chosen_with_layers_only(upto, manifest):
-    result = upto("compare", manifest, "--layers", "--max-rows", "30", *FAST, "--format", "json")
+def test_rows_to_use_are_chosen(upto, manifest):
+    result = upto("layers", manifest, "--max-rows", "30", *FAST, "--format", "json")
     assert LayersResult.from_json(result.stdout).n_used == 30
-    alone = upto("compare", "net-a-0.npy", "net-b-0.npy", "--max-rows", "30")
-    assert alone.exit_code == 2
-    assert "--max-rows is for layers: add --layers" in alone.stderr
 
 
 def test_layers_have_defaults_of_their_own_and_the_help_says_so(upto, manifest):
-    result = upto("compare", manifest, "--layers", "--no-progress", "--format", "json")
+    result = upto("layers", manifest, "--no-progress", "--format", "json")
     found = LayersResult.from_json(result.stdout)
-    assert (found.n_held_out, found.n_pairings) == (40, 200)
-    text = " ".join(upto("compare", "--help").stdout.split())
-    assert "0.5 with --layers" in text
-    assert "200 with --layers" in text
-    assert "With --layers: rows to use, chosen by their content." in text
+    assert (found.n_held_out, found.n_pairings) == (40, 199)
+    text = " ".join(upto("layers", "--help").stdout.split())
+    assert "[default: 0.5; 0<=x<1]" in text
+    assert "[default: 199; x>=19]" in text
+    assert "[default: 1024; x>=2]" in text
 
 
 def test_an_edited_result_is_refused_in_a_sentence(upto, tmp_path, manifest):
-    assert upto("compare", manifest, "--layers", *FAST, "-q", "-o", "out.json").exit_code == 0
+    assert upto("layers", manifest, *FAST, "-q", "-o", "out.json").exit_code == 0
     record = json.loads((tmp_path / "out.json").read_text())
     record["pairs"][0]["closest"][0]["closest"] = 99
     (tmp_path / "out.json").write_text(json.dumps(record))
@@ -148,7 +138,7 @@ def test_an_edited_result_is_refused_in_a_sentence(upto, tmp_path, manifest):
 def test_strict_fails_where_no_layer_is_beyond_chance(upto, tmp_path, rng):
     for name in ("x", "y"):
         np.save(tmp_path / f"{name}.npy", rng.normal(size=(60, 3)))
-    result = upto("compare", "x.npy", "y.npy", "--layers", *FAST, "--strict")
+    result = upto("layers", "x.npy", "y.npy", *FAST, "--strict")
     assert result.exit_code == 1
     assert "UP041 no layer beyond chance" in result.stderr
 
@@ -163,9 +153,7 @@ def test_what_was_recorded_is_compared(upto, tmp_path):
         torch.manual_seed(seed)
         model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
         record_activations(model, x.split(25), tmp_path / f"seed{seed}", seed=seed)
-    result = upto(
-        "compare", "seed0/runs.toml", "seed1/runs.toml", "--layers", *FAST, "--format", "json"
-    )
+    result = upto("layers", "seed0/runs.toml", "seed1/runs.toml", *FAST, "--format", "json")
     found = LayersResult.from_json(result.stdout)
     assert [(run.name, run.seed) for run in found.runs] == [("seed0", 0), ("seed1", 1)]
     assert [layer.n_features for layer in found.runs[0].layers] == [8, 8, 3]

@@ -86,8 +86,8 @@ def test_report_joins_results(upto, tmp_path, pair):
     [
         (b"not json", "not a result of upto"),
         (b"[1]", "not a result of upto"),
-        (b'{"kind": "comparison", "schema": 99}', "schema 99"),
-        (b'{"kind": "comparison", "schema": 1}', "damaged"),
+        (b'{"kind": "compare", "schema": 99}', "schema 99"),
+        (b'{"kind": "compare", "schema": 2}', "damaged"),
         (b"\xff\xfe", "not a result of upto"),
     ],
 )

@@ -86,7 +86,7 @@ def test_the_list_of_measures_goes_to_a_file(upto, tmp_path):
     ("arguments", "code", "words"),
     [
         ((), 2, "Missing argument 'RUN…'"),
-        (("first.npy",), 3, "a similarity needs two runs or more, not 1"),
+        (("first.npy",), 3, "a similarity needs two or more runs, not 1"),
         (("first.npy", "second.npy", "--measure", "magic"), 3, "there is no measure 'magic'"),
         (("first.npy", "second.npy", "--within", "batch"), 3, "no run has a column 'batch'"),
         (("first.npy", "second.npy", "--permutations", "3"), 2, "--permutations"),

@@ -179,7 +179,7 @@ def test_components_are_a_number_or_a_fraction(unmix, tmp_path, rng):
     rows = rng.laplace(size=(500, 4)) * [10, 10, 1, 0.1]
     np.save(tmp_path / "run.npy", rows)
     for given, kept in (("3", 3), ("0.9", 2)):
-        assert unmix("run.npy", "-o", "out.npy", "--components", given).exit_code == 0
+        assert unmix("run.npy", "-o", "out.npy", "--n-components", given).exit_code == 0
         assert np.load(tmp_path / "out.npy").shape == (500, kept)
 
 
@@ -241,14 +241,14 @@ USAGE = {
     "nowhere to write": ("run.npz",),
     "inverse of nothing": ("run.npz", "-o", "out.npy", "--inverse"),
     "apply to nowhere": ("run.npz", "--apply", "t.safetensors"),
-    "apply and fit": ("run.npz", "-o", "o.npy", "--apply", "t.safetensors", "--components", "2"),
+    "apply and fit": ("run.npz", "-o", "o.npy", "--apply", "t.safetensors", "--n-components", "2"),
     "apply and save": ("run.npz", "-o", "o.npy", "--apply", "t.safetensors", "--save", "s"),
     "apply and resume": ("run.npz", "-o", "o.npy", "--apply", "t.safetensors", "--resume"),
-    "no components": ("run.npz", "-o", "out.npy", "--components", "0"),
-    "negative components": ("run.npz", "-o", "out.npy", "--components", "-2"),
-    "a large fraction": ("run.npz", "-o", "out.npy", "--components", "1.5"),
-    "nan components": ("run.npz", "-o", "out.npy", "--components", "nan"),
-    "many components": ("run.npz", "-o", "out.npy", "--components", "many"),
+    "no components": ("run.npz", "-o", "out.npy", "--n-components", "0"),
+    "negative components": ("run.npz", "-o", "out.npy", "--n-components", "-2"),
+    "a large fraction": ("run.npz", "-o", "out.npy", "--n-components", "1.5"),
+    "nan components": ("run.npz", "-o", "out.npy", "--n-components", "nan"),
+    "many components": ("run.npz", "-o", "out.npy", "--n-components", "many"),
     "no tolerance": ("run.npz", "-o", "out.npy", "--tolerance", "0"),
     "nan tolerance": ("run.npz", "-o", "out.npy", "--tolerance", "nan"),
     "a solver": ("run.npz", "-o", "out.npy", "--solver", "newton"),
@@ -277,7 +277,7 @@ REFUSED = {
     "missing run": (("missing.npz", "-o", "o.npy"), "missing.npz does not exist"),
     "nan": (("nan.npy", "-o", "o.npy"), "NaN or infinite"),
     "equal rows": (("flat.npy", "-o", "o.npy"), ""),
-    "too many components": (("run.npz", "-o", "o.npy", "--components", "9"), "9"),
+    "too many components": (("run.npz", "-o", "o.npy", "--n-components", "9"), "9"),
     "unknown suffix": (("run.npz", "-o", "o.xyz"), "which upto does not write: end it in .npy"),
     "missing folder": (("run.npz", "-o", "no/o.npy"), "does not exist: make it first"),
     "missing folder of the transform": (
@@ -342,7 +342,7 @@ def test_what_cannot_be_done_gets_one_sentence_and_exit_code_three(
 def test_a_wrong_place_is_refused_before_any_work(unmix, tmp_path, run, monkeypatch, place):
     save_as(run, tmp_path / "run.csv")
     before = (tmp_path / "run.csv").read_bytes()
-    monkeypatch.setattr("upto.questions.unmix.question.unmix_run", None)
+    monkeypatch.setattr("upto.questions.unmix.question.unmix", None)
     assert unmix("run.csv", "-o", place).exit_code == 3
     assert (tmp_path / "run.csv").read_bytes() == before
 

@@ -186,11 +186,11 @@ def test_ica_tells_when_it_does_not_settle(runs):
 
 REFUSALS = {
     "group": (lambda x, y: Aligner("conformal").fit(x, y), "no group 'conformal': choose one of"),
-    "norm": (lambda x, y: Aligner(norm="l1").fit(x, y), "'least-squares' or 'supremum', not 'l1'"),
-    "width": (lambda x, y: Aligner("identity").fit(x, y[:, :2]), "one width, not 4 and 2 coord"),
+    "norm": (lambda x, y: Aligner(norm="l1").fit(x, y), "norm is 'l1': choose 'least-squares'"),
+    "width": (lambda x, y: Aligner("identity").fit(x, y[:, :2]), "equal width, not 4 and 2 coord"),
     "rank": (
         lambda x, y: Aligner("rigid").fit(x, y[:, :2]).inverse_transform(y[:, :2]),
-        "rank 2 on 4 source coordinates, so rows cannot be mapped back: fit it in the other",
+        "rank 2 on 4 source coordinates and no inverse: fit it in the other",
     ),
     "back": (
         lambda x, y: Aligner("rigid").fit(x, y).inverse_transform(y[:, :2]),

@@ -15,7 +15,7 @@ LIGHT = {
     "from upto.cli.main import main": (*HEAVY, "numpy", "scipy"),
     "from upto.question import questions; questions()": (*HEAVY, "numpy", "scipy"),
     "import upto.core": (*HEAVY, "scipy"),
-    "import upto.assess, upto.alignment, upto.ica, upto.measures": LIBRARY,
+    "import upto.questions.compare.question, upto.alignment, upto.ica, upto.measures": LIBRARY,
     "import upto.corrections": LIBRARY,
     "import upto.files, upto.report": (*LIBRARY, "scipy.stats"),
     "import upto; upto.TorchEngine; upto.DaskEngine": ENGINES,

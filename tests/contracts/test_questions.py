@@ -25,18 +25,18 @@ def test_every_part_is_where_the_record_says(question):
     parts = (question.function, question.command, question.page, question.figure)
     for part in parts:
         assert part is None or callable(resolve(part))
-    assert getattr(upto, resolve(question.function).__name__) is resolve(question.function)
-    assert question.command is None or resolve(question.command).name == question.name
+    assert getattr(upto, question.name) is resolve(question.function)
+    assert resolve(question.command).name == question.name
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_results_are_of_the_kind_they_are_listed_under(question):
-    for kind, home in question.results.items():
-        result = resolve(home)
-        assert issubclass(result, Result)
-        assert result.kind == kind
-        assert getattr(upto, result.__name__) is result
-        assert question_of_kind(kind) is question
+def test_a_result_is_named_after_its_question(question):
+    result = resolve(question.result)
+    assert issubclass(result, Result)
+    assert result.kind == question.name
+    assert result.__name__ == f"{question.name.capitalize()}Result"
+    assert getattr(upto, result.__name__) is result
+    assert question_of_kind(question.name) is question
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

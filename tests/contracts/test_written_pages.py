@@ -15,6 +15,7 @@ from doc_tools import DOCS, differences, load_tool
 from upto_studies.run import STUDIES, recorded_result, study_folder
 
 ROOT = Path(__file__).parents[2]
+FIGURES = DOCS / "studies"
 NOT_PAGES = {"findings", "figures"}
 """Scripts that write many pages or none; those of findings have tests of their own."""
 LONG = {"mixing_scores"}
@@ -125,7 +126,7 @@ def drawn(svg):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in STUDIES if recorded_result(name)])
 def test_the_figure_of_a_study_is_that_of_its_recorded_result(name):
-    kept = (study_folder(name) / "figure.svg").read_text(encoding="utf-8")
+    kept = (FIGURES / f"{name}.svg").read_text(encoding="utf-8")
     file = io.StringIO()
     recorded_result(name).plot().savefig(file, format="svg", metadata={"Date": None})
     (words, places), (words_today, places_today) = drawn(kept), drawn(file.getvalue())

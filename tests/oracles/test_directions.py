@@ -27,7 +27,7 @@ def test_agreement_in_one_wide_direction_is_a_finding(rng):
     result = upto.compare(first, second, **FAST)
     assert result.agreement == "partial"
     assert "UP019" in codes(result)
-    assert "of an average direction" in result.verdict
+    assert "per direction on average" in result.verdict
 
 
 def test_agreement_in_every_direction_is_not_a_finding(rng):

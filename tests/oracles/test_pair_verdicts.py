@@ -56,7 +56,7 @@ def test_narrow_directions_that_runs_share_are_found(narrow):
     result = both_ways(x, np.c_[rng.normal(size=(500, 3)), x[:, 3:]])
     assert (result.agreement, result.up_to) == ("weak", None)
     assert (result.shared.n_shared, result.shared.rest) == (3, "unrelated")
-    assert "agree on 3 of 6 directions, the other 3 are unrelated" in result.verdict
+    assert "agree on 3 of 6 directions, and the other 3 are unrelated" in result.verdict
     assert "UP034" in codes(result)
 
 
@@ -68,14 +68,14 @@ def test_rows_without_a_pairing_left_are_not_judged(kind):
     groups = None if kind == "alone" else within
     result = upto.compare(x, turned(x, rng), within=within, groups=groups, **QUICK)
     assert result.agreement == "undecided"
-    assert "have another of their class to be paired with" in result.verdict
+    assert "share their class with another row to be re-paired" in result.verdict
 
 
 def test_too_few_groups_are_named_as_what_is_few():
     rng = np.random.default_rng(0)
     x = rng.laplace(size=(500, 4))
     result = upto.compare(x, turned(x, rng), groups=np.arange(500) % 6, **QUICK)
-    assert "500 rows make 6 independent samples, too few" in result.verdict
+    assert "500 rows contain 6 independent samples, too few" in result.verdict
 
 
 def test_walks_that_share_coordinates_are_not_said_to_do_worse_than_the_mean():
@@ -92,7 +92,7 @@ def test_directions_beyond_the_fitted_rows_are_not_called_unrelated():
     x = rng.normal(size=(40, 100))
     result = upto.compare(x, turned(x, rng), **QUICK)
     assert result.shared.rest == "not judged"
-    assert "cannot be judged by so few fitted rows" in result.verdict
+    assert "cannot be tested with so few fitted rows" in result.verdict
 
 
 def noisy(rng, n_samples, n_features, n_noisy, narrow):
@@ -122,7 +122,7 @@ def test_noisy_directions_are_neither_the_same_nor_close(n_samples, n_features, 
     assert result.agreement == "partial"
     assert result.shared.n_closely <= n_features - n_noisy
     assert "UP034" in codes(result)
-    assert "in part only" in result.verdict or "less" in result.verdict
+    assert "only partly" in result.verdict or "weakly" in result.verdict
 
 
 def test_one_noisy_direction_of_twenty_is_close_and_said():
@@ -130,7 +130,7 @@ def test_one_noisy_direction_of_twenty_is_close_and_said():
     x, y = noisy(rng, 1500, 20, 1, 0.03)
     result = upto.compare(x, y, **QUICK)
     assert result.agreement == "close"
-    assert "1 of them in part only" in result.verdict
+    assert "1 of them only partly" in result.verdict
     assert "UP034" in codes(result)
 
 
@@ -163,8 +163,9 @@ def test_a_matrix_counts_as_agreeing_only_what_is_the_same_or_close():
     mixed[:, 2:] = rng.laplace(size=(300, 2))
     result = upto.compare(x, turned(x, rng), mixed, x[:, :2], **QUICK)
     words = result.verdict
-    assert words.startswith("2 of 12 ordered pairs of 4 runs are the same or close to it: 2 up to")
-    assert "where one run is an image of the other" in words
+    assert words.startswith("2 of 12 ordered pairs of 4 runs are the same or nearly the same: 2")
+    assert "with one run an image of the other" in words
     # Half of the variance is shared: which word that is depends on the rows held out.
     assert "weakly related" in words or "partly the same" in words
-    assert sum(word in ("same", "close") for row in result.agreement for word in row if word) == 2
+    agreed = [word for row in result.pairs.agreement for word in row]
+    assert sum(word in ("same", "close") for word in agreed) == 2

@@ -42,7 +42,7 @@ class TestImages:
         result = upto.compare(*((y, x) if flipped else (x, y)), **FAST)
         assert result.agreement == "image"
         assert (result.shared.n_shared, result.shared.is_bijective) == (1, False)
-        assert "holds 1 of 8 directions" in result.verdict
+        assert "spans 1 of 8 directions" in result.verdict
         assert "UP034" in codes(result)
 
     @pytest.mark.parametrize("flipped", [False, True])
@@ -51,7 +51,7 @@ class TestImages:
         y = x @ rng.normal(size=(8, 4)) @ rng.normal(size=(4, 8))
         result = upto.compare(*((y, x) if flipped else (x, y)), **FAST)
         part, whole = ("first", "second") if flipped else ("second", "first")
-        assert result.verdict.startswith(f"{part} is a linear image of {whole}: it holds 4 of 8")
+        assert result.verdict.startswith(f"{part} is a linear image of {whole}: it spans 4 of 8")
         assert result.agreement == "image"
 
     def test_some_coordinates_scaled_are_a_part(self, rng):
@@ -346,7 +346,7 @@ class TestWords:
         result = upto.compare(x, y)
         mean = np.linalg.norm(y - y.mean(axis=0), axis=1).mean() / result.second.diameter.value
         assert result.mean.in_sample.mean.value == pytest.approx(mean, rel=1e-9)
-        assert f"predicting the mean gives {result.mean.held_out.mean.value:.3f}" in result.verdict
+        assert f"{result.mean.held_out.mean.value:.3f} for predicting the mean" in result.verdict
         assert result.tables()[0].rows[-1][0] == "the mean"
 
     def test_a_map_worse_than_the_mean_is_no_group(self, rng):

@@ -425,7 +425,7 @@ def test_row_errors_are_the_norms_of_the_residuals(keep, rng):
 
 
 def test_the_identity_between_widths_is_refused(rng):
-    with pytest.raises(InputError, match="one width, not 3 and 5 coordinates: compare up to an"):
+    with pytest.raises(InputError, match="equal width, not 3 and 5 coordinates: compare up to an"):
         fitted(Group.IDENTITY, *pair(rng, 20, 3, 5))
 
 

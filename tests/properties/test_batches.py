@@ -120,7 +120,9 @@ def test_columns_that_no_tree_split_are_drawn_for_the_top_and_not_the_first():
 
 
 def test_a_condition_that_saw_the_labels_it_is_judged_by_is_named():
-    said = "all conditions saw the rows of the batches held out, and biology their labels."
+    said = (
+        "all conditions were fitted to rows of the held-out batches, and biology to their labels."
+    )
     result = upto.batches(
         noise(n_columns=3),
         batch="plate",

@@ -258,7 +258,7 @@ def test_whatever_takes_moments_refuses_what_they_cannot_hold(of, scale, rng):
         (np.ones((4, 2)), np.ones((5, 2)), "4 rows but the second has 5"),
         (np.ones(4), np.ones((4, 2)), r"shape \(4,\)"),
         (np.array([["a"]]), np.ones((1, 1)), "not an array of numbers"),
-        (np.full((4, 2), np.nan), np.ones((4, 2)), "8 values that are not finite"),
+        (np.full((4, 2), np.nan), np.ones((4, 2)), "8 non-finite values"),
     ],
     ids=["lengths", "a vector", "words", "not finite"],
 )

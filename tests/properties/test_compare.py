@@ -401,7 +401,7 @@ def test_what_cannot_be_compared_is_refused_with_a_reason(first, second, message
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"up_to": "conformal"}, "there is no group 'conformal': choose one of identity"),
+        ({"up_to": "conformal"}, "'conformal' is not a group: choose one of identity"),
         ({"held_out": 1.0}, "held_out is 1.0, but it must be a fraction"),
         ({"held_out": -0.1}, "held_out is -0.1, but it must be a fraction"),
         ({"tolerance": -1.0}, "tolerance is -1.0, but it must not be negative"),
@@ -419,5 +419,5 @@ def test_an_option_without_meaning_is_refused_with_a_reason(options, message):
 
 
 def test_a_single_run_is_refused():
-    with pytest.raises(InputError, match="a comparison needs two runs or more, not 1"):
+    with pytest.raises(InputError, match="a comparison needs two or more runs, not 1"):
         upto.compare(GOOD)

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import upto
+from upto import ICA, apply_transform, save_transform
 from upto.alignment import fit_maps, row_errors
 from upto.core import Group
 from upto.engines import (
@@ -399,13 +400,22 @@ def statistics_in(source: Path) -> set[str]:
     return named & over_arrays
 
 
-def test_every_statistic_was_sent_through_pickle(monkeypatch):
+def test_every_statistic_was_sent_through_pickle(monkeypatch, tmp_path):
     every_pass(ENGINES["pickling"], *pair())
     monkeypatch.setattr(components, "LARGE", 0)
     monkeypatch.setattr(components, "SAMPLE_ROWS", 20)
     find_components(ENGINES["pickling"], pair()[0])
     pair_moments(*pair(), engine=ENGINES["pickling"])
     narrow_passes(ENGINES["pickling"])
+    save_transform(tmp_path / "ica.safetensors", ICA(2, random_state=0).fit(pair()[0]))
+    for inverse, run in ((False, pair()[0]), (True, pair()[0][:, :2])):
+        apply_transform(
+            tmp_path / "ica.safetensors",
+            run,
+            output=tmp_path / "out.npy",
+            inverse=inverse,
+            engine=ENGINES["pickling"],
+        )
     root = Path(upto.__file__).parent
     sources = [path for package in PACKAGES for path in (root / package).glob("*.py")]
     known = set().union(*(statistics_in(path) for path in sources))

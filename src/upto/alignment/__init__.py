@@ -2,5 +2,5 @@
 
 from upto.lazy import attach
 
-# The estimator brings scikit-learn, which takes a second to import and passes do not need.
+# The estimator imports scikit-learn, which takes a second and is not needed for passes.
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -30,12 +30,12 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ``"scaled-permutation"``, ``"rigid"``, ``"similarity"``, ``"affine"`` or
         ``"monotone-permutation"``.
     norm
-        What is made small: ``"least-squares"`` has a closed form; ``"supremum"`` refines it by
+        Error to minimise: ``"least-squares"`` has a closed form; ``"supremum"`` refines it by
         Lawson's reweighting towards the smallest worst error, the ε of Definition 1.
     rank_tolerance
-        Directions whose variance is below this fraction of the largest are taken as absent.
+        Directions whose variance is below this fraction of the largest count as absent.
     engine
-        Engine of the passes, as an object or by name.
+        Engine of the passes, as an object or a name.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     linear_ : ndarray of shape (n_features_in_, n_features_out_) or None
         Its linear part; maps act on the right. None for monotone functions.
     worst_error_ : float
-        Largest per-example error on the rows it was fitted to.
+        Largest error of a row in sample.
 
     Examples
     --------
@@ -75,11 +75,11 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            If the rows are too few for the group, so that the map errs on other rows.
+            If the rows are too few for the group, so the map does not generalise.
         """
         group = _group(self.up_to)
         if self.norm not in ("least-squares", "supremum"):
-            message = f"norm is 'least-squares' or 'supremum', not {self.norm!r}."
+            message = f"norm is {self.norm!r}: choose 'least-squares' or 'supremum'."
             raise InputError(message)
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         target = y.reshape(len(X), -1).astype(np.float64, copy=False)
@@ -105,7 +105,7 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _fit_monotone(self, source: Any, target: Any) -> Self:
         if self.norm == "supremum":
-            message = "monotone functions are fitted by least squares only: leave norm out."
+            message = "monotone functions are fitted by least squares only: omit norm."
             raise InputError(message)
         self.map_ = MonotoneFit(source, target).fit()
         residual = target - self.map_.predict(source)
@@ -120,9 +120,9 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.map_.predict(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R² of the mapped rows of `X` for the rows of `y`, by which groups are chosen.
+        """Return R² of the mapped rows of `X` for the rows of `y`, e.g. to select a group.
 
-        It is the R² of a comparison: the share of the variance of all coordinates together,
+        This is the R² of `compare`: the share of the variance of all coordinates together, as in
         scikit-learn's ``r2_score(..., multioutput="variance_weighted")``.
         """
         return float(
@@ -137,13 +137,13 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         InputError
-            If the fitted map lost directions, so that no inverse exists.
+            If the fitted map is not invertible.
         """
         check_is_fitted(self)
         if isinstance(self.map_, MonotoneMap):
             message = (
-                "monotone functions may be level somewhere, so rows cannot be mapped back: fit "
-                "them in the other direction instead."
+                "monotone functions can be constant on intervals and then have no inverse: fit "
+                "the map in the other direction."
             )
             raise InputError(message)
         X = check_array(X, dtype=np.float64)
@@ -153,8 +153,8 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         rank = int(np.linalg.matrix_rank(self.linear_))
         if rank < self.n_features_in_:
             message = (
-                f"the fitted map has rank {rank} on {self.n_features_in_} source coordinates, so "
-                "rows cannot be mapped back: fit it in the other direction instead."
+                f"the fitted map has rank {rank} on {self.n_features_in_} source coordinates and "
+                "no inverse: fit it in the other direction."
             )
             raise InputError(message)
         return self.map_.inverse().predict(X)
@@ -172,7 +172,7 @@ def _warn_of_few_rows(group: Group, n_samples: int, n_features: int) -> None:
     if n_samples <= needed:
         message = (
             f"{n_samples} rows of {n_features} coordinates are too few for the group {group}: the "
-            f"map fits them and not others. Use more than {needed} rows, a stricter group or fewer "
+            f"map does not generalise. Use more than {needed} rows, a stricter group or fewer "
             "coordinates."
         )
         warnings.warn(message, stacklevel=3)

@@ -1,8 +1,8 @@
-"""One space for many runs, from the cross-scatter of every pair of them.
+"""One common space for many runs, from the cross-scatter of every pair.
 
-Generalised Procrustes turns the runs, and synchronisation orders and signs their components, so
-that the total agreement ``Σ trace(Aᵢᵀ Sᵢⱼ Aⱼ)`` over pairs is large. Both improve one run at a time
-by the best element for the sum of the others, so the total never falls. Narrower runs are embedded
+Generalised Procrustes rotates the runs, and synchronisation orders and signs their components, to
+maximise the total agreement ``Σ trace(Aᵢᵀ Sᵢⱼ Aⱼ)`` over pairs. Both update one run at a time with
+the best element for the sum of the others, so the total never decreases. Narrower runs are embedded
 in the space of the widest.
 """
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 Pair = tuple[int, int]
 
 SWEEPS, ROUNDS = 200, 20
-"""Sweeps over all runs, and changes of the scales, after which an improvement ends in any case."""
+"""Maximum number of sweeps over all runs, and of updates of the scales."""
 CONVERGED, NEARLY = 1e-12, 1e-8
-"""Share of the total agreement below which a sweep's gain ends the improvement; that for runs which
-are aligned again without one, of which only the predictions are wanted."""
+"""Relative gain of the total agreement below which sweeps stop; the second value is for alignments
+without one run, which are used only for predictions."""
 _FLAT = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Scatters:
-    """Centred scatter matrices of runs, and between the coordinates of every two of them.
+    """Centred scatter matrices of runs and of every pair of runs.
 
-    `cross` holds the pairs i < j; `between` gives any.
+    `cross` contains the pairs i < j; `between` returns any pair.
     """
 
     own: tuple[Float, ...]
@@ -46,7 +46,7 @@ class Scatters:
 
     @property
     def width(self) -> int:
-        """Coordinates of the widest run."""
+        """Width of the widest run."""
         return max(len(scatter) for scatter in self.own)
 
     @property
@@ -55,7 +55,7 @@ class Scatters:
         return np.array([max(float(np.trace(own)), np.finfo(float).tiny) for own in self.own])
 
     def of_equal_spread(self) -> Scatters:
-        """Return the scatters of runs that are brought to one total scatter, the geometric mean."""
+        """Return the scatters after scaling all runs to one total scatter, the geometric mean."""
         scales = np.exp(np.mean(np.log(self.spreads)) / 2) / np.sqrt(self.spreads)
         return Scatters(
             own=tuple(scale**2 * own for scale, own in zip(scales, self.own, strict=True)),
@@ -63,13 +63,13 @@ class Scatters:
         )
 
     def between(self, first: int, second: int) -> Float:
-        """Return the scatter between two runs, or of one run with itself."""
+        """Return the scatter between two runs, or of a run with itself."""
         if first == second:
             return self.own[first]
         return self.cross[first, second] if first < second else self.cross[second, first].T
 
     def without(self, run: int) -> Scatters:
-        """Leave out a run; the others keep their order."""
+        """Return the scatters without one run; the others keep their order."""
         kept = [i for i in range(len(self)) if i != run]
         return Scatters(
             own=tuple(self.own[i] for i in kept),
@@ -82,14 +82,14 @@ class Scatters:
         )
 
     def mapped(self, matrices: Sequence[Float]) -> Scatters:
-        """Return the scatters of runs that are multiplied by matrices."""
+        """Return the scatters of runs multiplied by matrices."""
         return Scatters(
             own=tuple(a.T @ own @ a for a, own in zip(matrices, self.own, strict=True)),
             cross={(i, j): matrices[i].T @ s @ matrices[j] for (i, j), s in self.cross.items()},
         )
 
     def summed(self) -> Float:
-        """Return the scatter of the sum of runs that have the same coordinates."""
+        """Return the scatter of the sum of runs in common coordinates."""
         total = np.sum(self.own, axis=0)
         for between in self.cross.values():
             total = total + between + between.T
@@ -98,10 +98,10 @@ class Scatters:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Agreement:
-    """An element for every run, and the total agreement after each sweep, which never falls.
+    """An element for every run, and the total agreement after each sweep, which never decreases.
 
-    Elements act on the right and lead to one space. `scales` are what runs are multiplied by
-    besides, 1 where no scale was asked for.
+    Elements act on the right and map to a common space. `scales` are additional factors of the
+    runs, 1 unless scaling was requested.
     """
 
     elements: tuple[Float, ...]
@@ -116,7 +116,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Prediction:
-    """How the mean of the other runs predicts a run: the sum of ``rows @ maps``, times `back`."""
+    """Prediction of a run from the mean of the others: the sum of ``rows @ maps``, times `back`."""
 
     maps: dict[int, Float]
     back: Float
@@ -129,19 +129,19 @@ def generalised_procrustes(
     start: Sequence[Float] | None = None,
     tolerance: float = CONVERGED,
 ) -> Agreement:
-    """Turn runs so that all lie close to their mean.
+    """Rotate runs so that all are close to their mean.
 
     Parameters
     ----------
     scatters
         Scatter matrices of the runs.
     scaled
-        Whether each run may have a scale of its own. The total variance is kept (Ten Berge, 1977).
+        Whether each run has its own scale. The total variance is kept (Ten Berge, 1977).
     start
-        Rotations to start from; by default runs are placed one by one, the one most like the
-        others first.
+        Initial rotations; by default runs are added one by one, starting with the run most similar
+        to the others.
     tolerance
-        Share of the total agreement below which a sweep's gain ends the improvement.
+        Relative gain of the total agreement below which sweeps stop.
     """
     order = np.argsort(-_likeness(scatters), kind="stable")
     weights, totals = np.ones(len(scatters)), list[float]()
@@ -170,9 +170,9 @@ def generalised_procrustes(
 
 
 def principal_axes(scatters: Scatters, agreement: Agreement) -> tuple[Float, Float]:
-    """Return the axes of the mean of turned runs, the widest first, and the scatter along them.
+    """Return the principal axes of the mean of the rotated runs and the scatter along them.
 
-    Axes along which the mean does not vary are left out.
+    Axes are sorted by scatter; those without scatter are dropped.
     """
     scatter = scatters.mapped(agreement.maps).summed() / len(scatters) ** 2
     values, vectors = np.linalg.eigh(scatter)
@@ -181,19 +181,19 @@ def principal_axes(scatters: Scatters, agreement: Agreement) -> tuple[Float, Flo
 
 
 def turn_runs(scatters: Scatters, *, scaled: bool = False, **options: Any) -> Agreement:
-    """Turn runs onto their mean, at equal spread where they keep their scales.
+    """Rotate runs onto their mean, after scaling them to equal spread unless `scaled`.
 
-    Else a broad run alone would say how the others are turned.
+    Otherwise a run of large spread would determine the rotation of all others.
     """
     turned = scatters if scaled else scatters.of_equal_spread()
     return generalised_procrustes(turned, scaled=scaled, **options)
 
 
 def weights_by_spread(scatters: Scatters) -> Float:
-    """Return what each run (a column) counts where another (a row) is predicted; itself nothing.
+    """Return the weight of each run (column) in the prediction of another (row); 0 for itself.
 
-    A rigid motion keeps the spread: the more the variances of two runs differ, the less one tells
-    of the other, and a broad one would drown what the others say.
+    A rigid motion keeps the spread: the more the variances of two runs differ, the less one
+    predicts the other, and a run of large spread would dominate the mean.
     """
     spreads = scatters.spreads
     weights: Float = np.minimum.outer(spreads, spreads) / np.maximum.outer(spreads, spreads)
@@ -204,9 +204,9 @@ def weights_by_spread(scatters: Scatters) -> Float:
 def predict_left_out(
     scatters: Scatters, agreement: Agreement, run: int, *, scaled: bool = False
 ) -> Prediction:
-    """Align the other runs without this one, and turn their mean onto it.
+    """Align the other runs without this one, and rotate their mean onto it.
 
-    Runs that keep their scales are weighted by how close their spreads are to that of this one.
+    Without scaling, runs are weighted by how close their spread is to that of this run.
     """
     others = [i for i in range(len(scatters)) if i != run]
     rest = scatters.without(run)
@@ -230,13 +230,13 @@ def predict_left_out(
 
 
 def synchronise(correlations: Scatters) -> Agreement:
-    """Give the components of runs a common order and sign.
+    """Find a common order and sign of the components of all runs.
 
     Parameters
     ----------
     correlations
         Correlations between the components of every two runs. A run with fewer components than
-        another leaves some columns of its element empty.
+        another has empty columns in its element.
     """
     matches = pairwise_matches(correlations)
     likeness = np.zeros(len(correlations))
@@ -252,7 +252,7 @@ def synchronise(correlations: Scatters) -> Agreement:
 def pairwise_matches(
     correlations: Scatters,
 ) -> dict[Pair, tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Match the components of every two runs by themselves: theirs to ours, one to one."""
+    """Match the components of every two runs separately, one to one."""
     return {
         pair: scipy.optimize.linear_sum_assignment(np.abs(between), maximize=True)
         for pair, between in correlations.cross.items()
@@ -260,10 +260,10 @@ def pairwise_matches(
 
 
 def kept_matches(correlations: Scatters, synchronised: Agreement, above: float) -> float | None:
-    """Return the share of pairwise matches with a larger correlation that synchronisation keeps.
+    """Return the share of pairwise matches above a correlation that synchronisation keeps.
 
-    It is 1 where matches lead back to where they began along every cycle of runs; None where there
-    is nothing to contradict: two runs, or no match so large.
+    It is 1 if matches are consistent along every cycle of runs, and None if nothing can be
+    inconsistent: with two runs, or without matches above the correlation.
     """
     kept, total = 0, 0
     slots = [np.abs(element).argmax(axis=1) for element in synchronised.elements]
@@ -283,7 +283,7 @@ def signed_matching(gain: Float) -> Float:
 
 
 def _likeness(scatters: Scatters) -> Float:
-    """Return how like the others each run is: the sum of its linear CKA with them."""
+    """Return the similarity of each run to the others: the sum of its linear CKA with them."""
     lengths = [max(float(np.linalg.norm(own)), np.finfo(float).tiny) for own in scatters.own]
     likeness = np.zeros(len(scatters))
     for (i, j), between in scatters.cross.items():
@@ -302,8 +302,8 @@ def _ascend(
 ) -> tuple[list[Float], list[float]]:
     """Replace one element at a time by the best one for the sum of the others.
 
-    The order is that of likeness and not of the arguments, so that neither the start nor the path
-    depends on the order in which runs are given.
+    Runs are visited by similarity, so that neither the start nor the path depends on their order in
+    the arguments.
     """
     weights = np.ones(len(scatters)) if weights is None else weights
     elements: dict[int, Float] = dict(enumerate(start or ()))
@@ -339,7 +339,7 @@ def _ascend(
 
 
 def _with_scales(scatters: Scatters, elements: Sequence[Float]) -> tuple[list[Float], Float]:
-    """Return the scales with the largest agreement for a given total variance."""
+    """Return the scales that maximise agreement at a given total variance."""
     spread = scatters.spreads
     agreement = np.eye(len(scatters))
     for (i, j), between in scatters.cross.items():
@@ -347,7 +347,7 @@ def _with_scales(scatters: Scatters, elements: Sequence[Float]) -> tuple[list[Fl
         agreement[i, j] = agreement[j, i] = shared / np.sqrt(spread[i] * spread[j])
     leading = np.linalg.eigh(agreement)[1][:, -1]
     leading = leading * (1.0 if leading.sum() >= 0 else -1.0)
-    # A negative scale is a positive one of the reflected run.
+    # A negative scale equals a positive scale of the reflected run.
     turned = [
         np.where(share < 0, -1.0, 1.0) * a for share, a in zip(leading, elements, strict=True)
     ]

@@ -1,10 +1,10 @@
-"""The best map of each group, in closed form from centred moments.
+"""Best map of each group, in closed form from centred moments.
 
 Maps act on the right: ``prediction = scale * ((source - source_mean) @ matrix) + target_mean``,
-where the matrix of a permutation is kept as an index. For runs of different width an isometry
-embeds the narrower source in the target's space, or turns the wider source and drops coordinates;
-the error is measured in the target's own coordinates. Dropping has no closed form for rotations:
-there the best of two starts is improved step by step.
+where the matrix of a permutation is stored as an index. For runs of different width an isometry
+embeds a narrower source in the target's space, or rotates a wider source and drops coordinates;
+the error is measured in the target's own coordinates. For rotations, dropping has no closed form:
+the better of two starts is improved iteratively.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AffineMap:
-    """One fitted map. Exactly one of `matrix` and `index` is set.
+    """A fitted map. Exactly one of `matrix` and `index` is set.
 
     With `index`, target coordinate j is predicted by source coordinate ``index[j]`` times
-    ``scale[j]``; a scale of zero leaves it at its mean.
+    ``scale[j]``; a scale of zero predicts its mean.
     """
 
     source_mean: Float
@@ -52,14 +52,14 @@ class AffineMap:
         return linear
 
     def predict(self, rows: Any) -> Any:
-        """Map rows that fit in memory."""
+        """Map rows in memory."""
         centred = np.asarray(rows, dtype=np.float64) - self.source_mean
         if self.matrix is None:
             return centred[:, self.index] * self.scale + self.target_mean
         return (centred @ self.matrix) * self.scale + self.target_mean
 
     def inverse(self, rank_tolerance: float = RANK_TOLERANCE) -> AffineMap:
-        """Return the inverse map; the pseudo-inverse where directions were lost."""
+        """Return the inverse map, or the pseudo-inverse if the map is singular."""
         inverse = np.asarray(np.linalg.pinv(self.linear(), rcond=rank_tolerance), dtype=np.float64)
         return AffineMap(
             source_mean=self.target_mean,
@@ -72,16 +72,16 @@ class AffineMap:
 def fit_map(
     group: Group, moments: CrossMoments, *, rank_tolerance: float = RANK_TOLERANCE
 ) -> AffineMap:
-    """Return the element of a group with the least squared error.
+    """Return the element of a group with the smallest squared error.
 
     Parameters
     ----------
     group
-        The group to choose from.
+        Group to choose from.
     moments
         Moments of source and target.
     rank_tolerance
-        Directions whose variance is below this fraction of the largest are taken as absent.
+        Directions whose variance is below this fraction of the largest count as absent.
     """
     if group is Group.MONOTONE_PERMUTATION:
         message = "monotone functions cannot be fitted from moments: fit an `Aligner` to rows."
@@ -100,7 +100,7 @@ def fit_map(
 
 
 def needs_full_scatter(group: Group, source: Any, target: Any) -> bool:
-    """Say whether a fit needs more of the source's scatter matrix than its diagonal."""
+    """Return whether a fit needs the full scatter matrix of the source, not only its diagonal."""
     return group is Group.AFFINE or source.shape[1] > target.shape[1]
 
 
@@ -188,7 +188,7 @@ def _identity(moments: CrossMoments) -> AffineMap:
     mean = moments.source.mean
     if len(mean) != len(moments.target.mean):
         message = (
-            f"the identity needs runs of one width, not {len(mean)} and "
+            f"the identity needs runs of equal width, not {len(mean)} and "
             f"{len(moments.target.mean)} coordinates: compare up to another group."
         )
         raise InputError(message)
@@ -202,7 +202,7 @@ def _identity(moments: CrossMoments) -> AffineMap:
 
 def _signed_permutation(moments: CrossMoments) -> AffineMap:
     signs = np.where(moments.cross < 0, -1.0, 1.0)
-    # A source coordinate that is used costs its variance; where all are used, all cost the same.
+    # A source coordinate that is used costs its variance; if all are used, the sum is constant.
     cost = np.diag(moments.source.scatter)[:, None] if _drops_coordinates(moments) else 0.0
     return _matched(moments, gain=2 * np.abs(moments.cross) - cost, coefficient=signs)
 
@@ -220,7 +220,7 @@ def _scaled_permutation(moments: CrossMoments) -> AffineMap:
 
 
 def _matched(moments: CrossMoments, *, gain: Float, coefficient: Float) -> AffineMap:
-    """Match coordinates one to one so that the total gain is largest."""
+    """Match coordinates one to one so that the total gain is maximal."""
     sources, targets = scipy.optimize.linear_sum_assignment(gain, maximize=True)
     width = len(moments.target.mean)
     index, scale = np.zeros(width, dtype=np.intp), np.zeros(width)
@@ -244,8 +244,8 @@ def _rigid(moments: CrossMoments, *, scaled: bool) -> AffineMap:
 def _dropping_rotation(moments: CrossMoments) -> Float:
     """Return a matrix with orthonormal columns and a small squared error.
 
-    Each step minimises a bound that touches the error at the current matrix, so the error never
-    grows (the unbalanced Procrustes problem has no closed form).
+    Each step minimises an upper bound that is tight at the current matrix, so the error never
+    increases (the unbalanced Procrustes problem has no closed form).
     """
     cross, scatter = moments.cross, moments.source.scatter
     slack = float(np.linalg.eigvalsh(scatter)[-1]) * np.eye(len(scatter)) - scatter
@@ -270,7 +270,7 @@ _DROPPING_STEPS = 30
 
 
 def _rescaled(isometry: AffineMap, moments: CrossMoments) -> AffineMap:
-    """Add the one scale with the least squared error."""
+    """Add the global scale with the smallest squared error."""
     linear = isometry.linear()
     if _drops_coordinates(moments):
         total = float(np.vdot(linear, moments.source.scatter @ linear))

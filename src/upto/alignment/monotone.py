@@ -1,8 +1,8 @@
-"""A permutation and a monotone function of each coordinate: what nonlinear ICA leaves open.
+"""A permutation and a monotone function of each coordinate: the indeterminacy of nonlinear ICA.
 
-Coordinates are matched by rank correlation, which no monotone function changes. Each function is
-the increasing or decreasing one with the least squared error, taken between means of neighbouring
-rows: of single rows at both ends, where heavy tails are decided, and of more of them in between.
+Coordinates are matched by rank correlation, which is invariant to monotone functions. Each function
+is the increasing or decreasing one with the smallest squared error, fitted to means of neighbouring
+rows: single rows at both ends, which determine heavy tails, and more rows per mean in between.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 _Sort = tuple[Index, Float, Float]
 
 MIDDLE_BINS, GROWTH = 64, 1.25
-"""No mean is of more rows than their number over this; towards the ends means are of fewer."""
+"""A mean includes at most the number of rows over this; towards the ends it includes fewer."""
 _END = 4
-"""Means from an end over which a function is continued beyond it."""
+"""Number of means at each end from which a function is extrapolated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MonotoneMap:
     """Target coordinate j is a monotone function of source coordinate ``index[j]``.
 
-    The function runs straight through ``(knots[:, j], values[:, j])``. A coordinate without a
-    partner (−1) stays at its mean.
+    The function interpolates ``(knots[:, j], values[:, j])`` linearly. A coordinate without a
+    partner (−1) is predicted by its mean.
     """
 
     index: Index
@@ -44,7 +44,7 @@ class MonotoneMap:
     target_mean: Float
 
     def predict(self, rows: Any) -> Float:
-        """Map rows that fit in memory."""
+        """Map rows in memory."""
         source = np.asarray(rows, dtype=np.float64)
         predicted = np.tile(self.target_mean, (len(source), 1))
         for j in np.flatnonzero(self.index >= 0):
@@ -53,7 +53,7 @@ class MonotoneMap:
 
 
 def _follow(x: Float, knots: Float, values: Float) -> Float:
-    """Interpolate, and go on straight beyond the ends."""
+    """Interpolate, and extrapolate linearly beyond the ends."""
     found: Float = np.interp(x, knots, values)
     inward = min(_END, len(knots) - 1)
     for end, inner, beyond in ((0, inward, x < knots[0]), (-1, -1 - inward, x > knots[-1])):
@@ -65,12 +65,12 @@ def _follow(x: Float, knots: Float, values: Float) -> Float:
 
 
 class MonotoneFit:
-    """Fits of monotone maps between rows that are sorted once.
+    """Fits of monotone maps between rows, which are sorted once.
 
     Parameters
     ----------
     source, target
-        Rows in memory, pair by pair.
+        Paired rows in memory.
     """
 
     def __init__(
@@ -91,11 +91,11 @@ class MonotoneFit:
 
     @property
     def n_rows(self) -> int:
-        """Number of pairs of rows."""
+        """Number of row pairs."""
         return len(self.source)
 
     def fit(self, order: Index | None = None) -> MonotoneMap:
-        """Match and fit; with `order`, to target rows in another order."""
+        """Match and fit; with `order`, to reordered target rows."""
         ranks, target = self._ranks[1], self.target
         if order is not None:
             ranks, target = ranks[:, order], target[order]
@@ -136,7 +136,7 @@ def monotone_errors(
 
 
 def _errors_of_block(xp: Any, x: Any, y: Any, *keep: Any, monotone: MonotoneMap) -> Arrays:
-    # Interpolation has no array API, so this function works on the host.
+    # The array API has no interpolation, so this function runs on the host.
     x, y = host_array(x), host_array(y)
     if keep:
         chosen = host_array(keep[0])
@@ -147,7 +147,7 @@ def _errors_of_block(xp: Any, x: Any, y: Any, *keep: Any, monotone: MonotoneMap)
 def _sort(rows: Float) -> _Sort:
     """Return, by coordinate, the order of the rows, their sorted values and their ranks.
 
-    Ranks are centred and of unit length; equal values share one.
+    Ranks are centred and scaled to unit norm; ties share a rank.
     """
     columns = np.ascontiguousarray(rows.T)
     order = np.argsort(columns, axis=1, kind="stable")
@@ -166,13 +166,13 @@ def _sort(rows: Float) -> _Sort:
 
 
 def _starts(n_rows: int) -> Index:
-    """Return where means of neighbouring rows begin: at both ends they are of single rows."""
+    """Return where means of neighbouring rows begin; at both ends they contain single rows."""
     largest = max(1, n_rows // MIDDLE_BINS)
     ends, size = [0], 1.0
     while ends[-1] + int(size) <= n_rows // 2:
         ends.append(ends[-1] + int(size))
         size = min(size * GROWTH, float(largest))
-    # Read from the other end, the same rows have the same means.
+    # Symmetric: the reversed order of rows gives the same means.
     lower = np.array(ends)
     starts = np.concatenate([lower, n_rows - lower])
     found: Index = np.unique(starts[starts < n_rows]).astype(np.intp)
@@ -180,7 +180,7 @@ def _starts(n_rows: int) -> Index:
 
 
 def _levelled(places: Float, values: Float, weights: Float | None = None) -> Float:
-    """Give values at one and the same place their mean; places are in order."""
+    """Replace values at equal places by their mean; places are sorted."""
     is_new = np.append(True, np.diff(places) > 0)
     if is_new.all():
         return values

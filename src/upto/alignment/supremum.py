@@ -1,9 +1,9 @@
-"""The smallest worst error over a group: the ε of Definition 1, on the rows at hand.
+"""Smallest worst error over a group: the ε of Definition 1, on the given rows.
 
-Least squares makes the mean square small; Definition 1 asks for the supremum. Lawson's method
-multiplies the weight of every row by its error and fits again, so that the weight gathers on the
-rows that decide. Every iterate is an element of the group, so the best worst error seen is always a
-valid upper bound on ε for these rows; the weighted mean square of a fit bounds it from below.
+Least squares minimises the mean square; Definition 1 is about the supremum. Lawson's method
+multiplies the weight of every row by its error and refits, so that the weight concentrates on the
+rows that determine the supremum. Every iterate is an element of the group, so the best worst error
+so far is an upper bound on ε for these rows; the weighted mean square of a fit is a lower bound.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 _ROUNDOFF = 1e-12
-"""Worst error over the largest value that is rounding."""
+"""Worst error, relative to the largest value, that counts as rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refinement:
     """A map refined towards the smallest worst error.
 
-    `worst` is its worst error; `bound` is proved: no map of the group has a smaller worst error
-    on these rows. It is zero where nothing can be proved.
+    `bound` is a proven lower bound: no map of the group has a smaller worst error on these rows. It
+    is zero if nothing can be proven.
     """
 
     map: AffineMap
@@ -50,37 +50,37 @@ def smallest_worst_error(
     rank_tolerance: float = RANK_TOLERANCE,
     engine: Engine | None = None,
 ) -> Refinement:
-    """Refine a map towards the smallest worst error on rows that fit in memory.
+    """Refine a map towards the smallest worst error on rows in memory.
 
     Parameters
     ----------
     group
-        The group to stay in.
+        Group of the map.
     source, target
         Row-aligned embeddings.
     start
-        The least-squares map; the result is never worse.
+        Least-squares map; the result is never worse.
     max_iterations, tolerance
-        The iteration ends when the worst error is within this fraction of its proved bound.
+        Largest number of iterations, and relative gap to the lower bound at which they stop.
     rank_tolerance
-        As for `fit_map`.
+        Directions whose variance is below this fraction of the largest count as absent.
     engine
         Engine of the passes.
 
     Returns
     -------
     Refinement
-        The best map seen, its worst error, and the bound no map of the group can go below.
+        The best map, its worst error, and the lower bound for the group.
     """
     engine = choose_engine(engine)
     errors = np.linalg.norm(target - start.predict(source), axis=1)
     best, worst, bound = start, float(errors.max()), 0.0
     if group is Group.IDENTITY:
         return Refinement(best, worst, worst)
-    # Every row keeps a little weight, or a row whose error once was zero could never return.
+    # Every row keeps a little weight, or a row with zero error could never regain any.
     floor = 1e-9 / len(source)
     weights = np.full(len(source), 1.0 / len(source))
-    # Where coordinates are dropped, only these groups have an exact least-squares fit.
+    # If coordinates are dropped, only these groups have an exact least-squares fit.
     exact = group in (Group.AFFINE, Group.SCALED_PERMUTATION)
     bounded = exact or source.shape[1] <= target.shape[1]
     largest = float(np.abs(target).max(initial=0.0))
@@ -96,8 +96,8 @@ def smallest_worst_error(
         if errors.max() < worst:
             best, worst = fitted, float(errors.max())
         if bounded:
-            # The fit has the least weighted mean square in the group: no element's worst error,
-            # which is at least its weighted mean, can be smaller than that.
+            # The fit minimises the weighted mean square, and no worst error is below its own
+            # weighted mean: this bounds the worst error of the group.
             mean_square = float(weights @ errors**2) / float(weights.sum())
             proved = float(np.sqrt(mean_square)) - _fit_rounding(group, moments, size)
             bound = max(bound, min(proved, worst))
@@ -107,10 +107,10 @@ def smallest_worst_error(
 
 
 def _fit_rounding(group: Group, moments: CrossMoments, size: tuple[float, float]) -> float:
-    """Return by how much rounding alone can keep a fit from the least mean square.
+    """Return how far rounding alone can keep a fit from the smallest mean square.
 
-    An affine map solves normal equations, whose condition is the square of that of the rows. `size`
-    is that of the target's largest value and of its extent.
+    An affine map solves normal equations, whose condition number is the square of that of the rows.
+    `size` contains the target's largest value and its extent.
     """
     largest, extent = size
     condition = 1.0

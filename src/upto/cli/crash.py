@@ -11,7 +11,7 @@ import traceback
 from importlib import metadata
 from pathlib import Path
 
-from upto.core.result import library_versions
+from upto.core import library_versions
 
 _OPTIONAL = ("array-api-compat", "msgspec", "click", "rich", "h5py", "pyarrow", "zarr", "torch")
 

@@ -29,9 +29,6 @@ COMMANDS = {each.name: each.asks for each in questions() if each.command is not 
 GROUP = "upto.commands"
 """Entry points of packages that add commands, e.g. `upto_studies`."""
 
-ELSEWHERE = {"consensus": "upto compare RUN RUN ... --consensus OUT"}
-"""Options that people look for among the commands."""
-
 
 class LazyGroup(click.Group):
     """A group that lists its commands by name and imports one only to run it.
@@ -73,9 +70,6 @@ class LazyGroup(click.Group):
         except click.UsageError as error:
             from difflib import get_close_matches
 
-            if call := ELSEWHERE.get(args[0]):
-                message = f"No such command {args[0]!r}: use the option, {call!r}."
-                raise click.UsageError(message, error.ctx) from None
             if not (close := get_close_matches(args[0], self.list_commands(ctx), n=1)):
                 raise
             message = f"No such command {args[0]!r}: did you mean {close[0]}?"

@@ -34,7 +34,8 @@ from upto.core.promise import (
     promise_table,
     promised_table,
 )
-from upto.core.result import Provenance, Result, library_versions, result_from_json
+from upto.core.provenance import UNRECORDED, Provenance, library_versions, with_provenance
+from upto.core.result import Result, result_from_json
 from upto.core.rule import Rule
 from upto.core.seeds import random_stream
 from upto.core.study import Quantity, SettingValue, Span, StudyResult
@@ -45,6 +46,7 @@ from upto.question import Question, question_of_kind, questions
 
 __all__ = [
     "RULES",
+    "UNRECORDED",
     "Agreement",
     "Along",
     "Baseline",
@@ -103,5 +105,6 @@ __all__ = [
     "result_from_json",
     "scale_limits",
     "unique_findings",
+    "with_provenance",
     "write_tensors",
 ]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import html
-import platform
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
-from importlib import metadata
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import msgspec
@@ -23,31 +21,8 @@ if TYPE_CHECKING:
 
     from upto.core.finding import Finding
     from upto.core.panel import Panel
+    from upto.core.provenance import Provenance
     from upto.core.table import Table
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
-    """Information needed to reproduce a result."""
-
-    call: str
-    seed: int
-    engine: str
-    seconds: float
-    versions: dict[str, str]
-
-
-def library_versions() -> dict[str, str]:
-    """Return the versions of Python and of the libraries that affect the numbers."""
-    names = ("upto", "numpy", "scipy", "scikit-learn")
-    return {"python": platform.python_version()} | {name: _version(name) for name in names}
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "not installed"
 
 
 class Result(ABC):

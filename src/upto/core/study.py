@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.panel import Panel
-from upto.core.result import Provenance, Result
+from upto.core.provenance import Provenance
+from upto.core.result import Result
 from upto.core.table import Cell, Column, Table
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""How well codes match known factors: every score by its source's name, from plain arrays."""
+"""Scores of codes against known factors, by the names of their sources, from plain arrays."""
 
 from upto.disentanglement.calibrate import CalibratedScore, evaluate_scores
 from upto.disentanglement.catalogue import (

@@ -1,4 +1,4 @@
-"""Scores whose guess is not zero, counted from what they are for permuted rows."""
+"""Scores rescaled so that permuted rows score zero on average."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from upto.disentanglement.score import FactorScore
 
 MOST_DEVIATION = 0.1
-"""Of permuted rows, from chance: above it, noise alone would score 0.2 in one table of forty."""
+"""Largest deviation of permuted scores; above it, noise scores 0.2 in one table of forty."""
 
 
 def chance_orders(n_rows: int, count: int, seed: int) -> list[Whole]:
@@ -34,23 +34,23 @@ def permuted_scores(
     permutations: int,
     seed: int,
 ) -> list[float]:
-    """Return the values of a score of factors whose rows were permuted."""
+    """Return the values of a score for factors with permuted rows."""
     labels = Labels(factors=factors, n_rows=n_rows)
     orders = chance_orders(n_rows, permutations, seed)
     return known_values([score(labels.shuffled(order).factors) for order in orders])
 
 
 def known_values(scores: Sequence[FactorScore]) -> list[float]:
-    """Return the values of scores that have one."""
+    """Return the values of scores that are defined."""
     return [each.value for each in scores if each.value is not None]
 
 
 def above_chance(found: FactorScore, permuted: Sequence[float]) -> FactorScore:
-    """Return a score that is zero where permuted rows are on average, and one at its best.
+    """Rescale a score so that permuted rows score zero on average and the best score is one.
 
-    A share of right guesses is one over the number of factors only if nothing is learnt by heart:
-    with few rows, the pairs that are scored are those that were fitted. Noise scores zero on
-    average, and not in every table; where it could be far from zero, the score is None.
+    Guessing scores one over the number of factors only without memorisation: with few rows, the
+    scored pairs are those that were fitted. Noise scores zero on average, but not in every table;
+    where it could be far from zero, the score is None.
     """
     name = f"{found.name}/from chance"
     if found.value is None:
@@ -60,7 +60,7 @@ def above_chance(found: FactorScore, permuted: Sequence[float]) -> FactorScore:
     if deviation >= MOST_DEVIATION * room:
         few = (
             f"permuted rows score {chance:.2f} with a deviation of {deviation:.2f}: rows are too "
-            "few to tell a score from chance"
+            "few to distinguish the score from chance"
         )
         nothing: tuple[None, ...] = (None,) * len(found.per_factor)
         says = " ".join(part for part in (found.says, sentences([few])) if part)

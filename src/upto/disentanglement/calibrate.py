@@ -1,4 +1,4 @@
-"""Scores beside what chance gives, with intervals: many by name from one look at the rows."""
+"""Scores by name with chance levels, p-values and intervals, computed together."""
 
 from __future__ import annotations
 
@@ -33,40 +33,40 @@ if TYPE_CHECKING:
     from upto.core.arrays import Float
 
 COSTLY_PERMUTATIONS = 4
-"""Of the scores that fit forests or choose models: they show chance, and no p-value of 5 %."""
+"""Permutations of costly scores: enough for a chance level, too few for a p-value of 5 %."""
 COSTLY_HALVES = MIN_HALVES = 10
-"""Fewer half-samples give no interval."""
+"""Fewest half-samples for an interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedScore:
-    """A score of codes, beside what the same codes score in a random order of rows.
+    """A score of codes, with its chance level from random orders of the rows.
 
     Parameters
     ----------
     name
-        The score and its variant, as ``infomec/modularity@adjusted``.
+        Score and variant, such as ``infomec/modularity@adjusted``.
     score
-        The value on all rows and its parts, as the score's own function returns it.
+        Value on all rows and its parts.
     value
-        The same value with its interval; None where the score is not defined.
+        The same value with its interval; None where the score is undefined.
     chance
-        The mean over shuffles. Of a score that needs no factors, over codes that were each
-        shuffled for itself: what independent codes of so many rows score.
+        Mean over permutations. For a score that uses no factors, the mean over codes that were
+        permuted independently: the score of independent codes with the same number of rows.
     limit
-        What the value must be beyond for a p-value of 5 %; None with fewer than 19 shuffles.
+        Value to exceed for a p-value of 5 %; None with fewer than 19 permutations.
     calibrated
-        The share of the way from the limit (where there is none, from the best of the shuffles) to
-        the best value; 0 within chance. A variant called adjusted is itself a share beyond chance:
-        here it is the value, or 0 within the limit. None where there is no best value or chance.
-        Noise is beyond the limit one time in twenty: by little for most scores, but by up to a half
-        for a ratio that is not adjusted.
+        Value rescaled so that 0 is the limit (without one, the best permutation) and 1 the best
+        value; 0 within chance. An adjusted variant is already relative to chance: here it is the
+        value, or 0 within the limit. None if there is no best value or no chance level. Noise
+        exceeds the limit one time in twenty: slightly for most scores, but by up to a half for a
+        ratio that is not adjusted.
     p_value
-        The share of shuffles that are as good, counting the true order; None without any.
+        Share of permutations at least as good, including the true order; None without any.
     n_permutations, n_halves
-        How many shuffles and half-samples there were.
+        Number of permutations and of half-samples.
     says
-        Why something is missing, in words; empty where nothing is.
+        Why something is missing; empty if nothing is.
     """
 
     name: str
@@ -93,37 +93,38 @@ def evaluate_scores(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[CalibratedScore, ...]:
-    """Return scores of codes by name, each beside its chance level and with an interval.
+    """Compute scores of codes by name, each with its chance level and an interval.
 
     Parameters
     ----------
     codes
-        Rows and codes.
+        Codes, one row per sample.
     factors
-        Rows and factors; None and NaN stand for a label that is missing.
+        Labels of the factors, one row per sample; None and NaN mark missing labels.
     scores
-        Names as `find_scores` takes them: ``infomec``, ``mig@adjusted``, ``all``.
+        Names as for `find_scores`: ``infomec``, ``mig@adjusted``, ``all``.
     continuous
-        Whether factors are numbers on a line, of all or of each.
+        Whether the factors are continuous: one flag for all, or one per factor.
     discrete_codes
-        Whether codes are numbers of values whose order means nothing.
+        Whether codes are categorical: integers without order.
     n_permutations
-        How often rows of codes are shuffled against the factors; labels that are missing stay
-        missing where they are. All scores see the same shuffles; costly ones the first 4. All
-        orders are tried where there are no more.
+        Number of permutations of the rows of codes against the factors; missing labels stay where
+        they are. All scores use the same permutations, costly ones the first 4. If there are no
+        more orders than this, all are used.
     n_halves
-        Half-samples of rows behind the intervals; costly scores use 10. 0 leaves intervals out.
+        Number of half-samples for the intervals; costly scores use 10. 0 omits intervals.
     seed
-        Of every draw.
+        Seed of the random number generator.
     progress
-        What long work reports to.
+        Progress reporter.
 
     Notes
     -----
-    What several scores are made of, such as information, is computed once for each order of the
-    rows and each half-sample. A score that is not defined for a shuffle counts as the worst.
-    Adjusted variants compare the information of a shuffle with the same permuted labels as that of
-    the true order, which is exact since both are the same in law; half-samples share theirs.
+    Quantities shared by several scores, such as information, are computed once per order of the
+    rows and per half-sample. A score that is undefined for a permutation counts as the worst.
+    Adjusted variants compare the information of a permutation with the same permuted labels as that
+    of the true order, which is exact because both have the same distribution; half-samples share
+    theirs.
 
     Examples
     --------
@@ -161,7 +162,7 @@ def full_view(
 ) -> View:
     """Return the view of all rows; codes and labels are read once, here."""
     read = as_codes(codes)
-    # The values of discrete codes must be whole numbers.
+    # Values of discrete codes must be integers.
     as_codes(read, discrete_codes=discrete_codes)
     found = as_factors(factors, read, continuous=continuous)
     labels = Labels(factors=found, n_rows=len(read.columns))
@@ -176,7 +177,7 @@ def evaluate_view(
     n_halves: int,
     progress: Progress | None = None,
 ) -> tuple[CalibratedScore, ...]:
-    """Return scores of a view of all rows, as `evaluate_scores` does."""
+    """Return scores of a view of all rows, as in `evaluate_scores`."""
     n_rows = full.factors.n_rows
     work = _Work(full=full, chosen=chosen)
     orders = draw_pairings(np.zeros(n_rows, dtype=np.intp), n_permutations, full.seed).orders
@@ -207,7 +208,7 @@ def evaluate_view(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Work:
-    """A look at all rows and the scores that were asked for."""
+    """The view of all rows and the requested scores."""
 
     full: View
     chosen: tuple[NamedScore, ...]
@@ -218,11 +219,11 @@ class _Work:
         found: dict[str, FactorScore],
         advance: Callable[[int], None],
     ) -> dict[str, list[float]]:
-        """Return the values of random orders; of scores without factors, of independent codes."""
+        """Return the values for random orders; for unsupervised scores, for independent codes."""
         rng = random_stream(self.full.seed, "factors", "independent codes")
         nulls: dict[str, list[float]] = {each.name: [] for each in self.chosen}
         for number, order in enumerate(orders):
-            # Labels move and codes stay, so that what was made of the codes serves every order.
+            # Labels move and codes stay, so anything derived from the codes serves every order.
             of_rows = self.full.shuffled(order)
             of_columns = self.full.independent(rng)
             for each in self.chosen:
@@ -241,7 +242,7 @@ class _Work:
         found: dict[str, FactorScore],
         advance: Callable[[int], None],
     ) -> dict[str, list[float]]:
-        """Return the values of half-samples, those that are defined."""
+        """Return the defined values of half-samples."""
         values: dict[str, list[float]] = {each.name: [] for each in self.chosen}
         for number, view in enumerate(self.full.halved(halves)):
             for each in self.chosen:
@@ -259,7 +260,7 @@ def _score(each: NamedScore, view: View) -> FactorScore:
     try:
         return each.of(view)
     except InputError as error:
-        # Codes and factors were looked at before: this score alone cannot take them.
+        # Codes and factors were checked before, so only this score rejects them.
         return FactorScore(name=each.name, value=None, says=str(error))
 
 
@@ -283,7 +284,7 @@ def _calibrated(
         )
     if len(halves) < MIN_HALVES:
         if drawn:
-            few = f"{len(halves)} half-samples have a value, too few for an interval."
+            few = f"The score is defined on {len(halves)} half-samples, too few for an interval."
             says = f"{says} {few}".strip()
         halves = halves[:0]
     defined = null[np.isfinite(null)]
@@ -315,10 +316,10 @@ def _calibrated(
 
 
 def _unsure(value: Estimate, score: FactorScore, *, halved: bool) -> Estimate:
-    """Return a value whose interval reaches as far as what may be hidden in chance.
+    """Widen an interval to include what chance may hide.
 
-    Half-samples do not show it: what all rows do not tell from chance, half of them do not either.
-    Where too few of them have a value, what may be hidden is all that is known.
+    Half-samples do not show it: what all rows cannot distinguish from chance, half of them cannot
+    either. If too few half-samples have a value, the interval is what chance may hide.
     """
     if score.least is None or score.most is None or not halved:
         return value
@@ -328,16 +329,17 @@ def _unsure(value: Estimate, score: FactorScore, *, halved: bool) -> Estimate:
 
 
 def _words(each: NamedScore, n_rows: int, n_permutations: int, n_halves: int) -> str:
-    """Say what was left out on purpose."""
+    """Explain what was omitted on purpose."""
     words = []
     if each.kind.unsupervised:
         words.append(
-            "No factors are needed, so no p-value against them exists; chance is of independent "
-            "codes."
+            "The score uses no factors, so it has no p-value; the chance level is that of "
+            "independent codes."
         )
     elif each.kind.costly and n_permutations > COSTLY_PERMUTATIONS:
         words.append(
-            f"Being costly, its chance is of {COSTLY_PERMUTATIONS} shuffles, too few for a limit."
+            f"The score is costly: its chance level is from {COSTLY_PERMUTATIONS} permutations, "
+            "too few for a limit."
         )
     if n_halves and n_rows < 2 * MIN_HALF:
         words.append(f"{n_rows} rows are too few for an interval.")
@@ -351,7 +353,7 @@ def _check(n_permutations: Any, n_halves: Any) -> None:
             raise InputError(message)
     if 0 < n_halves < MIN_HALVES:
         message = (
-            f"n_halves is {n_halves}, but an interval needs at least {MIN_HALVES}; 0 leaves "
-            "intervals out."
+            f"n_halves is {n_halves}, but an interval needs at least {MIN_HALVES}: increase it, or "
+            "set it to 0 to omit intervals."
         )
         raise InputError(message)

@@ -1,4 +1,4 @@
-"""Every score of codes against factors by name."""
+"""Catalogue of all scores of codes against factors by name."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["DEFAULT_SCORES", "SCORES", "NamedScore", "ScoreKind", "find_scores"]
 SCORES: Catalogue[ScoreKind] = Catalogue(
     "score",
     (*INFORMATION_KINDS, *OTHER_KINDS),
-    known_by="it is one of",
-    refusal="scores is {given!r}, but it lists names of scores, as mig or infomec.",
+    known_by="choose one of",
+    refusal="scores is {given!r}, but it must list names of scores, such as mig or infomec.",
 )
 DEFAULT_SCORES = (
     "infomec/modularity@adjusted",
@@ -29,15 +29,15 @@ DEFAULT_SCORES = (
     "dcimig@adjusted",
     "gaussian-tc@disentanglement_lib",
 )
-"""Cheap, and zero or nearly zero on noise."""
+"""Cheap scores that are zero or nearly zero on noise."""
 
 
 def find_scores(names: str | Iterable[str]) -> tuple[NamedScore, ...]:
     """Return scores by name.
 
-    A name is that of a score or of a family, ``infomec``; a variant follows an @, as in
-    ``infomec@latent_quantization``. Without one the first variant of the score is meant; ``all``
-    means every score in every variant.
+    A name is that of a score or of a family, such as ``infomec``; a variant follows an @, as in
+    ``infomec@latent_quantization``. The default is the first variant of the score; ``all`` selects
+    every score in every variant.
 
     Examples
     --------
@@ -60,6 +60,6 @@ def _named(name: str) -> list[NamedScore]:
     for kind in kinds:
         if variant and variant not in kind.variants:
             known = ", ".join(kind.variants)
-            message = f"there is no variant {variant!r} of {kind.name}: it is one of {known}."
+            message = f"there is no variant {variant!r} of {kind.name}: choose one of {known}."
             raise InputError(message)
     return [NamedScore(kind=kind, variant=variant or kind.variants[0]) for kind in kinds]

@@ -1,4 +1,4 @@
-"""How well codes match classes: LMS, MSAS and MSGS over three similarities, as DRVI has them."""
+"""Match codes with classes: LMS, MSAS and MSGS over three similarities, as in DRVI."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ MATCHES = ("lms", "msas", "msgs")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClassSimilarities:
-    """How similar every code (a row) is to every class of every factor (a column), from 0 to 1.
+    """Similarity of every code (row) to every class of every factor (column), from 0 to 1.
 
     Parameters
     ----------
     owners
-        The place of the factor that each class is of.
+        Index of the factor of each class.
     faults
-        For every factor, why its classes or some of them are missing; empty where none are.
+        For each factor, why classes are missing; empty if none are.
     lacking
-        Why no code can be compared at all; empty where they can.
+        Why no code can be compared; empty if they can.
     """
 
     table: Float
@@ -59,36 +59,36 @@ def class_similarities(
     discrete_codes: bool = False,
     bins: int = BINS,
 ) -> ClassSimilarities:
-    """Return how similar codes are to the classes of factors.
+    """Return the similarities between codes and the classes of factors.
 
     Parameters
     ----------
     codes, factors
-        A row for each sample; a label that is None or NaN is missing.
+        One row per sample; None and NaN mark missing labels.
     similarity
-        ``smi``: the share of a class's entropy that a code tells in ten bins of equal widths;
-        ``spn``: how often the next higher row of a code is of the same class, from chance to 1;
-        ``bmmi``: the share of a class's entropy that the best threshold of a code tells.
+        ``smi``: mutual information of a class with a code in ten bins of equal width, as a share of
+        the class's entropy; ``spn``: how often the next higher row of a code has the same class,
+        rescaled from chance to 1; ``bmmi``: the same share for the best threshold of a code.
     continuous
-        Which factors are numbers on a line: `bins` bins of equal counts are their classes.
+        Whether each factor is continuous: `bins` bins of equal counts are then its classes.
     discrete_codes
-        Whether codes are whole numbers without an order. Then only ``smi`` is defined, and counts
-        them as they are.
+        Whether codes are categorical: integers without order. Then only ``smi`` is defined, and
+        uses their values without binning.
 
     Notes
     -----
     Every value of a factor is a class, as in DRVI's ``discrete_target``; a factor of two values is
-    one class, the higher, as a column of its ``one_hot_target``. Where values of a code tie,
-    ``spn`` is the mean over all orders of them, of which DRVI draws one.
+    one class, the higher, like a column of its ``one_hot_target``. For ties in a code, ``spn`` is
+    the mean over all their orders; DRVI draws one.
     """
     one_of(similarity, SIMILARITIES, "similarity of codes and classes")
-    # Columns of zeros and ones would hide which values a discrete code has.
+    # One-hot columns would hide which values a discrete code has.
     as_codes(codes, discrete_codes=discrete_codes)
     read = as_codes(codes)
     found = as_factors(factors, read, continuous=continuous)
     lacking = ""
     if discrete_codes and similarity != "smi":
-        lacking = f"codes are discrete, and {similarity} needs values in an order"
+        lacking = f"codes are discrete, and {similarity} needs ordered values"
     tables: list[Float] = [np.empty((read.count, 0))]
     owners: list[int] = []
     faults = []
@@ -124,10 +124,10 @@ def latent_matching_score(
     discrete_codes: bool = False,
     similarities: ClassSimilarities | None = None,
 ) -> FactorScore:
-    """Return LMS: the similarity of classes to a code each of their own, matched as well as can be.
+    """Return LMS: the similarity of each class to its own code under the best matching.
 
-    A class that no code is left for scores 0. Parameters are those of `class_similarities`;
-    `similarities` is what it found of the same codes and factors.
+    A class without a matched code scores 0. Parameters are those of `class_similarities`;
+    `similarities` is its result for the same codes and factors.
 
     Examples
     --------
@@ -151,9 +151,9 @@ def most_similar_averaging_score(
     discrete_codes: bool = False,
     similarities: ClassSimilarities | None = None,
 ) -> FactorScore:
-    """Return MSAS: the similarity of every class to its most similar code, averaged.
+    """Return MSAS: the mean similarity of each class to its most similar code.
 
-    One code may serve many classes. Parameters are those of `latent_matching_score`.
+    One code may serve several classes. Parameters are those of `latent_matching_score`.
     """
     found = similarities or class_similarities(
         codes, factors, similarity=similarity, continuous=continuous, discrete_codes=discrete_codes
@@ -170,7 +170,7 @@ def most_similar_gap_score(
     discrete_codes: bool = False,
     similarities: ClassSimilarities | None = None,
 ) -> FactorScore:
-    """Return MSGS: how far the most similar code of a class outdoes the second, averaged.
+    """Return MSGS: the mean gap between the most and the second most similar code of each class.
 
     Parameters are those of `latent_matching_score`.
     """
@@ -181,12 +181,12 @@ def most_similar_gap_score(
 
 
 def score_classes(match: str, found: ClassSimilarities) -> FactorScore:
-    """Return one of `MATCHES` of given similarities, averaged over the classes of all factors."""
+    """Return one of `MATCHES` for given similarities, averaged over the classes of all factors."""
     one_of(match, MATCHES, "match of codes and classes")
     name = f"{match}/{found.similarity}"
     words = [*found.faults, found.lacking]
     if match == "msgs" and len(found.table) == 1:
-        words.append("there is one code, and no second to outdo")
+        words.append("there is only one code, so no second one to compare with")
     if not found.table.shape[1] or (match == "msgs" and len(found.table) == 1):
         nothing = (None,) * len(found.faults)
         return FactorScore(name=name, value=None, per_factor=nothing, says=sentences(words))
@@ -204,13 +204,13 @@ def score_classes(match: str, found: ClassSimilarities) -> FactorScore:
 
 
 def _kept(factor: Factor, similarity: str) -> tuple[str, Whole]:
-    """Return the classes of a factor that can be scored, and what is said of the others."""
+    """Return the classes of a factor that can be scored, and why others are dropped."""
     if factor.fault:
         return factor.fault, np.empty(0, dtype=np.intp)
     classes = np.array([1]) if factor.classes == 2 else np.arange(factor.classes)
     if similarity != "spn":
         return "", classes
-    # A single row has no neighbour of its class.
+    # A single row has no neighbour in its class.
     kept = classes[np.bincount(factor.values, minlength=factor.classes)[classes] > 1]
     left_out = len(classes) - len(kept)
     fault = f"{left_out} of {len(classes)} classes of factor {factor.number} have one row"
@@ -225,7 +225,7 @@ def _counted(column: Float, *, discrete_codes: bool) -> Whole:
 
 
 def _smi(binned: Whole, shown: Float) -> Float:
-    """Return the plug-in information of bins about every class over its entropy."""
+    """Return the plug-in information of bins about each class as a share of its entropy."""
     inside = np.array([np.bincount(binned, each) for each in shown.T])
     sizes = np.bincount(binned)
     left = _spread(inside, sizes).sum(axis=1)
@@ -235,7 +235,7 @@ def _smi(binned: Whole, shown: Float) -> Float:
 
 
 def _bmmi(column: Float, shown: Float) -> Float:
-    """Return the information of the best threshold about every class over its entropy."""
+    """Return the information of the best threshold about each class as a share of its entropy."""
     order = np.argsort(column, kind="stable")
     ends = np.flatnonzero(np.diff(column[order]) > 0)
     if not len(ends):
@@ -249,13 +249,13 @@ def _bmmi(column: Float, shown: Float) -> Float:
 
 
 def _spn(column: Float, shown: Float) -> Float:
-    """Return how often the next row is of the same class, of which chance is none and always 1."""
+    """Return how often the next row has the same class, rescaled from chance (0) to always (1)."""
     order = np.argsort(column, kind="stable")
     starts = np.concatenate([[0], np.flatnonzero(np.diff(column[order]) > 0) + 1])
     inside = np.add.reduceat(shown[order], starts, axis=0)
     sizes = np.diff([*starts, len(column)])[:, None]
     shares = inside / sizes
-    # The mean over all orders of rows that tie.
+    # The mean over all orders of tied rows.
     pairs = (shares * (inside - 1)).sum(axis=0) + (shares[:-1] * shares[1:]).sum(axis=0)
     counts = shown.sum(axis=0)
     common = counts / len(column)
@@ -264,7 +264,7 @@ def _spn(column: Float, shown: Float) -> Float:
 
 
 def _spread(inside: Float, sizes: Float | Whole | int) -> Float:
-    """Return the entropy of belonging to a class or not, times the number of rows."""
+    """Return the entropy of class membership times the number of rows."""
     sizes = np.asarray(sizes, dtype=np.float64)
     return _times_log(sizes) - _times_log(inside) - _times_log(sizes - inside)
 
@@ -275,7 +275,7 @@ def _times_log(counts: Float) -> Float:
 
 
 def _matched(table: Float) -> Float:
-    # It takes longer to import than most matchings to find.
+    # The import takes longer than most matchings.
     from scipy.optimize import linear_sum_assignment
 
     parts = np.zeros(table.shape[1])

@@ -1,4 +1,4 @@
-"""Disentanglement, completeness and informativeness, from how much each code helps to predict."""
+"""Disentanglement, completeness and informativeness from the importance of codes for factors."""
 
 from __future__ import annotations
 
@@ -33,28 +33,27 @@ if TYPE_CHECKING:
     from upto.disentanglement.predictor_tables import CodesLike, Factor, FactorsLike, Mask
 
 FLOOR = 1e-11
-"""Added to importances by disentanglement_lib, so that a code without any has a uniform share."""
+"""Added to importances by disentanglement_lib, so that a code without any has uniform shares."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dci:
-    """The three scores, and the importances two of them are made of.
+    """The three scores, and the importances behind two of them.
 
     Parameters
     ----------
     disentanglement
-        Whether each code helps with one factor only; its parts are of codes.
+        Whether each code is important for one factor only; its parts are per code.
     completeness
-        Whether each factor is helped by one code only; its parts are of factors.
+        Whether one code only is important for each factor; its parts are per factor.
     informativeness
-        How well the held-out labels are predicted: the share that is right for a discrete factor,
-        R² for a continuous one.
+        Held-out prediction of the labels: accuracy for a discrete factor, R² for a continuous one.
     fitted
-        The same on the rows that were fitted.
+        The same in sample.
     importance
-        Codes × factors; NaN where a factor was left out.
+        Codes × factors; NaN for excluded factors.
     predictor
-        Which predictor was fitted, in words.
+        Description of the fitted predictor.
     """
 
     disentanglement: FactorScore
@@ -75,38 +74,39 @@ def dci_scores(
     held_out: ArrayLike | None = None,
     seed: int = 0,
 ) -> Dci:
-    """Return how codes share the prediction of factors.
+    """Score how codes share the prediction of factors.
 
     Parameters
     ----------
     codes, factors
-        A row for each sample; a label that is None or NaN is missing.
+        One row per sample; None and NaN mark missing labels.
     continuous
-        Which factors are numbers on a line.
+        Whether each factor is continuous.
     discrete_codes
-        Whether codes are whole numbers without an order: each value is then a column, and the
+        Whether codes are categorical: integers without order. Each value is then a column, and the
         importance of a code is the sum over its columns.
     variant
-        ``disentanglement_lib``: gradient-boosted trees of scikit-learn; ``canonical``: the same on
-        ranks of the codes that vary, whose order and signs follow from the codes, so that neither
-        counts; ``lightgbm``: the same protocol with LightGBM (extra ``boost``), several times as
+        ``disentanglement_lib``: scikit-learn's gradient-boosted trees; ``canonical``: the same on
+        ranks of the varying codes, with order and signs derived from their values, so that neither
+        matters; ``lightgbm``: the same protocol with LightGBM (extra ``boost``), several times as
         fast;
-        ``ubisoft/lasso`` and ``ubisoft/random-forest``: a predictor chosen by ten-fold
-        cross-validation, fitted and tested on all rows, factors and codes between 0 and 1, 1 - 12
-        times the squared error as informativeness, and a plain mean over factors as completeness.
+        ``ubisoft/lasso`` and ``ubisoft/random-forest``: a predictor selected by ten-fold
+        cross-validation, fitted and tested on all rows, with factors and codes scaled to [0, 1],
+        1 - 12 times the squared error as informativeness, and a plain mean over factors as
+        completeness.
     held_out
-        Which rows test the predictor; a third drawn by `seed` if not given. Ubisoft's variants
-        hold no rows out.
+        Mask of the rows that test the predictor; by default a third, drawn with `seed`. Ubisoft's
+        variants hold out no rows.
     seed
-        Of the predictor and of the split.
+        Seed of the predictor and of the split.
 
     Notes
     -----
     Predictors of discrete factors in Ubisoft's variants and of continuous ones in the others
     are ours: their sources have none. Ubisoft's own code gives no disentanglement to codes that
-    come after the first without importance; here they keep theirs. Trees break ties between
-    splits by the order of columns: with few rows, another order may change the second decimal of
-    all but ``canonical``.
+    come after the first one without importance; here they keep theirs. Trees break ties between
+    splits by the order of columns: with few rows, another order can change the second decimal of
+    all variants but ``canonical``.
     """
     one_of(variant, VARIANTS, "variant of DCI")
     read = as_codes(codes, discrete_codes=discrete_codes)
@@ -147,8 +147,8 @@ def dci_scores(
 def _each_fitted(
     fit: Callable[[int], Importance | None], factors: Sequence[Factor], *, alone: bool
 ) -> list[Importance | None]:
-    """Fit all factors, several at once unless they must be alone: trees leave Python's lock."""
-    # The longest first, so that no thread waits for one that began last.
+    """Fit all factors, in threads unless they must be alone: trees release Python's lock."""
+    # The longest fits start first, so that no thread waits for a late one.
     order = sorted(range(len(factors)), key=lambda place: -factors[place].classes)
     with ThreadPoolExecutor(1 if alone else min(len(factors), os.cpu_count() or 1)) as pool:
         found = dict(zip(order, pool.map(fit, order), strict=True))
@@ -156,7 +156,7 @@ def _each_fitted(
 
 
 def importance_disentanglement(importance: ArrayLike) -> FactorScore:
-    """Return the disentanglement of given importances, codes × factors.
+    """Return the disentanglement of an importance matrix, codes × factors.
 
     Examples
     --------
@@ -172,14 +172,14 @@ def importance_disentanglement(importance: ArrayLike) -> FactorScore:
 
 
 def importance_completeness(importance: ArrayLike, *, weighted: bool = True) -> FactorScore:
-    """Return the completeness of given importances, codes × factors.
+    """Return the completeness of an importance matrix, codes × factors.
 
     Parameters
     ----------
     importance
-        Not negative.
+        Non-negative importances.
     weighted
-        Whether factors count by their total importance, as in disentanglement_lib, or alike.
+        Whether to weight factors by their total importance, as in disentanglement_lib, or equally.
     """
     matrix = _as_importance(importance)
     every = np.ones(matrix.shape[1], dtype=bool)
@@ -223,7 +223,7 @@ def _completeness(
 
 
 def _concentration(rows: Float) -> Float:
-    """Return one minus the entropy of each row over that of a uniform one."""
+    """Return one minus the entropy of each row relative to a uniform row."""
     shares = rows + FLOOR
     shares = shares / shares.sum(axis=1, keepdims=True)
     found: Float = 1.0 + (shares * np.log(shares)).sum(axis=1) / np.log(rows.shape[1])
@@ -239,8 +239,8 @@ def _as_importance(importance: ArrayLike) -> Float:
     matrix = np.asarray(importance, dtype=np.float64)
     if matrix.ndim != 2 or 0 in matrix.shape or not np.isfinite(matrix).all() or matrix.min() < 0:
         message = (
-            f"importances of shape {matrix.shape} are not a table of codes and factors without "
-            "negative or missing values: give one number for each code and factor."
+            f"importances of shape {matrix.shape} are not a finite, non-negative codes × factors "
+            "table: give one number per code and factor."
         )
         raise InputError(message)
     return matrix

@@ -1,4 +1,4 @@
-"""Gaps of information: MIG, MIG-sup, DCIMIG, JEMMIG and RMIG, in the variants of their packages."""
+"""Information gaps: MIG, MIG-sup, DCIMIG, JEMMIG and RMIG, in the variants of their packages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ESTIMATORS = {
     "disentanglement_lib": Estimator(kind="histogram", size=20),
     "ubisoft": Estimator(kind="unit-bins", size=10),
 }
-"""By variant: ours, without what chance gives; twenty bins; and ten bins."""
+"""Estimator of each variant: ours, adjusted for chance; twenty bins; ten bins."""
 
 
 def variant_information(
@@ -45,7 +45,7 @@ def variant_information(
     seed: int = 0,
     **settings: Any,
 ) -> Information:
-    """Return the information that a variant of a score is made of."""
+    """Return the information for a variant of a score."""
     one_of(variant, known, f"variant of {score}")
     found = informed(
         given,
@@ -70,23 +70,23 @@ def mig(
     information: Information | None = None,
     seed: int = 0,
 ) -> FactorScore:
-    """Return the mutual information gap: how far the best code of a factor outdoes the second.
+    """Return the mutual information gap between the best and the second-best code of a factor.
 
     Parameters
     ----------
     codes, factors
-        A row for each sample; a label that is None or NaN is missing.
+        One row per sample; None and NaN mark missing labels.
     variant
-        ``disentanglement_lib``: shares of the factor's entropy, in twenty bins; ``ubisoft``: of
-        each code's entropy, in ten bins; ``adjusted``: shares as `beyond_chance` has them.
+        ``disentanglement_lib``: relative to the factor's entropy, in twenty bins; ``ubisoft``: to
+        each code's entropy, in ten bins; ``adjusted``: shares from `beyond_chance`.
     discrete_codes
-        Whether codes are numbers of values whose order means nothing.
+        Whether codes are categorical: integers without order.
     continuous
-        Whether factors are numbers on a line, of all or of each.
+        Whether the factors are continuous: one flag for all, or one per factor.
     information
-        What `information` found of the same codes and factors with the variant's estimator.
+        Result of `information` for the same codes and factors with the variant's estimator.
     seed
-        Of the permutations of the adjusted variant.
+        Seed of the permutations of the adjusted variant.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def rmig(
     continuous: bool | Sequence[bool] = False,
     information: Information | None = None,
 ) -> FactorScore:
-    """Return the gap of Do and Tran, which is in nats: that of MIG before a division by entropy.
+    """Return the gap of Do and Tran, in nats: that of MIG before division by an entropy.
 
     Parameters are those of `mig`; there is no adjusted variant.
     """
@@ -146,11 +146,11 @@ def jemmig(
     continuous: bool | Sequence[bool] = False,
     information: Information | None = None,
 ) -> FactorScore:
-    """Return the gap that is lessened by what the best code tells besides its factor.
+    """Return the MIG gap, penalised for information in the best code beyond its factor.
 
     It is one minus H(factor, best code) - I(best code) + I(second), over the entropy of the factor
-    and the logarithm of the number of bins, ten as in Ubisoft's package; of discrete codes, of the
-    number of values of the best code. Parameters are those of `mig`.
+    plus the logarithm of the number of bins, ten as in Ubisoft's package; for discrete codes, of
+    the number of values of the best code. Parameters are those of `mig`.
     """
     found = variant_information(
         "JEMMIG",
@@ -186,10 +186,10 @@ def mig_sup(
     information: Information | None = None,
     seed: int = 0,
 ) -> FactorScore:
-    """Return how far the factor that a code tells most of outdoes the second, averaged over codes.
+    """Return the mean over codes of the information gap between their two best factors.
 
-    Parameters are those of `mig`. Codes that are constant, or adjusted tell of no factor, have
-    none.
+    Parameters are those of `mig`. Codes that are constant or, adjusted, informative about no factor
+    have no gap.
     """
     found = variant_information(
         "MIG-sup",
@@ -218,11 +218,11 @@ def dcimig(
     information: Information | None = None,
     seed: int = 0,
 ) -> FactorScore:
-    """Return the share of all entropy in the gaps of codes, of which each factor gets its largest.
+    """Return the share of total entropy in the codes' gaps; each factor counts its largest.
 
-    Parameters are those of `mig`. A code's gap is that of MIG-sup before a division by entropy,
-    and belongs to the factor that the code tells most of. Adjusted, gaps are of shares, and every
-    factor weighs the same: numbers on a line have no entropy to weigh by.
+    Parameters are those of `mig`. A code's gap is that of MIG-sup before division by an entropy and
+    belongs to the code's best factor. Adjusted gaps are differences of shares, and all factors have
+    equal weight, because continuous factors have no entropy to weight by.
     """
     found = variant_information(
         "DCIMIG",
@@ -241,8 +241,8 @@ def dcimig(
     name = f"dcimig/{variant}"
     words = [fault for fault in found.faults if fault]
     if len(told) < 2:
-        count = "one factor has" if len(told) else "no factors have"
-        words.append(f"{count} no gap to another")
+        count = "only one factor is" if len(told) else "no factors are"
+        words.append(f"{count} usable, but a gap needs two")
         nothing = tuple(None for _ in found.faults)
         return FactorScore(name=name, value=None, per_factor=nothing, says=sentences(words))
     ascending = np.sort(table[told], axis=0)
@@ -272,16 +272,16 @@ def dcimig(
 def over_codes(
     name: str, found: Information, parts: Sequence[float | None], counted: Mask
 ) -> FactorScore:
-    """Return the mean over the codes that count; zero where none does."""
+    """Return the mean over the codes that count, or zero if there are none."""
     words = [fault for fault in found.faults if fault]
     n_factors = int(found.told.sum())
     left_out = len(counted) - int(counted.sum())
     if left_out:
-        words.append(f"{left_out} of {len(counted)} codes tell of no factor")
+        words.append(f"no factor information in {left_out} of {len(counted)} codes")
     kept = [part if count else None for part, count in zip(parts, counted, strict=True)]
     value: float | None
     if n_factors < 2:
-        words.append(f"{'one factor' if n_factors else 'no factor'} cannot share a code")
+        words.append(f"{'one factor' if n_factors else 'no factor'} is usable, but two are needed")
         value, kept = None, [None] * len(kept)
     else:
         known = [part for part in kept if part is not None]
@@ -300,7 +300,7 @@ def _shares(found: Information, variant: str) -> Float:
 
 
 def _gaps(table: Float) -> list[float | None]:
-    """Return the difference of the two largest values of each row; None where there is one."""
+    """Return the difference of the two largest values of each row; None if there is only one."""
     if table.shape[1] < 2:
         return [None] * len(table)
     ascending = np.sort(table, axis=1)
@@ -309,5 +309,9 @@ def _gaps(table: Float) -> list[float | None]:
 
 def _over_factors(name: str, found: Information, gaps: Sequence[float | None]) -> FactorScore:
     parts = [gap if not fault else None for gap, fault in zip(gaps, found.faults, strict=True)]
-    alone = "there is one code, and no second to outdo" if found.mutual.shape[1] == 1 else ""
+    alone = (
+        "there is only one code, so no second one to compare with"
+        if found.mutual.shape[1] == 1
+        else ""
+    )
     return averaged(name, parts, [*found.faults, alone])

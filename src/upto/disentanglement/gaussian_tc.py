@@ -1,4 +1,4 @@
-"""How far codes are from independent, as if they were Gaussian; no factors are needed."""
+"""Dependence between codes under a Gaussian model; no factors are needed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def gaussian_total_correlation(codes: CodesLike) -> FactorScore:
     """Return the divergence, in nats, of a Gaussian with the codes' covariance from independence.
 
-    It is -½ log det of the correlation matrix: order, sign and scale of codes do not count. A
-    constant code is independent of all others. Codes that are linearly dependent have no finite
-    total correlation, and the value is None.
+    It is -½ log det of the correlation matrix, so it is invariant to order, sign and scale of
+    codes. A constant code is independent of all others. For linearly dependent codes the total
+    correlation is infinite and the value is None.
 
     Examples
     --------
@@ -45,20 +45,20 @@ def gaussian_total_correlation(codes: CodesLike) -> FactorScore:
 
 
 def wasserstein_correlation(codes: CodesLike, *, normalised: bool = False) -> FactorScore:
-    """Return the squared Wasserstein distance of the same two Gaussians.
+    """Return the squared Wasserstein distance between the same two Gaussians.
 
     Parameters
     ----------
     codes
-        One row a sample.
+        Codes, one row per sample.
     normalised
-        Whether to divide by the total variance: only then does a common scale not count.
+        Whether to divide by the total variance, for invariance to a common scale.
     """
     read = as_codes(codes)
     covariance = _covariance(read.columns)
     deviations = np.sqrt(np.diag(covariance))
     total = float(np.trace(covariance))
-    # The root of Σ D has the trace of the root of the symmetric D^½ Σ D^½, which is stable.
+    # The root of Σ D has the same trace as the root of the symmetric D^½ Σ D^½, which is stable.
     values = np.linalg.eigvalsh(covariance * np.outer(deviations, deviations))
     value = max(0.0, 2 * total - 2 * float(np.sqrt(np.clip(values, 0.0, None)).sum()))
     faults = [constant_codes(read)]

@@ -1,4 +1,4 @@
-"""How much each code helps to predict one factor, by the predictors of DCI's sources."""
+"""Importance of each code for predicting a factor, with the predictors of DCI's sources."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FOLDS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Importance:
-    """What one predictor found: weights of columns, and how well it predicts."""
+    """Column weights of a fitted predictor, and its accuracy."""
 
     weights: Float
     held: float
@@ -55,7 +55,7 @@ class Importance:
 def fitted_importance(
     columns: Float, factor: Factor, held_out: Mask, *, variant: str, seed: int
 ) -> Importance:
-    """Return the weights of columns for a factor that varies where it is fitted."""
+    """Return the weights of columns for a factor that varies on the fitted rows."""
     if variant.startswith("ubisoft/"):
         return _chosen(columns, factor, variant=variant, seed=seed)
     part = parted(factor, held_out)
@@ -85,9 +85,9 @@ def fitted_importance(
 
 
 def _canonical(columns: Float) -> tuple[Float, Whole]:
-    """Return ranks of the columns that vary, and the columns that they are of.
+    """Return ranks of the varying columns, and the indices of these columns.
 
-    Their signs and their order follow from their values: trees break ties between splits by both.
+    Their signs and order are derived from their values: trees break ties between splits by both.
     """
     places = np.flatnonzero(columns.max(axis=0) > columns.min(axis=0))
     kept = columns[:, places] - columns[:, places].mean(axis=0)
@@ -97,12 +97,12 @@ def _canonical(columns: Float) -> tuple[Float, Whole]:
 
 
 def _chosen(columns: Float, factor: Factor, *, variant: str, seed: int) -> Importance:
-    """Fit the predictor whose ten-fold error is least, to all rows, as Ubisoft does."""
+    """Fit the predictor with the smallest ten-fold error to all rows, as Ubisoft does."""
     inputs = minmax_scale(columns[factor.rows])
     is_lasso = variant == "ubisoft/lasso"
     if len(inputs) < FOLDS:
         message = (
-            f"factor {factor.number} has {len(inputs)} labels: {variant} needs {FOLDS} or more "
+            f"factor {factor.number} has {len(inputs)} labels: {variant} needs at least {FOLDS} "
             "for its cross-validation."
         )
         raise InputError(message)
@@ -118,7 +118,7 @@ def _chosen(columns: Float, factor: Factor, *, variant: str, seed: int) -> Impor
     predict, weights = fit(inputs, targets, factor, best, seed, final=True)
     found = predict(inputs)
     if factor.is_continuous:
-        # The squared error of guessing one of two uniform numbers is a sixth, of their mean 1/12.
+        # The squared error of guessing a uniform number by another is 1/6, by the mean 1/12.
         value = max(1 - 12 * float(np.mean((found - targets) ** 2)), 0.0)
     else:
         value = _share_right(found, targets)
@@ -152,7 +152,7 @@ def _cross_validated(
 
 
 def _folds(targets: Float | Whole, factor: Factor) -> list[Whole]:
-    """Return the rows of each fold: in turn as Ubisoft does, or with a like share of each class."""
+    """Return the rows of each fold: contiguous as in Ubisoft's code, or stratified by class."""
     if factor.is_continuous:
         return np.array_split(np.arange(len(targets)), FOLDS)
     order = np.argsort(targets, kind="stable")
@@ -168,13 +168,13 @@ def _lassos(
     *,
     final: bool = False,
 ) -> tuple[Callable[[Float], Float], Float]:
-    """Return one Lasso, or one for the indicator of each class, and the sum of their weights."""
+    """Return one Lasso, or one per class indicator, and the sum of their weights."""
     columns = targets.astype(np.float64)[:, None]
     if not factor.is_continuous:
         columns = indicators(targets.astype(np.intp), factor.classes)
     models = []
     for column in columns.T:
-        # Ubisoft's last fit has fewer steps than those that chose it.
+        # Ubisoft's final fit has fewer steps than the fits that selected it.
         model = Lasso(alpha=setting[0], max_iter=1000 if final else 5000)
         with quietly():
             models.append(model.fit(inputs, column))

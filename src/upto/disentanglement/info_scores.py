@@ -1,4 +1,4 @@
-"""InfoMEC: modularity, explicitness and compactness by information, in four named variants."""
+"""InfoMEC: modularity, explicitness and compactness from information, in four named variants."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from upto.disentanglement.unseen import Ends, Unseen
 
 ROUNDING = 1e-6
-"""Of the largest spread of a code that tells something: a constant one of single precision varies
-by so much."""
+"""Fraction of the largest spread that an informative code must exceed: rounding of a constant code
+in single precision varies by this much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveRule:
-    """Which codes count: those with a spread above a share of the largest, and above `least`."""
+    """Active codes: those with a spread above a share of the largest, and above `least`."""
 
     spread: Literal["range", "quartiles"]
     share: float = 0.0
@@ -45,17 +45,17 @@ class ActiveRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """A way to compute InfoMEC that somebody published numbers by.
+    """A way of computing InfoMEC with published numbers.
 
     Parameters
     ----------
     estimator
-        Of information.
+        Estimator of information.
     active, active_discrete
-        Which codes count, and which discrete codes.
+        Rule for active codes, and for active discrete codes.
     adjusted
-        Whether only what is beyond chance counts, the codes that tell something of it are active
-        whatever their spread, and explicitness is a share of the entropy.
+        Whether to count only information beyond chance; codes with such information are then active
+        regardless of spread, and explicitness is a share of the entropy.
     """
 
     estimator: Estimator
@@ -87,25 +87,25 @@ VARIANTS = {
         active_discrete=ActiveRule(spread="quartiles", least=0.1),
     ),
 }
-"""By name: ours, the standalone file and the training code of the authors, and Tripod's."""
+"""Variants by name: ours, the authors' standalone file and training code, and Tripod's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InfoMEC:
-    """The three scores of InfoMEC, and what they are made of.
+    """The three scores of InfoMEC, and the quantities behind them.
 
     Parameters
     ----------
     shares
-        The information of every code (a column) about every factor (a row) over the factor's
-        entropy; in the adjusted variant, what of it is beyond chance.
+        Information of every code (column) about every factor (row), as a share of the factor's
+        entropy; in the adjusted variant, only information beyond chance.
     active
-        Which codes count.
+        Mask of active codes.
     strength
-        The largest share of every active code, averaged: modularity is a ratio of shares, and says
-        nothing where all are small. None without active codes.
+        Mean over active codes of their largest share: modularity is a ratio of shares and
+        meaningless if all are small. None without active codes.
     chance_modularity, chance_compactness
-        The same scores of permuted rows, averaged; None where rows were not permuted.
+        Mean of the same scores over permuted rows; None if rows were not permuted.
     """
 
     modularity: FactorScore
@@ -129,28 +129,28 @@ def infomec(
     information: Information | None = None,
     seed: int = 0,
 ) -> InfoMEC:
-    """Return the modularity, explicitness and compactness of codes by information.
+    """Compute the modularity, explicitness and compactness of codes from information.
 
     Parameters
     ----------
     codes
-        Rows and codes.
+        Codes, one row per sample.
     factors
-        Rows and factors; None and NaN stand for a label that is missing.
+        Labels of the factors, one row per sample; None and NaN mark missing labels.
     variant
-        One of `VARIANTS`. ``adjusted`` counts information beyond chance: noise scores zero, codes
-        of noise beside good ones do not count however wide they are, and neither the scale of a
+        One of `VARIANTS`. ``adjusted`` counts information beyond chance: noise scores zero, noise
+        codes next to good ones do not count however large their spread, and neither the scale of a
         code nor an outlier makes other codes inactive.
     discrete_codes
-        Whether codes are numbers of values whose order means nothing.
+        Whether codes are categorical: integers without order.
     continuous
-        Whether factors are numbers on a line, of all or of each.
+        Whether the factors are continuous: one flag for all, or one per factor.
     permutations
-        Of rows, to see what chance gives; by default 10 for the adjusted variant, else none.
+        Number of permutations for the chance level; by default 10 if adjusted, otherwise none.
     information
-        What `information` found of the same codes and factors with the variant's estimator.
+        Result of `information` for the same codes and factors with the variant's estimator.
     seed
-        Of the permutations.
+        Seed of the permutations.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def infomec(
         else permutations,
         seed=seed,
     )
-    # Explicitness is of all codes together, and judges for itself whether rows suffice.
+    # Explicitness uses all codes together and checks itself whether rows suffice.
     judged = tellable(found) if rule.adjusted else found
     shares, active = told_shares(judged, variant)
     unseen = unseen_shares(judged) if rule.adjusted else None
@@ -214,10 +214,10 @@ def infomec(
 
 
 def told_shares(found: Information, variant: str) -> tuple[Float, Mask]:
-    """Return what codes tell of factors by a variant, and which codes are active.
+    """Return the shares of information by a variant, and which codes are active.
 
-    Adjusted, those are active that tell of a factor beyond chance: units of codes mean nothing, and
-    a wide code of noise would make all others inactive by a rule of spreads.
+    In the adjusted variant codes with information beyond chance are active: units of codes are
+    arbitrary, and by a spread rule a noise code of large spread would make all others inactive.
     """
     spread = varying_codes(found, variant)
     if not VARIANTS[variant].adjusted:
@@ -225,19 +225,19 @@ def told_shares(found: Information, variant: str) -> tuple[Float, Mask]:
     shares = beyond_chance(found)
     active: Mask = spread & (shares.max(axis=0, initial=0.0) > 0.0)
     if active.any() and not found.discrete_codes:
-        # What rounding leaves of a constant code may follow the other codes.
+        # The rounding of a constant code can depend on the other codes.
         active &= found.ranges > ROUNDING * found.inner_ranges[active].max()
     return shares, active
 
 
 def varying_codes(found: Information, variant: str) -> Mask:
-    """Return which codes have a spread that counts by a variant."""
+    """Return which codes are active by the spread rule of a variant."""
     rule = VARIANTS[variant]
     return active_codes(found, rule.active_discrete if found.discrete_codes else rule.active)
 
 
 def active_codes(found: Information, rule: ActiveRule) -> Mask:
-    """Return which codes have a spread that counts by a rule."""
+    """Return which codes are active by a spread rule."""
     spreads = {"range": found.ranges, "quartiles": found.quartile_ranges}[rule.spread]
     chosen: Mask = (spreads > spreads.max() * rule.share) & (spreads > rule.least)
     return chosen
@@ -250,20 +250,20 @@ def ratio_scores(
     variant: str,
     unseen: Unseen | None = None,
 ) -> tuple[FactorScore, FactorScore]:
-    """Return modularity and compactness of shares: how far the largest outweighs the others.
+    """Return modularity and compactness: the dominance of the largest share over the others.
 
     Parameters
     ----------
     shares
-        Factors by codes.
+        Factors × codes.
     active
-        Which codes count.
+        Mask of active codes.
     faults
-        For every factor why nothing can be said of it; empty where something can.
+        For each factor, why it cannot be scored; empty if it can.
     variant
-        The one whose name the scores get.
+        Variant in the names of the scores.
     unseen
-        What may be hidden in chance beside the shares.
+        Bounds of the information that chance may hide.
     """
     told = np.array([not fault for fault in faults], dtype=bool)
     table = shares[told][:, active]
@@ -284,8 +284,8 @@ def ratio_scores(
         n_factors,
         [
             *words,
-            f"{silent} of {n_active} active codes tell of no factor" if silent else "",
-            "there is one factor, which no other can share a code with" if n_factors == 1 else "",
+            f"no factor information in {silent} of {n_active} active codes" if silent else "",
+            "only one factor is usable, but two are needed" if n_factors == 1 else "",
         ],
         active,
         ends=ends_by_code,
@@ -298,8 +298,8 @@ def ratio_scores(
         n_active,
         [
             *words,
-            f"{silent} of {n_factors} factors are told by no active code" if silent else "",
-            "one code is active, which no other can share a factor with" if n_active == 1 else "",
+            f"no active code encodes {silent} of {n_factors} factors" if silent else "",
+            "only one code is active, but two are needed" if n_active == 1 else "",
         ],
         told,
         ends=ends_by_factor,
@@ -320,9 +320,9 @@ def _score(
     n_active: int,
     hides: bool,
 ) -> FactorScore:
-    """Return the mean of ratios, from the least that `count` parts can have to one.
+    """Return the mean of ratios, rescaled from [1 / count, 1] to [0, 1].
 
-    Where no code is active and one may be, its ratio may be any.
+    If no code is active but one may be, any value is possible.
     """
     parts: list[float | None] = [None] * len(where)
     value: float | None = None
@@ -339,7 +339,7 @@ def _score(
                 parts[place] = (ratio - 1 / count) / (1 - 1 / count)
         value = _mean(parts) or 0.0
         if ends is not None:
-            # Factors that no code tells have no ratio, and codes that tell of none.
+            # Factors without an informative code, and uninformative codes, have no ratio.
             has_ratio = np.array([ratio is not None for ratio in ratios], dtype=bool)
             least, most = (
                 min(max(((mean_of(end, has_ratio) or 0.0) - 1 / count) / (1 - 1 / count), 0.0), 1.0)
@@ -358,7 +358,7 @@ def _score(
 
 
 def _ratios(table: Float) -> list[float | None]:
-    """Return the largest part of each row over all of it."""
+    """Return the largest entry of each row over the row sum."""
     sums = table.sum(axis=1)
     return [
         float(row.max() / total) if row.max(initial=0.0) > 0.0 else None
@@ -369,7 +369,7 @@ def _ratios(table: Float) -> list[float | None]:
 def explicitness_score(
     found: tuple[list[float | None], list[str]] | None, faults: Sequence[str], variant: str
 ) -> FactorScore:
-    """Return the mean of what `predictive_shares` finds; zero where no code is active."""
+    """Return the mean of the `predictive_shares`; zero if no code is active."""
     name = f"infomec/explicitness/{variant}"
     if found is None:
         return FactorScore(

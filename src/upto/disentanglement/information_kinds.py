@@ -1,4 +1,4 @@
-"""The scores that are made of the information of codes about factors."""
+"""Declarations of the scores based on information between codes and factors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _infomec(part: str) -> Compute:
 
 
 def _of_information(score: Callable[..., FactorScore], *, fixed: bool = False) -> Compute:
-    """Return a score that is made of information; `fixed` where it has one variant only."""
+    """Return the computation of an information score; `fixed` if it has only one variant."""
 
     def compute(view: View, variant: str) -> FactorScore:
         settings: dict[str, Any] = {} if fixed else {"variant": variant}
@@ -46,9 +46,9 @@ INFORMATION_KINDS = (
         name="infomec/modularity",
         family="infomec",
         title="InfoM",
-        says="How far the factor that a code tells most of outweighs the others, averaged over "
-        "active codes.",
-        rewards="each code tells of one factor",
+        says="The concentration of each active code's information on its best factor, averaged "
+        "over active codes.",
+        rewards="each code is informative about one factor",
         source=_HSU,
         variants=tuple(_ESTIMATORS),
         compute=_infomec("modularity"),
@@ -58,9 +58,9 @@ INFORMATION_KINDS = (
         name="infomec/compactness",
         family="infomec",
         title="InfoC",
-        says="How far the active code that tells most of a factor outweighs the others, averaged "
-        "over factors.",
-        rewards="each factor is told by one code",
+        says="The concentration of the information about each factor in its best active code, "
+        "averaged over factors.",
+        rewards="each factor is encoded in one code",
         source=_HSU,
         variants=tuple(_ESTIMATORS),
         compute=_infomec("compactness"),
@@ -70,7 +70,7 @@ INFORMATION_KINDS = (
         name="infomec/explicitness",
         family="infomec",
         title="InfoE",
-        says="The share of what is unknown of a factor that a linear predictor of all codes tells.",
+        says="The share of a factor's uncertainty that a linear predictor from all codes removes.",
         rewards="factors are linear in the codes, in any rotation",
         source=_HSU,
         variants=tuple(_ESTIMATORS),
@@ -82,9 +82,9 @@ INFORMATION_KINDS = (
         name="mig",
         family="mig",
         title="MIG",
-        says="How much more the best code tells of a factor than the second, as a share of "
-        "entropy, averaged over factors.",
-        rewards="each factor is told by one code",
+        says="The difference in information about a factor between the best and the second-best "
+        "code, as a share of entropy, averaged over factors.",
+        rewards="each factor is encoded in one code",
         source="Chen et al. 2018",
         variants=_LIBRARY_FIRST,
         compute=_of_information(gaps.mig),
@@ -94,9 +94,9 @@ INFORMATION_KINDS = (
         name="mig-sup",
         family="mig-sup",
         title="MIG-sup",
-        says="How much more a code tells of its best factor than of the second, as a share of "
-        "entropy, averaged over codes.",
-        rewards="each code tells of one factor, and all of it",
+        says="The difference in a code's information about its best and its second-best factor, "
+        "as a share of entropy, averaged over codes.",
+        rewards="each code encodes one factor, and all of it",
         source="Li et al. 2020",
         variants=_UBISOFT_FIRST,
         compute=_of_information(gaps.mig_sup),
@@ -106,8 +106,8 @@ INFORMATION_KINDS = (
         name="dcimig",
         family="dcimig",
         title="DCIMIG",
-        says="The share of all entropy in the gaps of codes between their two best factors; each "
-        "factor counts its largest.",
+        says="The gaps of codes between their two best factors as a share of total entropy; each "
+        "factor counts its largest gap.",
         rewards="each factor has a code of its own",
         source="Sepliarskaia et al. 2019",
         variants=_UBISOFT_FIRST,
@@ -118,8 +118,8 @@ INFORMATION_KINDS = (
         name="rmig",
         family="rmig",
         title="RMIG",
-        says="The gap of MIG in nats, before it is divided by an entropy.",
-        rewards="each factor is told by one code",
+        says="The gap of MIG in nats, not divided by an entropy.",
+        rewards="each factor is encoded in one code",
         source="Do and Tran 2020",
         variants=_UBISOFT_FIRST[:2],
         high=math.inf,
@@ -130,8 +130,8 @@ INFORMATION_KINDS = (
         name="jemmig",
         family="jemmig",
         title="JEMMIG",
-        says="The gap of MIG, lessened by what the best code tells besides its factor.",
-        rewards="one code for a factor, and nothing else in it",
+        says="The gap of MIG, penalised for information in the best code beyond its factor.",
+        rewards="each factor is encoded in one code that contains nothing else",
         source="Do and Tran 2020",
         variants=_UBISOFT_FIRST[:1],
         compute=_of_information(gaps.jemmig, fixed=True),
@@ -141,9 +141,9 @@ INFORMATION_KINDS = (
         name="ridgeway/modularity",
         family="ridgeway",
         title="modularity",
-        says="One minus the squared information of codes about all factors but their best, as a "
-        "share of the best, averaged over codes.",
-        rewards="each code tells of one factor",
+        says="One minus the squared information of codes about all factors but their best, "
+        "relative to the best, averaged over codes.",
+        rewards="each code is informative about one factor",
         source="Ridgeway and Mozer 2018",
         variants=_LIBRARY_FIRST,
         compute=_of_information(ridgeway_modularity),

@@ -1,4 +1,4 @@
-"""What codes do while one factor is held: the BetaVAE and FactorVAE scores and IRS."""
+"""Variation of codes while one factor is fixed: BetaVAE and FactorVAE scores and IRS."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BATCH = 64
 FITTED = 10_000
 SCORED = 5_000
 LEAST_DEVIATION = 0.05
-"""Codes with a smaller standard deviation get no vote in disentanglement_lib's FactorVAE score."""
+"""Codes with a smaller standard deviation do not vote in disentanglement_lib's FactorVAE score."""
 _VALUES_AT_ONCE = 2_000_000
 
 
@@ -48,9 +48,9 @@ class Irs:
     Parameters
     ----------
     score
-        Its parts are of codes: how little the best factor leaves the code to vary.
+        The score, with one part per code: its stability while its best factor is fixed.
     matrix
-        Codes × factors; NaN where a factor was left out or a code is constant.
+        Codes × factors; NaN for excluded factors and constant codes.
     """
 
     score: FactorScore
@@ -59,14 +59,14 @@ class Irs:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Groups:
-    """The rows of a factor in order of its values, those of which two rows have the same."""
+    """The rows of a factor sorted by value, restricted to values that occur at least twice."""
 
     rows: Whole
     starts: Whole
     counts: Whole
 
     def drawn(self, rng: np.random.Generator, size: int) -> tuple[Whole, Whole, Whole]:
-        """Return places, and for each where the rows of its value start and how many they are."""
+        """Return positions, and for each the start and the number of rows with its value."""
         places = rng.integers(len(self.rows), size=size)
         return places, self.starts[places], self.counts[places]
 
@@ -85,26 +85,26 @@ def beta_vae_score(
     bins: int = BINS,
     seed: int = 0,
 ) -> FactorScore:
-    """Return how often a linear classifier tells which factor pairs of rows have in common.
+    """Return how often a linear classifier identifies the factor that pairs of rows share.
 
-    Each example is the mean absolute difference of the codes over `batch` pairs of rows that
-    agree in one factor. Pairs are drawn from the labelled rows; numbers agree if they are in the
-    same of `bins` bins of equal counts.
+    Each example is the mean absolute difference of the codes over `batch` pairs of rows that agree
+    in one factor. Pairs are drawn from the labelled rows; values of a continuous factor agree if
+    they are in the same of `bins` bins of equal counts.
 
     Parameters
     ----------
     codes, factors
-        A row for each sample; a label that is None or NaN is missing.
+        One row per sample; None and NaN mark missing labels.
     continuous
-        Which factors are numbers on a line.
+        Whether each factor is continuous.
     discrete_codes
-        Whether codes are whole numbers without an order; they differ or do not.
+        Whether codes are categorical: integers without order, which differ or do not.
     variant
-        ``disentanglement_lib``: a logistic regression on the differences as they are, so that
-        the scale of codes counts; ``robust``: on standardised ones, without outliers of codes.
+        ``disentanglement_lib``: logistic regression on the raw differences, which depends on the
+        scale of codes; ``robust``: on standardised differences, with outliers of codes clipped.
     from_chance
-        Whether 0 is what permuted rows score; otherwise a guess is one over the number of factors,
-        and more with few rows. None where rows are too few for permuted ones to agree.
+        Whether to rescale so that permuted rows score 0; otherwise guessing scores one over the
+        number of factors, and more with few rows. None if permuted scores vary too much.
     fitted, scored
         Numbers of examples.
     """
@@ -153,20 +153,20 @@ def factor_vae_score(
     bins: int = BINS,
     seed: int = 0,
 ) -> FactorScore:
-    """Return how often the code that varies least tells which factor is held.
+    """Return how often the least varying code identifies the fixed factor.
 
-    Each example is `batch` labelled rows with the same value of one factor; the code whose
-    variance there is the least part of its variance over all rows votes for that factor.
-    Parameters are those of `beta_vae_score`. In the variant ``disentanglement_lib`` codes with a
-    standard deviation below 0.05 have no vote; in ``robust`` all that vary have one, and outliers
-    are drawn in. Without a code that votes the score is 0.
+    Each example is `batch` labelled rows with the same value of one factor; the code whose variance
+    there is the smallest relative to its variance over all rows votes for that factor. Parameters
+    are those of `beta_vae_score`. In the variant ``disentanglement_lib`` codes with a standard
+    deviation below 0.05 do not vote; in ``robust`` all varying codes vote, and outliers are
+    clipped. The score is 0 if no code votes.
     """
     read, found, faults = _read(
         codes, factors, variant, continuous=continuous, discrete_codes=discrete_codes
     )
     _refuse_small(batch)
     name = f"factor-vae/{variant}"
-    # The variance of one row is nought, and nothing votes.
+    # The variance of one row is zero, so no code could vote.
     overall = read.gathered(read.columns.var(axis=0, ddof=min(1, len(read.columns) - 1)))
     votes = ~read.is_constant
     if variant == "disentanglement_lib":
@@ -211,20 +211,20 @@ def irs_score(
     quantile: float = 0.99,
     bins: int = BINS,
 ) -> Irs:
-    """Return how little codes vary while the factor that decides them most is held.
+    """Return the stability of codes while the factor that determines them most is fixed.
 
     Parameters
     ----------
     codes, factors, continuous, discrete_codes
-        As for `beta_vae_score`.
+        As in `beta_vae_score`.
     variant
-        ``disentanglement_lib``: deviations are compared with the largest, and codes count by
-        theirs; ``robust``: codes have variance one and no outliers, the comparison is with the
-        same quantile, and values that only one row has do not count.
+        ``disentanglement_lib``: deviations are relative to the largest, and codes are weighted by
+        theirs; ``robust``: codes have unit variance and no outliers, deviations are relative to
+        the same quantile, and values that occur only once are ignored.
     quantile
-        Of the deviations from the mean while a factor is held; 1 is the version of the paper.
+        Quantile of the deviations from the mean while a factor is fixed; 1 is the paper's version.
     bins
-        As for `beta_vae_score`.
+        As in `beta_vae_score`.
     """
     if not 0.0 < quantile <= 1.0:
         message = f"the quantile of deviations is {quantile:g}: give one above 0 and at most 1."
@@ -248,7 +248,7 @@ def irs_score(
         if is_robust:
             groups = [rows for rows in groups if len(rows) > 1]
         if not groups:
-            faults.append(f"factor {factor.number} has no value twice")
+            faults.append(f"factor {factor.number} has no repeated value")
             continue
         inner = [np.quantile(_deviations(read, rows), quantile, axis=0) for rows in groups]
         left = np.mean(inner, axis=0)[alive]
@@ -297,7 +297,7 @@ def _grouped(factors: Sequence[Factor], bins: int) -> tuple[list[_Groups | None]
         if not classes.fault:
             is_shared = np.bincount(classes.values)[classes.values] > 1
         if not is_shared.any():
-            faults.append(classes.fault or f"factor {factor.number} has no value twice")
+            faults.append(classes.fault or f"factor {factor.number} has no repeated value")
             groups.append(None)
             continue
         values = classes.values[is_shared]
@@ -321,7 +321,7 @@ def _examples(
     size: int,
     width: int,
 ) -> tuple[Float, Whole]:
-    """Return examples and the places of the factors that were held in them."""
+    """Return examples and the indices of the factors fixed in them."""
     usable = [place for place, group in enumerate(groups) if group is not None]
     truth = np.sort(rng.choice(usable, size=size))
     most = max(1, _VALUES_AT_ONCE // width)
@@ -341,7 +341,7 @@ def _runs(truth: Whole, most: int) -> Iterator[tuple[int, int]]:
 
 def _refuse_small(batch: int) -> None:
     if batch < 2:
-        message = f"a batch has {batch} rows: give 2 or more."
+        message = f"the batch size is {batch}: give 2 or more rows."
         raise InputError(message)
 
 

@@ -1,4 +1,4 @@
-"""What a score of codes against factors is: a declaration, and a way to compute it."""
+"""Declarations of scores of codes against factors."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from upto.disentanglement.views import View
 Compute = Callable[[View, str], FactorScore]
 
 ADJUSTED = "adjusted"
-"""The variant that counts only what is beyond chance."""
+"""The variant that counts only information beyond chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreKind:
-    """A score of codes, and what is known about it.
+    """A score of codes, and its properties.
 
     Parameters
     ----------
     name
-        What it is called everywhere, as ``infomec/modularity``.
+        Name in the catalogue, such as ``infomec/modularity``.
     family
-        What selects it together with its relatives, as ``infomec``.
+        Name that selects it together with related scores, such as ``infomec``.
     title
-        What it is called in a sentence.
+        Name in running text.
     says
-        Its definition in a sentence.
+        Definition.
     rewards
-        The property of codes that it is high for, in a few words.
+        The property of codes for which it is high, in a few words.
     source
-        Where it was published.
+        Publication.
     variants
-        The ways to compute it, by the name of the package; the first is taken if none is named.
+        Variants, named after their packages; the first is the default.
     low, high
-        Its range; infinite where it has no end.
+        Range; infinite where unbounded.
     better
         Whether better codes have a ``higher`` or a ``lower`` value.
     costly
-        Whether it takes so long that few shuffles and half-samples are made.
+        Whether it is too slow for more than a few permutations and half-samples.
     unsupervised
-        Whether it needs no factors, so that rows of codes can be shuffled without changing it.
+        Whether it uses no factors, so permuting the rows of codes does not change it.
     compute
-        The score of one view by one variant.
+        Function from a view and a variant to the score.
     estimators
-        By variant, the estimate of information that it is made of, where it is.
+        Estimator of information of each variant, if any.
     """
 
     name: str
@@ -75,19 +75,19 @@ class NamedScore:
 
     @property
     def name(self) -> str:
-        """The full name, as ``infomec/modularity@adjusted``."""
+        """Full name, such as ``infomec/modularity@adjusted``."""
         return f"{self.kind.name}@{self.variant}"
 
     @property
     def is_adjusted(self) -> bool:
-        """Whether the value is already what is beyond chance."""
+        """Whether the value already excludes chance."""
         return self.variant == ADJUSTED
 
     @property
     def estimator(self) -> Estimator | None:
-        """The estimate of information that it is made of, where it is."""
+        """Estimator of information, if any."""
         return self.kind.estimators.get(self.variant)
 
     def of(self, view: View) -> FactorScore:
-        """Return the score of one view."""
+        """Return the score of a view."""
         return self.kind.compute(view, self.variant)

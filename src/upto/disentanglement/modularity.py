@@ -1,4 +1,4 @@
-"""The modularity of Ridgeway and Mozer: whether each code tells of one factor only."""
+"""Modularity of Ridgeway and Mozer: whether each code is informative about one factor only."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def ridgeway_modularity(
     information: Information | None = None,
     seed: int = 0,
 ) -> FactorScore:
-    """Return one minus the squared information of codes about all factors but their best.
+    """Return one minus the squared relative information of codes about all but their best factor.
 
     Parameters
     ----------
     codes, factors
-        A row for each sample; a label that is None or NaN is missing.
+        One row per sample; None and NaN mark missing labels.
     variant
-        ``disentanglement_lib``: in twenty bins, a code that tells of no factor scores 0;
-        ``ubisoft``: in ten bins, such a code is left out, where theirs has no value; ``adjusted``:
-        shares of the factors' entropies beyond chance, such a code is left out.
+        ``disentanglement_lib``: twenty bins, and a code without information scores 0; ``ubisoft``:
+        ten bins, and such a code is excluded (theirs is undefined); ``adjusted``: shares of the
+        factors' entropies beyond chance, and such a code is excluded.
     discrete_codes
-        Whether codes are numbers of values whose order means nothing.
+        Whether codes are categorical: integers without order.
     continuous
-        Whether factors are numbers on a line, of all or of each.
+        Whether the factors are continuous: one flag for all, or one per factor.
     information
-        What `information` found of the same codes and factors with the variant's estimator.
+        Result of `information` for the same codes and factors with the variant's estimator.
     seed
-        Of the permutations of the adjusted variant.
+        Seed of the permutations of the adjusted variant.
 
     Examples
     --------

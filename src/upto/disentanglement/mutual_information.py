@@ -1,4 +1,4 @@
-"""Estimates of mutual information and entropy of two columns, in nats, safe where values tie."""
+"""Estimates of mutual information and entropy of two columns, in nats, robust to ties."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     Integer = NDArray[np.intp]
 
-# A table of counts larger than this is made of the cells that occur.
+# For larger contingency tables only the occupied cells are stored.
 _MOST_CELLS = 1 << 22
 _ROUNDING = 1e-13
 
 
 def digammas(count: int) -> Float:
-    """Return the digamma function of 0 to `count`, which counts of rows are looked up in."""
-    # It takes longer to import than most estimates to make.
+    """Return the digamma function of 0 to `count`, as a lookup table."""
+    # The import takes longer than most estimates.
     import scipy.special
 
     table: Float = scipy.special.digamma(np.arange(count + 1, dtype=np.float64))
@@ -35,24 +35,24 @@ def entropy(labels: Integer) -> float:
 
 
 def discrete_information(first: Integer, second: Integer) -> float:
-    """Return the plug-in mutual information of two columns of labels; never negative."""
+    """Return the plug-in mutual information of two columns of labels, which is never negative."""
     n_first, n_second = int(first.max()) + 1, int(second.max()) + 1
     cells = first * n_second + second
     if n_first * n_second > _MOST_CELLS:
         cells = np.unique(cells, return_inverse=True)[1]
     found = entropy(first) + entropy(second) - entropy(cells)
-    # Rounding of three entropies is no information.
+    # Rounding of the three entropies must not make it negative.
     return found if found > _ROUNDING else 0.0
 
 
 def mixed_information(line: Ascending, labels: Integer, neighbours: int, table: Float) -> float:
     """Return Ross's estimate of the information between values and labels.
 
-    It is that of scikit-learn's ``mutual_info_classif`` before negative estimates are set to 0, on
-    values that do not tie. Rows at the very distance of the last neighbour are counted, among the
-    rows of the label and among all alike; so ties, which scikit-learn breaks by chance, give one
-    answer. Of a label with no more than twice as many rows as neighbours, scikit-learn's distances
-    are products of matrices, and rounding decides whether it counts the last neighbour: the two
+    For values without ties it equals scikit-learn's ``mutual_info_classif`` before negative
+    estimates are set to 0. Rows exactly at the distance of the last neighbour are counted, both
+    among the rows of the label and among all; so ties, which scikit-learn breaks at random, give a
+    unique result. For a label with at most twice as many rows as neighbours, scikit-learn computes
+    distances as matrix products, and rounding decides whether the last neighbour counts: results
     then differ in the fourth decimal.
 
     Parameters
@@ -60,11 +60,11 @@ def mixed_information(line: Ascending, labels: Integer, neighbours: int, table: 
     line
         Ascending values.
     labels
-        Those of the same rows; rows with a label of their own do not count.
+        Labels of the same rows; rows with a unique label are ignored.
     neighbours
-        At most this many rows of the same label make a neighbourhood.
+        Largest number of rows of the same label in a neighbourhood.
     table
-        Digammas of counts up to the number of rows.
+        Digamma function of counts up to the number of rows.
     """
     counts = np.bincount(labels)
     if (counts == 1).any():
@@ -80,7 +80,7 @@ def mixed_information(line: Ascending, labels: Integer, neighbours: int, table: 
     radii, near, extended = _radii(centres, counts, neighbours)
     first, last = line.within(centres, radii)
     if len(extended):
-        # Places in the order of values, group by group, ascend.
+        # Within groups, positions in the order of values are ascending.
         offsets = n_samples * np.repeat(np.arange(len(counts)), counts)
         keys, offsets = offsets + order, offsets[extended]
         near[extended] = np.searchsorted(keys, offsets + last[extended])
@@ -92,11 +92,11 @@ def mixed_information(line: Ascending, labels: Integer, neighbours: int, table: 
 def continuous_information(first: Float, second: Float, neighbours: int, table: Float) -> float:
     """Return the estimate of Kraskov, Stögbauer and Grassberger for two columns of values.
 
-    It is that of scikit-learn's ``mutual_info_regression`` before negative estimates are set to 0,
-    on values that do not tie. Where the neighbourhood of a row is a point, the rows in it are
-    counted, as by Gao and others (2017).
+    For values without ties it equals scikit-learn's ``mutual_info_regression`` before negative
+    estimates are set to 0. If the neighbourhood of a row is a single point, the rows at it are
+    counted, as in Gao et al. (2017).
     """
-    # It takes longer to import than most estimates to make.
+    # The import takes longer than most estimates.
     import scipy.spatial
 
     n_samples = len(first)
@@ -119,23 +119,23 @@ def continuous_information(first: Float, second: Float, neighbours: int, table: 
 
 
 def most_continuous(n_samples: int, neighbours: int, table: Float) -> float:
-    """Return the information of values with themselves by the estimate for two columns of values.
+    """Return the estimated information of continuous values with themselves.
 
-    It can say no more, and no less where one column determines the other and none ties: what
-    takes the place of an entropy.
+    It is the maximum of the estimate, reached if one column determines the other without ties, and
+    replaces the entropy.
     """
     return float(table[n_samples] - table[min(neighbours, n_samples - 1)])
 
 
 def histogram_bins(values: Float, bins: int) -> Integer:
-    """Return the bin of every value as disentanglement_lib finds it: equal widths, from 0."""
+    """Return the bin of every value as in disentanglement_lib: equal widths, from 0."""
     edges = np.histogram(values, bins)[1][:-1]
     found: Integer = np.digitize(values, edges) - 1
     return found
 
 
 def unit_bins(values: Float, bins: int) -> Integer:
-    """Return the bin of every value as Ubisoft's package finds it: scaled to 0 … 1 first."""
+    """Return the bin of every value as in Ubisoft's package: values are first scaled to [0, 1]."""
     span = values.max() - values.min()
     scale = 1.0 / (span or 1.0)
     scaled = values * scale + (0.0 - values.min() * scale)
@@ -144,11 +144,11 @@ def unit_bins(values: Float, bins: int) -> Integer:
 
 
 def count_bins(values: Float, bins: int) -> Integer:
-    """Return the bin of every value, of about equal counts; equal values share one."""
+    """Return the bin of every value, with about equal counts; equal values share a bin."""
     edges = np.unique(np.quantile(values, np.arange(1, bins) / bins))
     found = np.searchsorted(edges, values, side="right")
     if found.min() == found.max():
-        # Nearly all rows have the least value, and the others belong together.
+        # Nearly all rows have the smallest value; the others form one bin.
         found = (values > values.min()).astype(np.intp)
     return np.unique(found, return_inverse=True)[1]
 
@@ -166,13 +166,13 @@ def _grouped(labels: Integer) -> Integer:
 
 
 def _radii(values: Float, counts: Integer, neighbours: int) -> tuple[Float, Integer, Integer]:
-    """Return the distance of every value to its last neighbour, and how many neighbours it has.
+    """Return the distance of every value to its last neighbour, and its number of neighbours.
 
-    Values ascend within groups of `counts`. Where more of a group are as close as the last
-    neighbour, they are not counted yet: the third array has the places of such values.
+    Values ascend within groups of `counts`. If more values of a group are as close as the last
+    neighbour, they are not counted yet: the third array contains the positions of such values.
     """
     most = int(min(neighbours, counts.max() - 1))
-    # What lies infinitely far around each group is no neighbour of it.
+    # Infinite padding around each group is never a neighbour.
     shifts = most * (2 * np.arange(len(counts)) + 1)
     places = np.arange(len(values)) + np.repeat(shifts, counts)
     padded = np.full(len(values) + 2 * most * len(counts), np.inf)
@@ -182,7 +182,7 @@ def _radii(values: Float, counts: Integer, neighbours: int) -> tuple[Float, Inte
     below = _nearer_below(padded, most)[places - most].astype(np.intp)
     near = np.full(len(values), most)
     if counts.min() <= most:
-        # Of a group that is no larger, all are neighbours.
+        # In a group that is no larger, all values are neighbours.
         sizes = np.repeat(counts, counts)
         near = np.minimum(most, sizes - 1)
         below = np.where(sizes <= most, places - np.repeat(ahead, counts), below)
@@ -194,10 +194,10 @@ def _radii(values: Float, counts: Integer, neighbours: int) -> tuple[Float, Inte
 
 
 def _nearer_below(padded: Float, most: int) -> NDArray[np.unsignedinteger]:
-    """Return how many of the nearest `most` values lie below each; `most` at either end have none.
+    """Return how many of the nearest `most` values lie below each; the ends are padding.
 
-    The one that lies j places below is among them where it is nearer than the one that lies
-    `most` + 1 - j places above.
+    The value j places below is among them if it is nearer than the value `most` + 1 - j places
+    above.
     """
     inner = len(padded) - 2 * most
     found = np.zeros(inner, dtype=np.min_scalar_type(most))

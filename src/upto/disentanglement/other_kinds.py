@@ -1,4 +1,4 @@
-"""The scores that fit predictors, hold factors, match classes or look at codes alone."""
+"""Declarations of the scores that fit predictors, fix factors, match classes or use codes only."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _dci(part: str) -> Compute:
 
 
 def _drawn(score: Callable[..., FactorScore]) -> Compute:
-    """Return a score that draws rows and has a version that is counted from permuted rows."""
+    """Return a score that draws rows and can be rescaled by permuted rows."""
 
     def compute(view: View, variant: str) -> FactorScore:
         plain = variant.removesuffix(FROM_CHANCE)
@@ -81,7 +81,7 @@ def _matched(match: str) -> Compute:
 
 
 def _of_codes(score: Callable[..., FactorScore]) -> Compute:
-    """Return a score of the covariance of codes, which discrete codes have none of."""
+    """Return a score of the covariance of codes, which is undefined for discrete codes."""
 
     def compute(view: View, variant: str) -> FactorScore:
         if view.discrete_codes:
@@ -100,8 +100,8 @@ OTHER_KINDS = (
         name="ridgeway/explicitness",
         family="ridgeway",
         title="explicitness",
-        says="The area under the curve of telling each class of a factor from the others by a "
-        "logistic regression on all codes.",
+        says="The area under the ROC curve of a logistic regression on all codes for each class of "
+        "a factor against the others.",
         rewards="classes are linearly separable, in any rotation",
         source="Ridgeway and Mozer 2018",
         variants=probes.RIDGEWAY,
@@ -112,7 +112,8 @@ OTHER_KINDS = (
         name="sap",
         family="sap",
         title="SAP",
-        says="How much better the best single code predicts a factor linearly than the second.",
+        says="The difference between the best and second-best code in linear prediction of a "
+        "factor.",
         rewards="each factor is linear in one code only",
         source="Kumar et al. 2018",
         variants=sap.VARIANTS,
@@ -135,27 +136,26 @@ OTHER_KINDS = (
             (
                 "disentanglement",
                 0.0,
-                "How concentrated the importance of each code is on one factor, by a predictor.",
-                "each code helps with one factor",
+                "The concentration of each code's importance on one factor, by a predictor.",
+                "each code is important for one factor",
             ),
             (
                 "completeness",
                 0.0,
-                "How concentrated the importance for each factor is on one code, by a predictor.",
-                "each factor is helped by one code",
+                "The concentration of the importance for each factor on one code, by a predictor.",
+                "one code is important for each factor",
             ),
             (
                 "informativeness",
                 -math.inf,
-                "How well held-out labels are predicted from all codes: the share that is right, "
-                "or R².",
+                "The held-out accuracy, or R², of the prediction of labels from all codes.",
                 "factors can be predicted",
             ),
             (
                 "fitted",
                 -math.inf,
-                "The same on the rows that the predictor was fitted to.",
-                "factors can be learnt by heart",
+                "The accuracy, or R², on the rows to which the predictor was fitted.",
+                "factors can be memorised",
             ),
         )
     ),
@@ -163,8 +163,8 @@ OTHER_KINDS = (
         name="linear-probe",
         family="linear-probe",
         title="held-out R²",
-        says="The R² of factors by least squares on all codes, on rows held out; of a discrete "
-        "factor, of the indicators of its classes.",
+        says="The held-out R² of least squares on all codes; for a discrete factor, of the "
+        "indicators of its classes.",
         rewards="factors are linear in the codes, in any rotation",
         source="least squares",
         variants=("held-out",),
@@ -175,8 +175,8 @@ OTHER_KINDS = (
         name="downstream",
         family="downstream",
         title="downstream accuracy",
-        says="How well held-out labels are predicted by a model chosen by cross-validation: the "
-        "share that is right, or R².",
+        says="The held-out accuracy, or R², of the prediction of labels by a model selected by "
+        "cross-validation.",
         rewards="factors can be predicted",
         source="Locatello et al. 2019",
         variants=probes.PREDICTORS,
@@ -188,9 +188,9 @@ OTHER_KINDS = (
         name="beta-vae",
         family="beta-vae",
         title="BetaVAE score",
-        says="How often a linear classifier tells which factor pairs of rows have in common, by "
-        "how far their codes are apart.",
-        rewards="a held factor stills some codes, in any rotation",
+        says="The accuracy with which a linear classifier identifies the factor that pairs of rows "
+        "share from the differences of their codes.",
+        rewards="fixing a factor fixes some codes, in any rotation",
         source="Higgins et al. 2017",
         variants=_DRAWN,
         low=-1.0,
@@ -200,8 +200,8 @@ OTHER_KINDS = (
         name="factor-vae",
         family="factor-vae",
         title="FactorVAE score",
-        says="How often the code that varies least tells which factor is held.",
-        rewards="a held factor stills one code most",
+        says="The accuracy with which the least varying code identifies the fixed factor.",
+        rewards="fixing a factor fixes one code most",
         source="Kim and Mnih 2018",
         variants=_DRAWN,
         low=-1.0,
@@ -211,7 +211,7 @@ OTHER_KINDS = (
         name="irs",
         family="irs",
         title="IRS",
-        says="How little codes vary while the factor that decides them most is held.",
+        says="The stability of codes while the factor that determines them most is fixed.",
         rewards="each code is a function of one factor",
         source="Suter et al. 2019",
         variants=interventions.VARIANTS,
@@ -232,14 +232,14 @@ OTHER_KINDS = (
         for match, says, rewards in zip(
             MATCHES,
             (
-                "The similarity of classes to a code each of their own, matched as well as can be.",
-                "The similarity of every class to its most similar code, averaged.",
-                "How far the most similar code of a class outdoes the second, averaged.",
+                "The similarity of each class to its own code under the best one-to-one matching.",
+                "The similarity of each class to its most similar code, averaged.",
+                "The gap between the most and the second most similar code of a class, averaged.",
             ),
             (
                 "each class has a code of its own",
-                "each class is seen in some code",
-                "each class is seen in one code only",
+                "each class is encoded in some code",
+                "each class is encoded in one code only",
             ),
             strict=True,
         )
@@ -250,7 +250,7 @@ OTHER_KINDS = (
         title="Gaussian total correlation",
         says="The divergence, in nats, of a Gaussian with the covariance of codes from "
         "independence.",
-        rewards="codes are uncorrelated, whatever the factors",
+        rewards="codes are uncorrelated, regardless of the factors",
         source="Locatello et al. 2019",
         variants=("disentanglement_lib",),
         high=math.inf,
@@ -262,9 +262,9 @@ OTHER_KINDS = (
         name="wasserstein-correlation",
         family="independence",
         title="Gaussian Wasserstein correlation",
-        says="The squared Wasserstein distance of the same two Gaussians, or that over the total "
-        "variance.",
-        rewards="codes are uncorrelated, whatever the factors",
+        says="The squared Wasserstein distance between a Gaussian with the covariance of codes and "
+        "one with only its diagonal, optionally over the total variance.",
+        rewards="codes are uncorrelated, regardless of the factors",
         source="Locatello et al. 2019",
         variants=("disentanglement_lib", "normalised"),
         high=math.inf,

@@ -1,4 +1,4 @@
-"""How much of each factor a linear predictor finds in all codes: the explicitness of InfoMEC."""
+"""Linear predictability of each factor from all codes: the explicitness of InfoMEC."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     from upto.disentanglement.score import FactorScore
 
 DEVIATIONS = 5.0
-"""How far above what chance gives on average, in standard deviations, a share must be."""
+"""Standard deviations above the mean chance level from which a share counts."""
 MOST_BY_CHANCE = 0.5
-"""The share of a factor that chance may tell: above it, rows are too few to tell anything."""
+"""Largest share that chance may explain; above it, rows are too few for a score."""
 MOST_CLASSES = 1_000
-"""A factor of more is not predicted: too few rows would stand behind each weight."""
+"""Factors with more classes are not predicted: rows per weight would be too few."""
 DENSE_CELLS = 2**24
-"""Cells up to which the columns of discrete codes are a dense table."""
+"""Largest number of cells for which the columns of discrete codes are a dense table."""
 STEPS, GRADIENT = 100, 1e-4
-"""Of the search for the regression: scikit-learn's own, which the authors leave as they are."""
+"""Limits of the regression's search: scikit-learn's defaults, which the authors use."""
 SEARCHED_CLASSES = 100
-"""A factor of more is predicted by the discriminant that the search would start from."""
+"""Factors with more classes are predicted by the discriminant from which the search starts."""
 LEAST_WITHIN = 1e-8
-"""Of the variance of a whitened code: what classes that never vary are given."""
+"""Variance assigned to classes that never vary, relative to that of a whitened code."""
 SURE_STEPS = 30
-"""Steps after which a search that must end where the authors' does is left to scikit-learn."""
+"""Steps after which a search that must match the authors' is left to scikit-learn."""
 
 
 def explicitness(
@@ -56,21 +56,21 @@ def explicitness(
     adjusted: bool = False,
     seed: int = 0,
 ) -> FactorScore:
-    """Return which part of what is unknown of a factor a linear predictor of the codes tells.
+    """Return the share of a factor's uncertainty removed by a linear predictor from the codes.
 
     Parameters
     ----------
     codes, factors
-        A row for each sample; a label that is None or NaN is missing.
+        One row per sample; None and NaN mark missing labels.
     continuous
-        Which factors are numbers on a line.
+        Whether each factor is continuous.
     discrete_codes
-        Whether codes are whole numbers without an order.
+        Whether codes are categorical: integers without order.
     adjusted
-        Whether to count only what is beyond chance, as `predictive_shares` says; otherwise it is
-        InfoE as its authors compute it.
+        Whether to count only what exceeds chance, as in `predictive_shares`; otherwise the result
+        is InfoE as its authors compute it.
     seed
-        Of the permutation behind chance.
+        Seed of the permutation for the chance level.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def predictive_parts(
     seed: int,
     **kinds: Any,
 ) -> tuple[list[float | None], list[str]]:
-    """Return what `predictive_shares` does, with chance found where the share is adjusted."""
+    """Return `predictive_shares`, with the chance level computed if the share is adjusted."""
     chance = None
     if adjusted:
         chance = predictive_chance(codes, factors, skipped=skipped, seed=seed, **kinds)
@@ -120,17 +120,17 @@ def predictive_shares(
     continuous: bool | Sequence[bool],
     chance: Sequence[float | None] | None,
 ) -> tuple[list[float | None], list[str]]:
-    """Return for each factor the share that is predicted, and why one is missing.
+    """Return the predicted share of each factor, and why one is missing.
 
-    Discrete factors are predicted by unpenalised multinomial regression on the rows it is fitted
-    to, for at most a hundred steps. As by the authors, classes weigh the same in the fit and the
-    loss is compared with the logarithm of their number. With `chance`, which `predictive_chance`
-    finds, rows weigh the same, the loss is compared with the entropy, outliers of codes are drawn
-    in, and what a regression may find by chance is not counted; where that may be half of all, the
-    share is None. The search is made among whitened codes, where it converges, so that a rotation
-    or another invertible map of the codes changes the share by a thousandth at most; it starts from
-    Fisher's discriminant, which predicts a factor of more than a hundred classes by itself.
-    Continuous factors are predicted by least squares: the share is R².
+    Discrete factors are predicted by unpenalised multinomial regression on the fitted rows, with at
+    most a hundred steps. As in the authors' code, classes have equal weight in the fit and the loss
+    is compared with the logarithm of their number. With `chance`, from `predictive_chance`, rows
+    have equal weight, the loss is compared with the entropy, outliers of codes are clipped, and
+    what a regression may find by chance is not counted; if that may be half of all, the share is
+    None. The search runs on whitened codes, where it converges, so that a rotation or another
+    invertible map of the codes changes the share by at most a thousandth; it starts from Fisher's
+    discriminant, which alone predicts factors of more than a hundred classes. Continuous factors
+    are predicted by least squares: the share is R².
     """
     designs = _Designs(as_codes(codes), discrete_codes=discrete_codes, adjusted=chance is not None)
     columns = as_factors(factors, designs.codes, continuous=continuous)
@@ -168,7 +168,7 @@ def predictive_chance(
     continuous: bool | Sequence[bool],
     seed: int,
 ) -> list[float | None]:
-    """Return how far a regression lowers the loss of permuted labels of each discrete factor."""
+    """Return how much a regression reduces the loss for permuted labels of each discrete factor."""
     designs = _Designs(as_codes(codes), discrete_codes=discrete_codes, adjusted=True)
     columns = as_factors(factors, designs.codes, continuous=continuous)
     faults = _faults(columns, skipped)
@@ -178,14 +178,14 @@ def predictive_chance(
         if faults[place] or factor.is_continuous:
             return None
         inputs, labels = designs.of(factor), factor.values.astype(np.intp)
-        # The indicators of the values of a discrete code sum to one.
+        # The indicators of a discrete code sum to one.
         width = inputs.shape[1] - (designs.codes.count if discrete_codes else 0)
         stream = random_stream(seed, "factors", "explicitness", str(place))
-        # Of noise, twice the rows times the gain is of a chi-squared law, whose mean tells its
-        # spread. One permutation may fall below that mean, and rare classes lift it.
+        # For noise, 2 × rows × gain follows a chi-squared distribution, whose mean determines its
+        # spread. One permutation may fall below that mean, and rare classes raise it.
         mean = float(width * labels.max() / (2 * len(labels)))
         if mean > MOST_BY_CHANCE * entropy(labels):
-            # Too much already: the permutation need not be fitted.
+            # Already too much: no need to fit the permutation.
             return mean
         return max(mean, entropy(labels) - _loss(inputs, stream.permutation(labels)))
 
@@ -193,7 +193,7 @@ def predictive_chance(
 
 
 class _Designs:
-    """The columns that factors are predicted from; those labelled on the same rows share them."""
+    """Predictor columns; factors labelled on the same rows share them."""
 
     def __init__(self, codes: Codes, *, discrete_codes: bool, adjusted: bool) -> None:
         self.codes = codes
@@ -201,7 +201,7 @@ class _Designs:
         self._adjusted = adjusted
 
     def of(self, factor: Factor) -> Any:
-        """Return the columns on the rows that have a label."""
+        """Return the columns on the labelled rows."""
         whiten = self._adjusted and not self._discrete and not factor.is_continuous
         if len(factor.rows) < len(self.codes.columns):
             return self._made(factor.rows, whiten=whiten)
@@ -221,12 +221,12 @@ def _faults(factors: Sequence[Factor], skipped: Sequence[str]) -> list[str]:
 
 
 def _of_each(make: Callable[[int], float | None], factors: Sequence[Factor]) -> list[float | None]:
-    """Return what is made of each factor, by threads."""
-    # Warnings are silenced for all threads at once, and the regression leaves Python's lock; its
-    # products are too small for threads of their own, which would wait for each other.
+    """Return the results for all factors, computed in threads."""
+    # Warnings are silenced for all threads at once, and the regression releases Python's lock; its
+    # products are too small for BLAS threads, which would wait for each other.
     n_threads = min(len(factors), os.cpu_count() or 1)
     with quietly(), threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
-        # The longest first, so that no thread waits for one that began last.
+        # The longest fits start first, so that no thread waits for a late one.
         order = sorted(range(len(factors)), key=lambda place: -factors[place].classes)
         found = dict(zip(order, pool.map(make, order), strict=True))
     return [found[place] for place in range(len(factors))]
@@ -247,12 +247,12 @@ def _inputs(rows: Float, *, discrete_codes: bool) -> Any:
     from sklearn.preprocessing import OneHotEncoder
 
     columns = OneHotEncoder().fit_transform(rows)
-    # Sums over rows round otherwise in a sparse table, so the authors' dense one is kept if it can.
+    # Sums over rows round differently in a sparse table, so the authors' dense one is kept if able.
     return columns.toarray() if columns.shape[0] * columns.shape[1] <= DENSE_CELLS else columns
 
 
 def _whitened(inputs: Float) -> Float:
-    """Return uncorrelated columns of variance one with the span of centred ones."""
+    """Return uncorrelated columns of unit variance with the span of the centred ones."""
     turned, spreads, _ = np.linalg.svd(inputs, full_matrices=False)
     kept = spreads > spreads[0] * max(inputs.shape) * np.finfo(np.float64).eps
     return turned[:, kept] * np.sqrt(len(inputs)) if kept.any() else inputs
@@ -264,7 +264,7 @@ def _as_authors(inputs: Any, labels: Whole) -> float:
 
 
 def _predicted(inputs: Any, labels: Whole, by_chance: float) -> float | None:
-    """Return the share of the entropy beyond chance; None where chance tells too much."""
+    """Return the share of the entropy beyond chance; None if chance explains too much."""
     whole = entropy(labels)
     level = float(by_chance + DEVIATIONS * np.sqrt(by_chance / len(labels))) / whole
     if level > MOST_BY_CHANCE:
@@ -273,7 +273,7 @@ def _predicted(inputs: Any, labels: Whole, by_chance: float) -> float | None:
 
 
 def _loss(inputs: Any, labels: Whole, *, as_authors: bool = False) -> float:
-    """Return the mean log loss of the regression on the rows it was fitted to."""
+    """Return the mean log loss of the regression in sample."""
     chosen = None
     if labels.max() > 1 and isinstance(inputs, np.ndarray):
         counts = np.bincount(labels)
@@ -294,13 +294,13 @@ def _loss(inputs: Any, labels: Whole, *, as_authors: bool = False) -> float:
 
 
 def _softmax(inputs: Float, labels: Whole, weights: Float, *, as_authors: bool) -> Float | None:
-    """Return the probability of each label by a regression that takes scikit-learn's steps.
+    """Return the probability of each label by a regression that follows scikit-learn's steps.
 
-    Classes are rows here, which is three times as fast. Both differ by rounding, which a search
-    that converges forgets. Where it does not, rounding grows to a ten-millionth, and only
-    scikit-learn's own search ends where the authors' does: if it shall, None.
+    Classes are rows here, which is three times as fast. The two differ by rounding, which vanishes
+    if the search converges. Otherwise rounding grows to 1e-7, and only scikit-learn's own search
+    ends where the authors' does: None if it must match theirs.
     """
-    # It takes longer to import than many regressions to fit.
+    # The import takes longer than many regressions.
     from scipy.optimize import minimize
 
     n_samples, width = inputs.shape
@@ -325,7 +325,7 @@ def _softmax(inputs: Float, labels: Whole, weights: Float, *, as_authors: bool) 
 
     start = np.zeros(classes * (width + 1))
     if not as_authors:
-        # The loss is convex: a better start ends in the same place, in fewer steps.
+        # The loss is convex: a better start reaches the same optimum in fewer steps.
         start = min(start, _discriminant(inputs, labels), key=lambda weight: loss(weight)[0])
         if classes > SEARCHED_CLASSES:
             margins, sums = fill(start)
@@ -350,7 +350,7 @@ def _softmax(inputs: Float, labels: Whole, weights: Float, *, as_authors: bool) 
 
 
 def _discriminant(inputs: Float, labels: Whole) -> Float:
-    """Return the weights of Fisher's linear discriminant, which Gaussian classes are told by."""
+    """Return the weights of Fisher's linear discriminant."""
     counts = np.bincount(labels)
     order = np.argsort(labels, kind="stable")
     means = np.add.reduceat(inputs[order], np.cumsum(counts) - counts) / counts[:, None]
@@ -368,13 +368,13 @@ def _explained(inputs: Any, values: Float, *, adjusted: bool) -> float | None:
     if not adjusted:
         return r2
     n_samples, width = inputs.shape
-    # R² of noise is of a beta law with this mean and about this deviation.
+    # For noise, R² follows a beta distribution with this mean and about this deviation.
     level = (width + DEVIATIONS * np.sqrt(2.0 * width)) / max(n_samples - 1, 1)
     return _beyond(r2, float(level))
 
 
 def _beyond(share: float, level: float) -> float | None:
-    """Return what of a share is above a level, from 0 there to 1; None above a level too high."""
+    """Rescale a share from the level (or below) to 1; None if the level is too high."""
     if level > MOST_BY_CHANCE:
         return None
     return min(max((share - level) / (1.0 - level), 0.0), 1.0)

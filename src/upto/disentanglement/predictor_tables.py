@@ -1,4 +1,4 @@
-"""Codes and factors as the scores that fit predictors read them."""
+"""Read codes and factors for the scores that fit predictors."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 CodesLike: TypeAlias = "ArrayLike | Codes"
 FactorsLike: TypeAlias = "ArrayLike | Labels"
-"""What scores take: arrays, or what was read of them before."""
+"""Accepted inputs of scores: arrays, or codes and labels that were already read."""
 Float = np.ndarray[Any, np.dtype[np.float64]]
 Whole = np.ndarray[Any, np.dtype[np.intp]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 HELD_OUT = 1 / 3
-"""Of all rows: disentanglement_lib fits on ten thousand and tests on five thousand."""
+"""Fraction of rows held out: disentanglement_lib fits on 10,000 rows and tests on 5,000."""
 BINS = 10
 FAR = 10.0
-"""Interquartile ranges from the median beyond which a value may be an outlier."""
+"""Interquartile ranges from the median beyond which a value can be an outlier."""
 FEW = 0.005
-"""The share of rows at either end that outliers can be."""
+"""Largest fraction of rows at either end that can be outliers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Codes:
-    """Columns of numbers and the code that each belongs to.
+    """Columns of numbers and the code to which each belongs.
 
-    A continuous code is one column; a discrete one is a column of zeros and ones for each of its
-    values, since their order means nothing.
+    A continuous code is one column; a discrete code is one-hot encoded, because its values have no
+    order.
     """
 
     columns: Float
@@ -48,14 +48,14 @@ class Codes:
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what was made of these codes before, or make it: shuffles of factors share it."""
+        """Return a cached result for these codes, or compute it; all permutations share it."""
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]
 
     @property
     def is_constant(self) -> Mask:
-        """For every code, whether it has one value only."""
+        """Whether each code is constant."""
         spans = self.columns.max(axis=0) - self.columns.min(axis=0)
         found: Mask = self.gathered(spans) == 0.0
         return found
@@ -75,24 +75,24 @@ class Codes:
         return sums
 
     def standardised(self) -> Float:
-        """Return columns with mean zero and variance one; those of one value are zero."""
+        """Return columns with zero mean and unit variance; constant columns are zero."""
         return scaled(self.columns, self.columns.mean(axis=0), self.columns.std(axis=0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Factor:
-    """One factor on the rows that have its label.
+    """One factor on its labelled rows.
 
     Parameters
     ----------
     number
-        Counted from one.
+        Number of the factor, from one.
     rows
-        The rows that have a label.
+        Indices of the labelled rows.
     values
-        Their values; of a discrete factor, whole numbers from zero.
+        Their values; integers from zero for a discrete factor.
     classes
-        How many values a discrete factor takes; 0 for a continuous one.
+        Number of classes of a discrete factor; 0 for a continuous one.
     """
 
     number: int
@@ -102,12 +102,12 @@ class Factor:
 
     @property
     def is_continuous(self) -> bool:
-        """Whether its values are numbers on a line."""
+        """Whether the factor is continuous."""
         return self.classes == 0
 
     @property
     def fault(self) -> str:
-        """Why nothing can be said of it; empty where something can."""
+        """Why it cannot be scored; empty if it can."""
         if len(self.rows) == 0:
             return f"factor {self.number} has no labels"
         if self.values.max() == self.values.min():
@@ -115,9 +115,9 @@ class Factor:
         return ""
 
     def binned(self, bins: int, *, equal_widths: bool = False) -> Whole:
-        """Return whole numbers: labels as they are, numbers in bins of about equal counts.
+        """Return integers: class numbers, or bins of about equal counts for a continuous factor.
 
-        Bins of equal widths would leave all rows but one in one bin where there is an outlier.
+        With bins of equal widths, one outlier could leave all other rows in one bin.
         """
         if not self.is_continuous:
             return self.values.astype(np.intp)
@@ -129,7 +129,7 @@ class Factor:
         return np.unique(found, return_inverse=True)[1]
 
     def as_classes(self, bins: int, *, equal_widths: bool = False) -> Factor:
-        """Return the same factor with its bins for values, where it has values."""
+        """Return the factor with bins as classes if it is continuous."""
         if not self.is_continuous or self.fault:
             return self
         values = self.binned(bins, equal_widths=equal_widths)
@@ -149,13 +149,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Labels:
-    """Factors whose labels were read and numbered once, to be shuffled and halved many times."""
+    """Factors whose labels were read and numbered once, for many permutations and half-samples."""
 
     factors: tuple[Factor, ...]
     n_rows: int
 
     def shuffled(self, order: Whole) -> Labels:
-        """Return labels moved over rows: row `order[i]` gets what row i had, missing ones too."""
+        """Return permuted labels: row `order[i]` gets the label of row i, also if missing."""
         moved = []
         for factor in self.factors:
             places = order[factor.rows]
@@ -164,7 +164,7 @@ class Labels:
         return replace(self, factors=tuple(moved))
 
     def taken(self, rows: Whole) -> Labels:
-        """Return the labels of some rows, in ascending order, whose values are counted anew."""
+        """Return the labels of some rows, in ascending order, with classes renumbered."""
         place = np.full(self.n_rows, -1, dtype=np.intp)
         place[rows] = np.arange(len(rows))
         taken = []
@@ -181,7 +181,7 @@ class Labels:
 
 
 def as_codes(codes: CodesLike, *, discrete_codes: bool = False) -> Codes:
-    """Return codes as columns, or refuse them; codes that were read are numbers as they came."""
+    """Return codes as columns, or raise; a `Codes` object contains the raw numbers."""
     if isinstance(codes, Codes):
         if not discrete_codes:
             return codes
@@ -197,7 +197,7 @@ def as_codes(codes: CodesLike, *, discrete_codes: bool = False) -> Codes:
     if broken:
         message = (
             f"{broken} values of the discrete codes are not whole numbers: number the values of "
-            "each code, or say that codes are continuous."
+            "each code, or declare the codes continuous."
         )
         raise InputError(message)
     columns, owners = [], []
@@ -215,14 +215,14 @@ def as_codes(codes: CodesLike, *, discrete_codes: bool = False) -> Codes:
 def as_factors(
     factors: FactorsLike, codes: Codes, *, continuous: bool | Sequence[bool] = False
 ) -> tuple[Factor, ...]:
-    """Return factors without the rows that have no label, or refuse them."""
+    """Return factors without their unlabelled rows, or raise."""
     if isinstance(factors, Labels):
         return factors.factors
     table = factors if isinstance(factors, np.ndarray) else np.asarray(factors, dtype=object)
     if table.ndim != 2 or table.shape[1] == 0 or len(table) != len(codes.columns):
         message = (
-            f"factors have shape {table.shape} and there are {len(codes.columns)} rows of codes: "
-            "give a row of factors for each."
+            f"factors have shape {table.shape} but there are {len(codes.columns)} rows of codes: "
+            "give one row of factors for each."
         )
         raise InputError(message)
     flags = [bool(flag) for flag in np.atleast_1d(continuous)]
@@ -230,8 +230,8 @@ def as_factors(
         flags = flags * table.shape[1]
     if len(flags) != table.shape[1]:
         message = (
-            f"{len(flags)} factors are said to be continuous or not, of {table.shape[1]}: "
-            "say it of each."
+            f"`continuous` has {len(flags)} flags for {table.shape[1]} factors: "
+            "give one per factor."
         )
         raise InputError(message)
     read = (_continuous if flag else _discrete for flag in flags)
@@ -241,7 +241,7 @@ def as_factors(
 
 
 def held_out_mask(n_rows: int, held_out: ArrayLike | None, seed: int) -> Mask:
-    """Return which rows are scored and not fitted on: those given, or a third drawn by `seed`."""
+    """Return the mask of held-out rows: the one given, or a third drawn with `seed`."""
     if held_out is None:
         mask = np.zeros(n_rows, dtype=bool)
         order = random_stream(seed, "factors", "held out").permutation(n_rows)
@@ -251,14 +251,14 @@ def held_out_mask(n_rows: int, held_out: ArrayLike | None, seed: int) -> Mask:
     if mask.dtype != np.bool_ or mask.shape != (n_rows,):
         message = (
             f"the mask of held-out rows is {mask.dtype} of shape {mask.shape} for {n_rows} rows: "
-            "give one True or False for each."
+            "give one boolean per row."
         )
         raise InputError(message)
     return mask
 
 
 def parted(factor: Factor, held_out: Mask) -> Part:
-    """Return the two halves of a factor, and why it cannot be fitted where it cannot."""
+    """Split a factor into fitted and held-out rows, and explain if that is impossible."""
     is_held = held_out[factor.rows]
     fit_values = factor.values[~is_held]
     fault = factor.fault
@@ -267,7 +267,7 @@ def parted(factor: Factor, held_out: Mask) -> Part:
     if not fault and not is_held.any():
         fault = f"factor {factor.number} has no labels on held-out rows"
     held_values = factor.values[is_held]
-    # R² compares with the held-out mean, which must not be perfect.
+    # R² is relative to the held-out mean, which must not be a perfect prediction.
     if not fault and factor.is_continuous and held_values.max() == held_values.min():
         fault = f"factor {factor.number} has one value on the {len(held_values)} held-out rows"
     return Part(
@@ -280,20 +280,20 @@ def parted(factor: Factor, held_out: Mask) -> Part:
 
 
 def scaled(columns: Float, centre: Float, spread: Float) -> Float:
-    """Return centred columns over their spread; zero where that is zero."""
+    """Return centred columns over their spread; zero where the spread is zero."""
     centred = columns - centre
-    # What rounding leaves of a constant column must not be blown up to a variance of one.
+    # The rounding of a constant column must not be scaled to unit variance.
     dead = spread <= 1e-14 * np.maximum(np.abs(centre), np.finfo(np.float64).tiny)
     return np.divide(centred, spread, out=np.zeros_like(centred), where=~dead)
 
 
 def without_outliers(columns: Float, *, like: Float | None = None) -> Float:
-    """Return columns whose few values farther than ten interquartile ranges out are drawn in.
+    """Clip the few values farther than ten interquartile ranges from the median.
 
-    One row must not decide the scale of a code. An outlier takes the farthest value that is none,
-    so that heavy tails stay as they are; and what more than one row in two hundred has at that end,
-    as the code of a rare label may, is none. A column whose quartiles are equal, as those of a
-    discrete code may be, is not touched. Quantiles are those of `like`, where it is given.
+    One row must not determine the scale of a code. An outlier is set to the farthest value that is
+    not one, so heavy tails are kept; values that more than one row in two hundred has at that end,
+    e.g. the code of a rare label, are not outliers. Columns with equal quartiles, e.g. of discrete
+    codes, are unchanged. Quantiles are those of `like`, if given.
     """
     known = columns if like is None else like
     shares = (FEW, 0.25, 0.5, 0.75, 1 - FEW)
@@ -310,7 +310,7 @@ def without_outliers(columns: Float, *, like: Float | None = None) -> Float:
 
 
 def averaged(name: str, parts: Sequence[float | None], faults: Sequence[str]) -> FactorScore:
-    """Return the mean over factors of the parts that are defined."""
+    """Return the mean over factors of the defined parts."""
     known = [part for part in parts if part is not None]
     return FactorScore(
         name=name,
@@ -321,13 +321,13 @@ def averaged(name: str, parts: Sequence[float | None], faults: Sequence[str]) ->
 
 
 def sentences(faults: Sequence[str]) -> str:
-    """Return what is wrong as one line."""
+    """Join faults into one line."""
     told = [fault for fault in faults if fault]
     return "; ".join(told) + "." if told else ""
 
 
 def constant_codes(codes: Codes) -> str:
-    """Say which codes have one value only, counted from one."""
+    """Name the constant codes, counted from one."""
     numbers = [str(number) for number in np.flatnonzero(codes.is_constant) + 1]
     if not numbers:
         return ""
@@ -339,9 +339,9 @@ def constant_codes(codes: Codes) -> str:
 
 
 def one_of(name: str, known: Sequence[str], what: str) -> str:
-    """Return a name that is known, or refuse it."""
+    """Return the name if it is known, or raise."""
     if name not in known:
-        message = f"there is no {what} {name!r}: it is one of {', '.join(known)}."
+        message = f"there is no {what} {name!r}: choose one of {', '.join(known)}."
         raise InputError(message)
     return name
 
@@ -350,11 +350,11 @@ def _continuous(column: NDArray[Any], number: int) -> Factor:
     try:
         values = column.astype(np.float64)
     except (TypeError, ValueError):
-        message = f"factor {number} is said to be continuous and has labels that are no numbers."
+        message = f"factor {number} is declared continuous but has labels that are not numbers."
         raise InputError(message) from None
     if np.isinf(values).any():
         count = int(np.isinf(values).sum())
-        message = f"factor {number} has {count} infinite values: leave those labels out."
+        message = f"factor {number} has {count} infinite values: drop those labels."
         raise InputError(message)
     rows = np.flatnonzero(~np.isnan(values))
     refuse_extremes(values[rows], f"factor {number}")
@@ -376,7 +376,7 @@ def _discrete(column: NDArray[Any], number: int) -> Factor:
 def _numbered(labels: NDArray[Any]) -> tuple[int, Whole]:
     if labels.dtype != object:
         found, values = np.unique(labels, return_inverse=True)
-        # A factor without a label is still discrete.
+        # A factor without any label is still discrete.
         return max(len(found), 1), values.astype(np.intp)
     order = sorted(set(labels), key=lambda label: (type(label).__name__, repr(label)))
     places = {label: place for place, label in enumerate(order)}

@@ -1,4 +1,4 @@
-"""What the scores that fit scikit-learn's predictors share."""
+"""Helpers of the scores that fit scikit-learn's predictors."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Leave a search where its number of steps ends it, as the sources of these scores do.
+    """Silence convergence warnings: searches stop at their step limit, as in the scores' sources.
 
-    Nor does anyone have to hear that a factor with many values could be a number.
+    Also silence the warning that a factor with many values could be continuous.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -30,7 +30,7 @@ def quietly() -> Iterator[None]:
 
 
 def fitted_logistic(columns: Float, labels: Whole, **settings: Any) -> LogisticRegression:
-    """Return a logistic regression; its settings are scikit-learn's."""
+    """Fit a logistic regression with scikit-learn's settings."""
     model = LogisticRegression(**settings)
     with quietly():
         model.fit(columns, labels)
@@ -38,6 +38,6 @@ def fitted_logistic(columns: Float, labels: Whole, **settings: Any) -> LogisticR
 
 
 def indicators(labels: Whole, classes: int) -> Float:
-    """Return a column of zeros and ones for each class."""
+    """Return one-hot columns."""
     found: Float = (labels[:, None] == np.arange(classes)).astype(np.float64)
     return found

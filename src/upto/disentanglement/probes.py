@@ -1,4 +1,4 @@
-"""How well all codes together predict a factor: Ridgeway's explicitness, R² and other probes."""
+"""Prediction of a factor from all codes together: Ridgeway's explicitness, R² and other probes."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ def ridgeway_explicitness(
     bins: int = BINS,
     seed: int = 0,
 ) -> FactorScore:
-    """Return the area under the curve of telling each class of a factor from all others.
+    """Return the area under the ROC curve for each class of a factor against all others.
 
     Parameters
     ----------
     codes, factors, continuous, discrete_codes
-        A row for each sample; a label that is None or NaN is missing. Numbers become classes, in
-        `bins` bins.
+        One row per sample; None and NaN mark missing labels. Continuous factors are cut into
+        classes by `bins` bins.
     variant
-        ``disentanglement_lib``: one logistic regression a factor, standardised codes, held-out
-        rows, a guess scores 0.5; ``ubisoft``: one balanced regression a class, codes between 0
-        and 1, the fitted rows, and a guess scores 0 (their second implementation; bins have equal
-        widths as theirs).
+        ``disentanglement_lib``: one logistic regression per factor, standardised codes, held-out
+        rows, guessing scores 0.5; ``ubisoft``: one balanced regression per class, codes scaled to
+        [0, 1], in sample, guessing scores 0 (their second implementation, with bins of equal
+        widths).
     held_out
-        Which rows are scored; a third drawn by `seed` if not given.
+        Mask of the rows to score; by default a third, drawn with `seed`.
     """
     one_of(variant, RIDGEWAY, "variant of Ridgeway's explicitness")
     read = as_codes(codes, discrete_codes=discrete_codes)
@@ -102,9 +102,9 @@ def linear_probe(
     held_out: ArrayLike | None = None,
     seed: int = 0,
 ) -> FactorScore:
-    """Return held-out R² of least squares; of a discrete factor, of the indicators of its classes.
+    """Return held-out R² of least squares; for a discrete factor, of its class indicators.
 
-    Parameters are those of `ridgeway_explicitness`. Outliers of codes are drawn in. Noise scores
+    Parameters are those of `ridgeway_explicitness`. Outliers of codes are clipped. Noise scores
     below zero.
     """
     read = as_codes(codes, discrete_codes=discrete_codes)
@@ -112,7 +112,7 @@ def linear_probe(
     mask = held_out_mask(len(read.columns), held_out, seed)
     parts: list[float | None] = []
     faults = [constant_codes(read)]
-    # Factors that are labelled on the same rows are predicted from the same columns.
+    # Factors labelled on the same rows are predicted from the same columns.
     designs: dict[bytes, tuple[Float, Float]] = {}
     for factor in found:
         part = parted(factor, mask)
@@ -148,25 +148,24 @@ def downstream_probe(
     held_out: ArrayLike | None = None,
     seed: int = 0,
 ) -> FactorScore:
-    """Return how well held-out labels are predicted after fitting on few or all other rows.
+    """Return the accuracy or R² on held-out rows after fitting on some or all other rows.
 
     Parameters
     ----------
     codes, factors
-        As for `ridgeway_explicitness`.
+        As in `ridgeway_explicitness`.
     predictor
-        ``linear``: a logistic regression whose penalty is chosen by five folds, as in
-        disentanglement_lib (a ridge for a continuous factor); ``boosted-trees``: gradient-boosted
-        trees of scikit-learn. The share of labels that are right is returned, or R².
+        ``linear``: logistic regression with a penalty selected by five-fold cross-validation, as
+        in disentanglement_lib (ridge regression for a continuous factor); ``boosted-trees``:
+        scikit-learn's gradient-boosted trees.
     train_rows
-        How many of the rows that are not held out are fitted on, drawn by `seed`; all if not
-        given.
+        Number of rows to fit on, drawn with `seed` from those not held out; by default all.
     continuous, discrete_codes, held_out, seed
-        As for `ridgeway_explicitness`.
+        As in `ridgeway_explicitness`.
     """
     one_of(predictor, PREDICTORS, "predictor")
     if train_rows is not None and train_rows < 2:
-        message = f"{train_rows} rows are to be fitted on: give 2 or more."
+        message = f"train_rows is {train_rows}: give 2 or more."
         raise InputError(message)
     read = as_codes(codes, discrete_codes=discrete_codes)
     found = as_factors(factors, read, continuous=continuous)
@@ -188,7 +187,7 @@ def downstream_probe(
 def _standardised(codes: Codes, part: Part, *, is_robust: bool) -> tuple[Float, Float]:
     fit, held = codes.columns[part.fit], codes.columns[part.held]
     if is_robust:
-        # A line goes on for ever: one far code among held-out rows would decide their R².
+        # A line is unbounded: one distant code among held-out rows would determine their R².
         fit, held = without_outliers(fit), without_outliers(held, like=fit)
     centre, spread = fit.mean(axis=0), fit.std(axis=0)
     return scaled(fit, centre, spread), scaled(held, centre, spread)
@@ -248,7 +247,7 @@ def _predicted(codes: Codes, factor: Factor, part: Part, predictor: str, seed: i
 
 def _cross_validated(columns: Float, labels: Whole) -> LogisticRegressionCV:
     with warnings.catch_warnings():
-        # Defaults of scikit-learn will change that are given here or do not matter.
+        # These warnings announce changes of defaults that are set here or do not matter.
         warnings.simplefilter("ignore", FutureWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = LogisticRegressionCV(Cs=10, cv=KFold(FOLDS), scoring="accuracy")
@@ -256,7 +255,7 @@ def _cross_validated(columns: Float, labels: Whole) -> LogisticRegressionCV:
 
 
 def _has_folds(labels: Whole) -> bool:
-    """Return whether the rows outside every fold have two classes."""
+    """Return whether the rows outside each fold have two classes."""
     if len(labels) < FOLDS:
         return False
     folds = KFold(FOLDS).split(labels)

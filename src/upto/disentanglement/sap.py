@@ -1,4 +1,4 @@
-"""The SAP score: how far the best single code predicts a factor better than the second best."""
+"""SAP score: the gap between the best and the second-best single code in predicting a factor."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 VARIANTS = ("disentanglement_lib", "robust")
 PENALTY = 0.01
-"""The support vector machine's C in disentanglement_lib."""
+"""C of the support vector machine in disentanglement_lib."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sap:
-    """The score, and how well each code predicts each factor.
+    """The score, and the accuracy of each code for each factor.
 
     Parameters
     ----------
     score
-        The mean over factors of the gap between the two best codes.
+        Mean over factors of the gap between the two best codes.
     matrix
         Codes × factors: held-out accuracy for a discrete factor, squared correlation for a
-        continuous one; NaN where a factor was left out.
+        continuous one; NaN for excluded factors.
     """
 
     score: FactorScore
@@ -62,24 +62,24 @@ def sap_score(
     held_out: ArrayLike | None = None,
     seed: int = 0,
 ) -> Sap:
-    """Return the gap between the best and the second best code, averaged over factors.
+    """Return the mean gap over factors between the best and the second-best code.
 
     Parameters
     ----------
     codes, factors
-        A row for each sample; a label that is None or NaN is missing.
+        One row per sample; None and NaN mark missing labels.
     continuous
-        Which factors are numbers on a line.
+        Whether each factor is continuous.
     discrete_codes
-        Whether codes are whole numbers without an order. A continuous factor is then compared
-        with its mean for each value of a code.
+        Whether codes are categorical: integers without order. A continuous factor is then predicted
+        by its mean for each value of a code.
     variant
-        ``disentanglement_lib``: a linear support vector machine with C = 0.01 on codes as they
-        are, so that their scale counts; ``robust``: the same on codes of variance one, without
-        outliers.
+        ``disentanglement_lib``: a linear support vector machine with C = 0.01 on the raw codes,
+        which depends on their scale; ``robust``: the same on codes of unit variance, with outliers
+        clipped.
     held_out
-        Which rows test the machines of discrete factors; a third drawn by `seed` if not given.
-        Correlations are of all rows.
+        Mask of the rows that test the classifiers of discrete factors; by default a third, drawn
+        with `seed`. Correlations use all rows.
     """
     one_of(variant, VARIANTS, "variant of SAP")
     read = as_codes(codes, discrete_codes=discrete_codes)
@@ -92,7 +92,7 @@ def sap_score(
     matrix = np.full((read.count, len(found)), np.nan)
     faults = [constant_codes(read)]
     if read.count == 1:
-        faults.append("there is one code and no second best")
+        faults.append("there is only one code, so no second one to compare with")
     gaps: list[float | None] = []
     for place, factor in enumerate(found):
         part = parted(factor, mask)

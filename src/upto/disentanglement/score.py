@@ -1,4 +1,4 @@
-"""What a score of codes against factors returns."""
+"""Result of a score of codes against factors."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorScore:
-    """One score, and what it is made of.
+    """A score and its parts.
 
     Parameters
     ----------
     name
-        The score and its variant, as ``infomec/modularity``.
+        Score and variant, such as ``infomec/modularity``.
     value
-        The score; None where it is not defined for these codes and factors.
+        The score; None if it is undefined for these codes and factors.
     per_factor, per_code
-        Its parts, where it is a mean over factors or over codes; None for a part that is not
-        defined or was left out.
+        Parts of a mean over factors or over codes; None for a part that is undefined or was
+        excluded.
     least, most
-        What the score could be at the least and at the most, if codes told what is not told from
-        chance; None where nothing can hide so.
+        Bounds of the score, given the information that chance may hide; None if it can hide
+        nothing.
     says
-        Why a value or part is missing, in words; empty where nothing is.
+        Why a value or part is missing; empty if nothing is.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The information of every code about every factor: computed once, read by many scores."""
+"""Information of every code about every factor, computed once and shared by many scores."""
 
 from __future__ import annotations
 
@@ -35,29 +35,28 @@ Whole = np.ndarray[Any, np.dtype[np.intp]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 OUTERMOST = 0.005
-"""The share of rows at either end of a code that its inner range leaves out."""
+"""Fraction of rows at either end of a code outside its inner range."""
 PERMUTATIONS = 10
-"""Of scores that are adjusted for chance."""
+"""Permutations of scores that are adjusted for chance."""
 THREADED_ROWS = 32_768
-"""With fewer, threads would spend their time on waiting for Python's lock."""
+"""With fewer rows, threads would mostly wait for Python's lock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimator:
-    """How the information of a code about a factor is estimated.
+    """Estimator of the information of a code about a factor.
 
     Parameters
     ----------
     kind
         ``neighbours``: Ross for discrete factors, Kraskov, Stögbauer and Grassberger for
-        continuous ones. ``histogram`` and ``unit-bins``: of binned codes, as disentanglement_lib
-        and as Ubisoft's package bin. Discrete codes are counted as they are in each.
+        continuous ones. ``histogram`` and ``unit-bins``: binned codes, as in disentanglement_lib
+        and in Ubisoft's package. Discrete codes are used without binning in all of them.
     size
-        The number of neighbours, or of bins.
+        Number of neighbours or of bins.
     steps
-        Into how many steps of equal counts neighbours cut a continuous factor, to take them for
-        labels; 0 leaves it on its line, where Kraskov's estimate has no end that is independent of
-        the number of rows.
+        Number of bins of equal counts into which ``neighbours`` discretises a continuous factor; 0
+        keeps it continuous, where the maximum of Kraskov's estimate depends on the number of rows.
     """
 
     kind: Literal["neighbours", "histogram", "unit-bins"] = "neighbours"
@@ -66,7 +65,7 @@ class Estimator:
 
     def __post_init__(self) -> None:
         if self.size < 1:
-            message = f"{self.size} neighbours or bins: ask for one or more."
+            message = f"{self.size} neighbours or bins: give one or more."
             raise InputError(message)
 
     def __str__(self) -> str:
@@ -75,38 +74,38 @@ class Estimator:
 
 
 ADJUSTED = Estimator(kind="neighbours", size=10, steps=BINS)
-"""What scores that are adjusted for chance are made of."""
+"""Estimator of the scores that are adjusted for chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Information:
-    """What codes tell about factors, in nats; factors are rows and codes are columns.
+    """Information of codes about factors, in nats; factors are rows and codes are columns.
 
     Parameters
     ----------
     mutual
-        The information of every code about every factor, none below zero.
+        Information of every code about every factor, at least zero.
     entropies
-        Of every factor: the plug-in entropy of labels; of a continuous factor, the most that the
-        estimator can find.
+        Plug-in entropy of each factor's labels; for a continuous factor, the maximum of the
+        estimator.
     code_entropies
-        Of every code as the estimator counts it, on the rows labelled by every factor; NaN for
-        codes that are not counted.
+        Entropy of every code as discretised by the estimator, on the rows labelled by each factor;
+        NaN for codes that are not discretised.
     chance
-        The information after labels were permuted over rows, permutation by permutation.
+        Information after permuting labels over rows, for each permutation.
     perfect
-        What the estimator finds in every factor about itself; infinite where no labels were
-        permuted, and nothing is compared with it.
+        Estimated information of every factor about itself; infinite without permutations, when
+        nothing is compared with it.
     ranges, quartile_ranges, inner_ranges
-        Of every code: its range, that of the middle half of rows, and that without the outermost.
+        Range of every code: of all rows, of the middle half, and without the outermost rows.
     values
-        How many values every code takes.
+        Number of distinct values of every code.
     faults
-        For every factor why nothing can be said of it; empty where something can.
+        For each factor, why it cannot be scored; empty if it can.
     labelled
-        How many rows have a label of every factor.
+        Number of rows labelled by each factor.
     continuous
-        Which factors are numbers on a line.
+        Whether each factor is continuous.
     """
 
     mutual: Float
@@ -126,23 +125,23 @@ class Information:
 
     @property
     def told(self) -> Mask:
-        """Which factors something can be said of."""
+        """Mask of the factors that can be scored."""
         return np.array([not fault for fault in self.faults], dtype=bool)
 
     def is_by(self, estimator: Estimator) -> bool:
-        """Whether an estimator finds the same: steps are of continuous factors."""
+        """Whether an estimator gives the same result; `steps` matters for continuous factors."""
         if any(self.continuous):
             return self.estimator == estimator
         return replace(self.estimator, steps=0) == replace(estimator, steps=0)
 
     @property
     def shares(self) -> Float:
-        """The information of every code about every factor over the factor's entropy."""
+        """Information of every code about every factor, relative to the factor's entropy."""
         return over_entropy(self.mutual, self.entropies)
 
 
 def over_entropy(mutual: Float, entropies: Float) -> Float:
-    """Return information over the entropies of factors; zero where a factor has none."""
+    """Return information relative to the entropies of factors; zero where the entropy is zero."""
     whole = np.broadcast_to(entropies[:, None], mutual.shape)
     return np.divide(mutual, whole, out=np.zeros_like(mutual), where=whole > 0.0)
 
@@ -157,24 +156,24 @@ def information(
     permutations: int = 0,
     seed: int = 0,
 ) -> Information:
-    """Return what codes tell about factors.
+    """Estimate the information of codes about factors.
 
     Parameters
     ----------
     codes
-        Rows and codes.
+        Codes, one row per sample.
     factors
-        Rows and factors; None and NaN stand for a label that is missing.
+        Labels of the factors, one row per sample; None and NaN mark missing labels.
     estimator
-        Ten neighbours by default.
+        Estimator of information; ten neighbours by default.
     discrete_codes
-        Whether codes are numbers of values whose order means nothing.
+        Whether codes are categorical: integers without order.
     continuous
-        Whether factors are numbers on a line, of all or of each.
+        Whether the factors are continuous: one flag for all, or one per factor.
     permutations
-        How often labels are permuted over rows to see what chance gives.
+        Number of permutations of labels over rows for the chance level.
     seed
-        Of the permutations.
+        Seed of the permutations.
 
     Examples
     --------
@@ -186,7 +185,7 @@ def information(
     """
     estimator = estimator or Estimator()
     if permutations < 0:
-        message = f"{permutations} permutations: ask for none or more."
+        message = f"permutations is {permutations}: give 0 or more."
         raise InputError(message)
     table = as_codes(codes)
     rows = table.columns
@@ -213,7 +212,7 @@ def information(
         estimator=estimator,
         discrete_codes=discrete_codes,
     )
-    # Most of an estimate is made outside Python's lock, and none depends on another.
+    # Most of an estimate is computed without Python's lock, and none depends on another.
     with ThreadPoolExecutor(min(shape[1], os.cpu_count() or 1)) as pool:
         each_code = pool.map if len(rows) >= THREADED_ROWS else map
         for place, (factor, fault) in enumerate(zip(columns, found.faults, strict=True)):
@@ -245,13 +244,13 @@ def information(
             if permutations:
                 found.perfect[place] = of_itself(values, 0)
             stream = random_stream(seed, "factors", "information", str(place))
-            # Unpermuted first: the same call serves both.
+            # The first turn is not permuted: the same call serves both.
             for turn in range(permutations + 1):
                 shown = values if turn == 0 else stream.permutation(values)
                 each = list(each_code(partial(told, shown), range(shape[1])))
                 if turn == 0:
-                    # Labels have their entropy to tell, which digammas of small counts exceed; a
-                    # code without ties is left as scikit-learn estimates it.
+                    # Information is at most the entropy of labels, which digammas of small counts
+                    # exceed; for a code without ties scikit-learn's estimate is kept.
                     most = np.where(found.values < len(rows), found.entropies[place], np.inf)
                     found.mutual[place] = np.clip(each, 0.0, most)
                 else:
@@ -267,20 +266,20 @@ def informed(
     name: str,
     **settings: Any,
 ) -> Information:
-    """Return the information that a score is made of: what is given, where it is that."""
+    """Return the information for a score: the one given, if its estimator matches."""
     if given is None:
         return information(codes, factors, estimator=estimator, **settings)
     if not given.is_by(estimator):
         message = (
-            f"{name} is made of information by {estimator}, and this is by {given.estimator}: "
-            "leave it out, or ask for that estimator."
+            f"{name} uses information estimated by {estimator}, but it was estimated by "
+            f"{given.estimator}: omit it, or use the right estimator."
         )
         raise InputError(message)
     return given
 
 
 def _lines(rows: Float, labelled: Whole) -> list[tuple[Ascending, Whole]]:
-    """Return the ascending values of each code on labelled rows, and whose they are."""
+    """Return the ascending values of each code on labelled rows, and their order."""
     orders = np.argsort(rows[labelled], axis=0, kind="stable")
     return [
         (Ascending.of(code[labelled[order]]), order)
@@ -308,7 +307,7 @@ def _counting(rows: Whole, values: Whole, code: int) -> float:
 
 
 def _counted(rows: Float, estimator: Estimator, *, discrete_codes: bool) -> Whole | None:
-    """Return codes as whole numbers from zero; None where neighbours are asked for."""
+    """Return codes as integers from zero; None for estimates by neighbours."""
     if discrete_codes:
         return np.column_stack([np.unique(code, return_inverse=True)[1] for code in rows.T])
     if estimator.kind == "neighbours":
@@ -318,14 +317,14 @@ def _counted(rows: Float, estimator: Estimator, *, discrete_codes: bool) -> Whol
 
 
 def _factor_values(factor: Factor, estimator: Estimator, counted: Whole | None) -> Any:
-    """Return a factor as whole numbers, or as numbers where it is measured by neighbours."""
+    """Return a factor as integers, or as floats if it is measured by neighbours."""
     if not factor.is_continuous:
         return factor.values
     values = np.asarray(factor.values, dtype=np.float64)
     if counted is None:
         return count_bins(values, estimator.steps) if estimator.steps else values
     if estimator.kind == "neighbours":
-        # Codes that are counted have no neighbours: the factor is counted as well.
+        # Discretised codes have no neighbours, so the factor is discretised too.
         return count_bins(values, estimator.steps or max(2, round(len(values) ** (1 / 3))))
     return (histogram_bins if estimator.kind == "histogram" else unit_bins)(values, estimator.size)
 
@@ -335,8 +334,8 @@ def _fault(factor: Factor, estimator: Estimator, counted: Whole | None) -> str:
         return factor.fault
     if counted is None and not factor.is_continuous and factor.classes == len(factor.rows):
         return (
-            f"factor {factor.number} has another label on each of its {len(factor.rows)} rows, "
-            "and neighbours are rows of one label"
+            f"factor {factor.number} has a different label on each of its {len(factor.rows)} rows, "
+            "but neighbours need rows of equal label"
         )
     if factor.is_continuous and len(factor.rows) < 3 and estimator.kind == "neighbours":
         return f"factor {factor.number} has {len(factor.rows)} labels, too few for neighbours"

@@ -1,4 +1,4 @@
-"""Ascending values, and how many of them lie within a radius of each of many centres."""
+"""Count ascending values within a radius of each of many centres."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
     Integer = NDArray[np.intp]
 
 _STRETCHES = 8
-"""Of equal length for each value: in the bulk, a value is about alone in its own."""
+"""Intervals of equal length per value: in the bulk, each contains about one value."""
 _MOST_STRETCHES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ascending:
-    """Ascending values with a table of where to look for them.
+    """Ascending values with a lookup table.
 
-    A search from end to end jumps through memory for every centre. The table tells how many values
-    lie before a stretch of the line, so that a few comparisons of all centres at once are left.
+    A plain binary search jumps through memory for every centre. The table contains the number of
+    values before each interval of the line, which leaves a few vectorised comparisons.
 
     Parameters
     ----------
     values
-        Ascending.
+        Ascending values.
     padded
-        The values, and after them as many infinite ones as a search may look at.
+        The values, followed by as many infinite ones as a search may read.
     starts
-        For every stretch, how many values lie before the stretch before it.
+        For each interval, the number of values before the preceding interval.
     scale
-        Stretches a unit.
+        Intervals per unit.
     steps
-        How often a search is halved: three stretches hold fewer values than two to that power.
+        Halvings of a search: three intervals contain fewer than two to that power values.
     """
 
     values: Float
@@ -50,7 +50,7 @@ class Ascending:
     def of(values: Float) -> Ascending:
         """Prepare ascending values."""
         span = float(values[-1] - values[0])
-        # Rounding of a sum must not lead further than into the next stretch.
+        # Rounding of a sum must not lead beyond the next interval.
         resolved = 8 * np.finfo(np.float64).eps * float(np.abs(values[[0, -1]]).max())
         count = min(_STRETCHES * len(values), _MOST_STRETCHES)
         if span <= count * resolved:
@@ -71,9 +71,9 @@ class Ascending:
         )
 
     def within(self, centres: Float, radii: Float) -> tuple[Integer, Integer]:
-        """Return where the values within a radius of every centre start and end.
+        """Return where the values within a radius of each centre start and end.
 
-        Their difference to the centre decides.
+        The difference to the centre decides.
         """
         first = self._from(centres - radii)
         last = self._from(centres + radii)

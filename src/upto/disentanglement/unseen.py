@@ -1,4 +1,4 @@
-"""How far scores of shares can be off: what codes may tell without being told from chance."""
+"""Bounds of scores of shares, given the information that chance may hide."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
     from upto.disentanglement.shared_information import Information
 
 FEW = 3.0
-"""In units of the level of chance, above which half of the rows show a share about as all do."""
+"""Multiple of the chance level above which half the rows estimate a share as well as all do."""
 SURE = 2.0
-"""Standard deviations by which information of so many rows may be off."""
+"""Standard deviations of sampling error included in the bounds."""
 LITTLE = 0.15
-"""A share of a factor so small that it does not matter if it is hidden in chance."""
+"""Share of a factor that is negligible if hidden in chance."""
 
 Ends: TypeAlias = "tuple[list[float], list[float]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Unseen:
-    """Between which shares codes may tell of factors, factors by codes.
+    """Bounds of the shares of information, factors × codes.
 
-    Where half of the rows tell a share as well as all do, half-samples show how sure it is, and
-    all three are the same.
+    Where half of the rows estimate a share as well as all do, half-samples show its uncertainty and
+    all three arrays are equal.
 
     Parameters
     ----------
     shares
-        What is counted.
+        The counted shares.
     lowest, highest
-        What there is at the least, and at the most.
+        Lower and upper bounds of the shares.
     leaning
-        Of what is not counted, the share above the mean of chance, of either sign; zero elsewhere.
+        For uncounted shares, the information above the mean of chance, of either sign; else zero.
     """
 
     shares: Float
@@ -55,7 +55,7 @@ class Unseen:
     leaning: Float
 
     def of(self, factors: Mask, codes: Mask) -> Unseen:
-        """Return that of some factors and codes."""
+        """Return the bounds of some factors and codes."""
         return Unseen(
             shares=self.shares[factors][:, codes],
             lowest=self.lowest[factors][:, codes],
@@ -65,7 +65,7 @@ class Unseen:
 
     @property
     def turned(self) -> Unseen:
-        """The same with codes for rows."""
+        """The transpose, with codes as rows."""
         return Unseen(
             shares=self.shares.T,
             lowest=self.lowest.T,
@@ -75,19 +75,19 @@ class Unseen:
 
     @property
     def hides_something(self) -> bool:
-        """Whether a code may tell more than a little without being told from chance."""
+        """Whether a code may have more than negligible information hidden in chance."""
         return bool(self.highest.max(initial=0.0) > LITTLE)
 
     def gaps(self) -> Ends:
-        """Return the least and the largest gap of each row between its largest and its second."""
+        """Return the smallest and largest gap of each row between its largest and second value."""
         least = gaps_of_each(self.lowest, self.highest).max(axis=1)
         most = gaps_of_each(self.highest, self.lowest).max(axis=1)
         return least.tolist(), most.tolist()
 
     def ratios(self) -> Ends:
-        """Return the least and the largest ratio of the first part of each row to all of it.
+        """Return the smallest and largest ratio of the first part of each row to the row sum.
 
-        What several parts may hide is added as independent errors are.
+        What several parts may hide is added like independent errors.
         """
         least, most = [], []
         for row in range(len(self.shares)):
@@ -104,17 +104,17 @@ class Unseen:
 
 
 def unseen_shares(found: Information) -> Unseen:
-    """Return what codes may tell beside the shares that `beyond_chance` counts.
+    """Return bounds of the shares that `beyond_chance` counts.
 
-    Few rows make the level of chance high: codes that are turned by a third of a right angle then
-    look as pure as good ones, and good ones look as if they told nothing. Estimates by neighbours
-    fall short by up to about that level where rows are few. Information that is there also varies:
-    that of Gaussian variables with a variance of their squared correlation over the rows.
+    With few rows the chance level is high: codes rotated by 30° then look as pure as good ones, and
+    good ones look uninformative. Estimates by neighbours are biased downwards by up to about that
+    level if rows are few. Estimated information also varies: for Gaussian variables, with a
+    variance of their squared correlation over the number of rows.
     """
     mean = chance_mean(found)
     level, told, counted = least_counted(found) - mean, found.mutual - mean, is_counted(found)
     shares = beyond_chance(found)
-    # All of the level may be missing from what is within it, and nothing from what is far above.
+    # Information within the level may be underestimated by all of it, far above it by nothing.
     times = np.divide(told, level, out=np.full_like(told, FEW), where=level > 0.0)
     missing = level * np.clip((FEW - times) / (FEW - 1.0), 0.0, 1.0)
     reached = np.maximum(told + missing, 0.0)
@@ -123,11 +123,11 @@ def unseen_shares(found: Information) -> Unseen:
     lowest = np.clip(shares_of(found, mean + told - missing - spread), 0.0, 1.0)
     highest = np.clip(shares_of(found, mean + reached + spread), 0.0, 1.0)
     is_sure = counted & (times >= FEW)
-    # Of few rows, the estimator does not find all even in the factor itself.
+    # With few rows the estimator does not find all information even in the factor itself.
     room, found_of_all = found.entropies[:, None] - mean, found.perfect[:, None] - mean
     short = np.divide(room, found_of_all, out=np.ones_like(room), where=found_of_all > 0.0)
     surely = np.clip(shares_of(found, mean + told * np.maximum(short, 1.0)), 0.0, 1.0)
-    # A constant code hides nothing, and neither does a factor of which nothing can be said.
+    # A constant code hides nothing, and neither does a factor that cannot be scored.
     is_silent = (found.ranges == 0.0) | ~found.told[:, None]
     highest = np.maximum(np.where(is_sure, surely, highest), shares)
     return Unseen(
@@ -139,7 +139,7 @@ def unseen_shares(found: Information) -> Unseen:
 
 
 def gaps_of_each(leaders: Float, others: Float) -> Float:
-    """Return by how much each part of a row outdoes all others of it; 0 where it does not."""
+    """Return how far each entry of a row exceeds all others; 0 if it does not."""
     found = np.zeros_like(leaders)
     for place in range(leaders.shape[1]):
         rest = np.delete(others, place, axis=1).max(axis=1, initial=0.0)
@@ -148,7 +148,7 @@ def gaps_of_each(leaders: Float, others: Float) -> Float:
 
 
 def mean_of(ends: Sequence[float], where: Mask) -> float | None:
-    """Return the mean of some ends of parts; None where there are none."""
+    """Return the mean of the selected bounds; None if there are none."""
     kept = [end for end, is_kept in zip(ends, where, strict=True) if is_kept]
     return float(np.mean(kept)) if kept else None
 

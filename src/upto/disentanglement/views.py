@@ -1,4 +1,4 @@
-"""One look at codes and factors, in which what several scores need is computed once."""
+"""A view of codes and factors in which quantities shared by several scores are computed once."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
-    """Codes beside factors, as they are or after a shuffle or on half the rows.
+    """Codes and factors: all rows, permuted rows, or half of the rows.
 
     Parameters
     ----------
     codes, factors
-        Read once: scores take them in place of arrays.
+        Codes and factors that were read once: scores accept them instead of arrays.
     discrete_codes, seed
-        As every score takes them.
+        As in every score.
     permutations
-        How often labels are permuted for scores that are adjusted for chance.
+        Number of permutations of labels for scores that are adjusted for chance.
     lenders
-        Other views whose permuted labels are counted with in place of these: they are the same in
-        law, so that a shuffle or a half-sample need not permute its own.
+        Other views whose permuted labels are used instead: they have the same distribution, so a
+        permutation or half-sample need not permute its own.
     """
 
     codes: Codes
@@ -64,7 +64,7 @@ class View:
 
     @property
     def kinds(self) -> dict[str, Any]:
-        """What every score is told of the kinds of codes and factors."""
+        """Options of every score for the kinds of codes and factors."""
         continuous = [factor.is_continuous for factor in self.factors.factors]
         return {"continuous": continuous, "discrete_codes": self.discrete_codes}
 
@@ -73,11 +73,11 @@ class View:
         return self._beside(self.codes, self.factors.shuffled(order))
 
     def independent(self, rng: np.random.Generator) -> View:
-        """Return the view of codes that were each shuffled for itself."""
+        """Return the view of codes that were permuted independently."""
         return self._beside(as_codes(rng.permuted(self.codes.columns, axis=0)), self.factors)
 
     def halved(self, halves: Sequence[Whole]) -> list[View]:
-        """Return the views of some rows each; one permutation of each of ten serves them all."""
+        """Return one view per set of rows; one permutation of each of the first ten serves all."""
         lenders: list[View] = []
         views = [
             replace(
@@ -99,13 +99,13 @@ class View:
         )
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what was made for a key before, or make it."""
+        """Return the cached result for a key, or compute it."""
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]
 
     def information(self, estimator: Estimator) -> Information:
-        """Return what codes tell about factors by an estimator."""
+        """Return the information of codes about factors by an estimator."""
         found = self._own_information(estimator)
         if estimator != ADJUSTED or not self.lenders:
             return found
@@ -136,7 +136,7 @@ class View:
         return found
 
     def permuted(self, score: Callable[[View], FactorScore], key: Any) -> list[float]:
-        """Return the values of a score of permuted rows, or of the views that lend theirs."""
+        """Return a score's values for permuted rows, or for the views that lend theirs."""
         if self.lenders:
             return [value for each in self.lenders for value in each._own_permuted(score, key)]
         return self._own_permuted(score, key)
@@ -154,7 +154,7 @@ class View:
         return found
 
     def infomec(self, part: str, variant: str) -> FactorScore:
-        """Return one of the three scores of InfoMEC: `infomec` without those not asked for."""
+        """Return one of the three scores of InfoMEC, without computing the others."""
         rule = VARIANTS[variant]
         found = self.information(rule.estimator)
         if part == "explicitness":
@@ -181,7 +181,7 @@ class View:
         return found
 
     def similarities(self, similarity: str) -> ClassSimilarities:
-        """Return how similar codes are to classes."""
+        """Return the similarities between codes and classes."""
         found: ClassSimilarities = self.once(
             ("classes", similarity),
             lambda: class_similarities(

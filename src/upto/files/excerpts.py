@@ -21,4 +21,11 @@ def bundled_path(name: str) -> Path:
     if name not in BUNDLED:
         message = f"there is no bundled data {name!r}: choose one of {', '.join(BUNDLED)}."
         raise InputError(message)
-    return Path(str(resources.files("upto.files") / "bundled" / f"{name}.npz"))
+    path = Path(str(resources.files("upto.files") / "bundled" / f"{name}.npz"))
+    if not path.is_file():
+        message = (
+            f"{name} is not part of the installed package: use a checkout of the repository, which "
+            f"has it as src/upto/files/bundled/{name}.npz."
+        )
+        raise InputError(message)
+    return path

@@ -1,1 +1,1 @@
-"""Jacobians of a decoder, and how far it is from an isometry."""
+"""Jacobians of a decoder, and its distance from an isometry."""

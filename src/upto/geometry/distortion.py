@@ -1,7 +1,7 @@
-"""How far a map is from an isometry: of singular values, of directions and of pairs of rows.
+"""Distortion of a map: of singular values, of directions and of pairs of rows.
 
-The bi-Lipschitz constant Λ of a map is the factor that no distance grows or shrinks by more than; 1
-is an isometry. It is infinite where two points fall together.
+The bi-Lipschitz constant Λ of a map is the largest factor by which it stretches or shrinks a
+distance; an isometry has Λ = 1. It is infinite where two points are mapped to one.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 _BLOCK = 2**21
-"""Pairs of rows that are looked at together."""
+"""Number of row pairs processed together."""
 _CANCELS = 1e-6
-"""Squared distances below this share of the squared norms are taken from differences."""
+"""Squared distances below this fraction of the squared norms are computed from differences."""
 
 
 def bi_lipschitz(largest: Float, smallest: Float) -> Float:
-    """Return Λ = max(σ_max, 1/σ_min) of factors by which lengths change.
+    """Return Λ = max(σ_max, 1/σ_min).
 
     Parameters
     ----------
     largest, smallest
-        The extreme singular values of Jacobians, or the extreme ratios of distances.
+        Extreme singular values of Jacobians, or extreme ratios of distances.
 
     Examples
     --------
@@ -47,28 +47,29 @@ def bi_lipschitz(largest: Float, smallest: Float) -> Float:
 
 
 def scaled_bi_lipschitz(largest: Float, smallest: Float) -> Float:
-    """Return √(σ_max/σ_min), the constant each point has after the scale that suits it best.
+    """Return √(σ_max/σ_min), the constant of each point after its optimal scaling.
 
     Parameters
     ----------
     largest, smallest
-        As for `bi_lipschitz`.
+        Extreme singular values or ratios, as in `bi_lipschitz`.
     """
-    # A map that loses everything loses it after any scale.
+    # No scale helps a map that is zero.
     return np.sqrt(np.where(smallest > 0.0, largest, 1.0)) * np.sqrt(_inverse(smallest))
 
 
 def best_scale(largest: Float, smallest: Float) -> tuple[float, float]:
-    """Return the one scale of the outputs that makes the worst Λ smallest, and that Λ.
+    """Return the common scale of the outputs that minimises the worst Λ, and that Λ.
 
     Parameters
     ----------
     largest, smallest
-        As for `bi_lipschitz`, at many points.
+        Extreme singular values or ratios at many points.
 
     Examples
     --------
-    >>> best_scale(np.array([8.0, 2.0]), np.array([4.0, 2.0]))
+    >>> scale, worst = best_scale(np.array([8.0, 2.0]), np.array([4.0, 2.0]))
+    >>> round(scale, 12), round(worst, 12)
     (0.25, 2.0)
     """
     high, low = float(np.max(largest)), float(np.min(smallest))
@@ -83,42 +84,42 @@ def isometry_deviation(largest: Float, smallest: Float) -> Float:
     Parameters
     ----------
     largest, smallest
-        As for `bi_lipschitz`.
+        Extreme singular values or ratios, as in `bi_lipschitz`.
     """
     return np.maximum(np.abs(largest - 1.0), np.abs(smallest - 1.0))
 
 
 def share_within(values: Float, deviation: float) -> float:
-    """Return the share of singular values in 1 ± a deviation: 1 is dynamical isometry.
+    """Return the share of singular values within 1 ± `deviation`: 1 is dynamical isometry.
 
     Parameters
     ----------
     values
         Any number of singular values.
     deviation
-        How far from 1 is still near.
+        Largest accepted distance from 1.
     """
     return float(np.mean(np.abs(values - 1.0) <= deviation))
 
 
 def direction_estimate(lengths: Float) -> Float:
-    """Return max over directions of max(‖Jv‖, 1/‖Jv‖): at most Λ, and often far less.
+    """Return the maximum over directions of max(‖Jv‖, 1/‖Jv‖): at most Λ, and often far less.
 
     Parameters
     ----------
     lengths
-        ‖Jv‖ for unit vectors v: a row for each direction, a column for each point.
+        ‖Jv‖ for unit vectors v, one row per direction and one column per point.
     """
     return bi_lipschitz(lengths.max(axis=0), lengths.min(axis=0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecantRange:
-    """The extreme ratios of distances over pairs of rows, and the rows that have them.
+    """Extreme ratios of distances over pairs of rows, and the pairs that attain them.
 
     Both are attained, so they bound the constants of the map from below. `n_equal` pairs have the
-    same latents and count in neither; `n_clashes` of them have different outputs, which no function
-    can do.
+    same latents and are excluded; `n_clashes` of them have different outputs, which is impossible
+    for a function.
     """
 
     largest: float
@@ -136,7 +137,7 @@ def secant_range(latents: Float, outputs: Float) -> SecantRange:
     Parameters
     ----------
     latents, outputs
-        The same samples, one row for each.
+        Latents and outputs of the same samples, one row each.
     """
     (latents, before_scale), (outputs, after_scale) = _sized(latents), _sized(outputs)
     high, low = (0.0, (0, 0)), (np.inf, (0, 0))
@@ -168,19 +169,19 @@ def secant_range(latents: Float, outputs: Float) -> SecantRange:
 
 
 def nearest_rows(points: Float, pool: Float, count: int) -> NDArray[np.intp]:
-    """Return for each point the nearest rows of a pool that are not equal to it.
+    """Return, for each point, the nearest rows of a pool that are not equal to it.
 
     Parameters
     ----------
     points, pool
         Latents.
     count
-        How many to find; there are fewer only where the pool has not so many.
+        Number of neighbours; fewer are found if the pool is too small.
 
     Returns
     -------
     array
-        Positions in the pool, a row for each point; -1 where there is none.
+        Positions in the pool, one row per point; -1 where there is none.
     """
     count = min(count, len(pool))
     pool, scale = _sized(pool)
@@ -200,7 +201,7 @@ def nearest_rows(points: Float, pool: Float, count: int) -> NDArray[np.intp]:
 
 
 def neighbour_ratios(points: Float, values: Float, pool: Float, outputs: Float) -> Float:
-    """Return ‖y - y′‖/‖z - z′‖ from each point to neighbours of its own; NaN where there is none.
+    """Return ‖y - y′‖/‖z - z′‖ from each point to its own neighbours; NaN where undefined.
 
     Parameters
     ----------
@@ -217,13 +218,13 @@ def neighbour_ratios(points: Float, values: Float, pool: Float, outputs: Float) 
 
 
 def _sized(rows: Float) -> tuple[Float, float]:
-    """Return rows whose squares stay in the range of numbers, and what they were divided by."""
+    """Return rows scaled so that squares neither overflow nor underflow, and the divisor."""
     scale = float(power_of_two(np.abs(rows).max(initial=0.0)))
     return rows / scale, scale
 
 
 def _times(ratio: float, above: float, below: float) -> float:
-    """Return a ratio in the units it had, or the largest number there is."""
+    """Return a ratio in its original units, or the largest float."""
     if not ratio:
         return 0.0
     power = math.log2(ratio) + math.log2(above) - math.log2(below)
@@ -246,7 +247,7 @@ def _at(ratio: Float, place: np.intp, start: int) -> tuple[float, tuple[int, int
 
 
 def _squared(some: Float, points: Float) -> Float:
-    """Return squared distances, those between close rows as exact as those between others."""
+    """Return squared distances that are accurate for close rows too."""
     squared = squared_distances(some, points)
     centre = points.mean(axis=0)
     some, points = some - centre, points - centre

@@ -1,8 +1,8 @@
 """Extreme singular values of the Jacobians of a decoder at many points.
 
-A small Jacobian is formed, one product J v for each latent, and its singular values are exact. A
-large one is never formed: Golub-Kahan-Lanczos bidiagonalisation finds its extremes from products
-J v and Jᵀ u, all points at once; residuals say how far they can be from singular values.
+A small Jacobian is formed, with one product J v per latent, and its singular values are exact. A
+large one is not formed: Golub-Kahan-Lanczos bidiagonalisation finds its extremes from products J v
+and Jᵀ u, for all points at once; residuals bound their distance from true singular values.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 DENSE_ENTRIES, DENSE_LATENTS = 2**25, 1024
-"""A Jacobian with more entries or columns than this is not formed."""
+"""Largest number of entries and of columns of a Jacobian that is formed."""
 BATCH_BYTES, MOST_POINTS = 2**27, 256
-"""Points are taken together as far as their Jacobians or bases fit, and no more than these."""
+"""Memory for the Jacobians or bases of points processed together, and their largest number."""
 TOLERANCE = 1e-7
-"""A singular value is settled when its residual is at most this share of it."""
+"""A singular value has converged if its residual is at most this fraction of it."""
 _CONDITION = 1e-6
-"""Smallest over largest squared singular value from which the Gram matrix gives nine digits."""
+"""Smallest ratio of squared singular values for which the Gram matrix gives nine digits."""
 _CHECK_EVERY = 8
 _NOTHING = 1e-307
-"""Length that cannot be divided by."""
+"""Length below which division is unsafe."""
 
 
 class Linear(Protocol):
-    """What is asked of a decoder at points: `upto.decoders.decoder.Linearisation` is one."""
+    """Linearisation of a decoder at points, e.g. `upto.decoders.decoder.Linearisation`."""
 
     @property
     def points(self) -> Any:
@@ -57,9 +57,9 @@ class Linear(Protocol):
 class Extremes:
     """The largest and the smallest singular value at each point.
 
-    `settled` says where both are known: everywhere if the Jacobian was formed. Elsewhere the
-    largest is at least, and the smallest at most, what is given. `values` are all singular values,
-    the largest first, and `columns` the lengths of the columns, where the Jacobian was formed.
+    `settled` marks points where both have converged: all, if the Jacobian was formed. Elsewhere
+    `largest` is a lower and `smallest` an upper bound. `values` are all singular values, largest
+    first, and `columns` the norms of the columns, if the Jacobian was formed.
     """
 
     largest: Float
@@ -72,19 +72,19 @@ class Extremes:
 def jacobian_method(
     n_latents: int, n_outputs: int, *, can_pull: bool = True
 ) -> Literal["dense", "lanczos"]:
-    """Say how the extremes of Jacobians of this size are best found."""
+    """Return the best method for the extremes of Jacobians of this size."""
     is_small = n_latents <= DENSE_LATENTS and n_latents * n_outputs <= DENSE_ENTRIES
     return "dense" if is_small or not can_pull else "lanczos"
 
 
 def batch_of_points(n_latents: int, n_outputs: int, steps: int | None = None) -> int:
-    """Return how many points to take together; `steps` are those of Lanczos."""
+    """Return the number of points to process together; `steps` are Lanczos steps."""
     entries = n_latents * n_outputs if steps is None else steps * (n_latents + n_outputs)
     return max(1, min(MOST_POINTS, BATCH_BYTES // (8 * entries)))
 
 
 def form_jacobians(linear: Linear) -> Any:
-    """Return the transposed Jacobians, n×d×m, by one product for each latent."""
+    """Return the transposed Jacobians, n×d×m, by one product per latent."""
     xp, points = array_api_compat.array_namespace(linear.points), linear.points
     n_points, n_latents = points.shape
     device = array_api_compat.device(points)
@@ -101,8 +101,8 @@ def form_jacobians(linear: Linear) -> Any:
 def dense_extremes(jacobians: Any) -> Extremes:
     """Return all singular values of transposed Jacobians, n×d×m.
 
-    The Gram matrix of d×d is enough where a Jacobian is well conditioned; elsewhere the singular
-    values are those of the triangular factor of its QR decomposition.
+    The d×d Gram matrix suffices if a Jacobian is well conditioned; otherwise the singular values
+    are those of the triangular factor of its QR decomposition.
     """
     xp = array_api_compat.array_namespace(jacobians)
     n_points, n_latents, n_outputs = jacobians.shape
@@ -133,12 +133,12 @@ def dense_extremes(jacobians: Any) -> Extremes:
 
 
 def row_lengths(rows: Any) -> Float:
-    """Return the lengths along the last axis, though squares may leave the range of numbers.
+    """Return norms along the last axis, even if squares would overflow or underflow.
 
     Parameters
     ----------
     rows
-        An array of any library.
+        Array of any library.
     """
     xp = array_api_compat.array_namespace(rows)
     scale = power_of_two(host_array(xp.max(xp.abs(rows), axis=-1)).astype(np.float64))
@@ -151,7 +151,7 @@ def row_lengths(rows: Any) -> Float:
 
 
 def power_of_two(sizes: Any) -> Float:
-    """Return the largest powers of two up to given sizes, 1 for zero: dividing by them is exact."""
+    """Return the largest powers of two up to given sizes, 1 for zero; dividing by them is exact."""
     sizes = np.asarray(sizes, dtype=np.float64)
     usable = np.isfinite(sizes) & (sizes > 0.0)
     _, exponents = np.frexp(np.where(usable, sizes, 1.0))
@@ -178,26 +178,26 @@ def _index(xp: Any, like: Any, chosen: Any) -> Any:
 def lanczos_extremes(
     linear: Linear, *, steps: int, rng: np.random.Generator, tolerance: float = TOLERANCE
 ) -> Extremes:
-    """Return the extremes by Golub-Kahan-Lanczos bidiagonalisation, bases kept orthogonal.
+    """Return the extremes by Golub-Kahan-Lanczos bidiagonalisation with reorthogonalisation.
 
     J V = U B with B upper bidiagonal. A singular value of B is within β |p| of one of J, where p is
-    the last entry of its left singular vector. With as many steps as latents nothing is left out
-    and the extremes are exact.
+    the last entry of its left singular vector. With as many steps as latents the extremes are
+    exact.
 
     Parameters
     ----------
     linear
-        The decoder at the points; it must know `pull`.
+        The decoder at the points; it must provide `pull`.
     steps
-        Largest number of steps; each takes one product J v and one Jᵀ u.
+        Largest number of steps, each with one product J v and one Jᵀ u.
     rng
-        Draws the first direction, and others where the search has seen all it can from there.
+        Random number generator of the first direction, and of new ones after a breakdown.
     tolerance
-        Residual at which an extreme is settled, over its value.
+        Residual, relative to its value, at which an extreme has converged.
     """
     pull = linear.pull
     if pull is None:
-        message = "Lanczos needs products with the transposed Jacobian."
+        message = "Lanczos needs products with the transposed Jacobian: provide `pull`."
         raise ValueError(message)
     n_points, n_latents = linear.points.shape
     steps = min(steps, n_latents)
@@ -219,12 +219,12 @@ def lanczos_extremes(
             if is_last or bool(found.settled.all()):
                 return found
         right = rights.renewed(right, above[:, step] == 0.0, rng)
-    message = f"there are no extremes after {steps} steps."
+    message = f"there are no extremes after {steps} steps: allow at least one."
     raise ValueError(message)
 
 
 def _scale(diagonal: Float, above: Float) -> Float:
-    """Return the size of the largest entries so far, at each point."""
+    """Return the largest absolute entry so far at each point."""
     scale: Float = np.maximum(diagonal, above).max(axis=1)
     return scale
 
@@ -232,7 +232,7 @@ def _scale(diagonal: Float, above: Float) -> Float:
 def _ritz(
     diagonal: Float, above: Float, steps: int, tolerance: float, *, is_complete: bool
 ) -> Extremes:
-    """Return the extremes of the bidiagonal matrices, and whether they are settled."""
+    """Return the extremes of the bidiagonal matrices, and whether they have converged."""
     n_points = len(diagonal)
     matrices = np.zeros((n_points, steps, steps))
     places = np.arange(steps)
@@ -255,7 +255,7 @@ def _ritz(
 
 
 class _Basis:
-    """Orthonormal vectors at each point, in the array library of the points."""
+    """Orthonormal vectors at each point, in the points' array library."""
 
     def __init__(self, like: Any, width: int, steps: int) -> None:
         self.xp = array_api_compat.array_namespace(like)
@@ -267,7 +267,7 @@ class _Basis:
         self.tiny = float(self.xp.finfo(self.dtype).eps) * max(width, 8)
 
     def append(self, vectors: Any) -> None:
-        """Take one more vector at each point."""
+        """Append one vector at each point."""
         self.vectors[:, self.count, :] = vectors
         self.count += 1
 
@@ -278,12 +278,12 @@ class _Basis:
         return self._array(numbers / np.linalg.norm(numbers, axis=1, keepdims=True))
 
     def orthogonal(self, vectors: Any, scale: Float) -> tuple[Any, Float]:
-        """Return unit vectors orthogonal to the basis and their lengths, zero if nothing is left.
+        """Return unit vectors orthogonal to the basis and their lengths, zero if nothing remains.
 
-        The three-term recurrence is part of this: what it takes off lies in the basis.
+        This includes the three-term recurrence, whose correction lies in the basis.
         """
         kept = self.vectors[:, : self.count, :]
-        # Once is not enough where most of a vector lies in the basis; twice always is.
+        # One pass is not enough if most of a vector lies in the basis; two always are.
         for _ in range(2 if self.count else 0):
             shares = kept @ vectors[..., None]
             vectors = vectors - (self.xp.matrix_transpose(kept) @ shares)[..., 0]
@@ -293,7 +293,7 @@ class _Basis:
         return vectors * self._array(inverse[:, None]), lengths
 
     def renewed(self, vectors: Any, ended: NDArray[np.bool_], rng: np.random.Generator) -> Any:
-        """Draw new vectors where the search has seen all it can from the first one."""
+        """Draw new vectors where the Krylov space is exhausted."""
         if not ended.any():
             return vectors
         drawn, _ = self.orthogonal(self.drawn(rng), np.zeros(len(ended)))

@@ -2,5 +2,5 @@
 
 from upto.lazy import attach
 
-# Whoever wants a diameter need not wait for every measure.
+# Lazy: importing one function must not load every measure.
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -19,46 +19,46 @@ if TYPE_CHECKING:
     from upto.measures.moments import PairMoments, RunMoments
 
 MIN_BATCH = 4
-"""Fewer rows have no unbiased estimate of a product."""
+"""Fewest rows for which a product has an unbiased estimate."""
 
 
 def biased_linear_cka(_: PairMoments, held: PairMoments) -> float:
-    """Return the cosine between the two covariances of rows."""
+    """Return the cosine between the row covariances of two runs."""
     lengths = np.linalg.norm(held.x.scatter) * np.linalg.norm(held.y.scatter)
     return float(np.vdot(held.cross, held.cross) / lengths) if lengths > 0 else 0.0
 
 
 def debiased_linear_cka(_: PairMoments, held: PairMoments) -> float:
-    """Return the same cosine with unbiased estimates of each product (Song et al. 2012)."""
+    """Return the same cosine from unbiased estimates of each product (Song et al. 2012)."""
     return _ratio(*_products(held))
 
 
 def minibatch_linear_cka(batches: Iterable[tuple[ArrayLike, ArrayLike]]) -> float:
-    """Return linear CKA from batches of rows, each seen once and then forgotten.
+    """Return linear CKA from batches of rows, each read once.
 
     Unbiased estimates of each product are averaged over the batches before their ratio is taken, so
-    the value approaches that of all rows whatever the size of a batch. Every batch counts alike:
-    batches of one size, drawn at random, are meant.
+    the value converges to that of all rows for any batch size. Batches are weighted equally: draw
+    them at random, with equal sizes.
 
     Parameters
     ----------
     batches
-        Rows of the first and of the second run for the same samples, batch after batch.
+        Pairs of row blocks: the same samples in the first and in the second run.
 
     Returns
     -------
     float
-        Between -1 and 1; 0 where a run shows no covariance of rows at all.
+        Between -1 and 1; 0 where a run has no covariance between rows.
 
     Raises
     ------
     InputError
-        If a batch has fewer than four rows or the runs differ in their number, or without batches.
+        If there are no batches, or a batch has fewer than four or unequal numbers of rows.
 
     Notes
     -----
-    Nguyen, Raghu and Kornblith 2021. torch-cka computes the same and divides by zero on a batch of
-    three rows.
+    Nguyen, Raghu and Kornblith 2021. torch-cka computes the same value but divides by zero on a
+    batch of three rows.
     """
     total, count = np.zeros(3), 0
     for first, second in batches:
@@ -66,7 +66,7 @@ def minibatch_linear_cka(batches: Iterable[tuple[ArrayLike, ArrayLike]]) -> floa
         if len(x) != len(y) or len(x) < MIN_BATCH:
             message = (
                 f"batch {count} has {len(x)} rows of the first run and {len(y)} of the second: "
-                f"give as many of both, at least {MIN_BATCH}, and drop a shorter last batch."
+                f"give equal numbers, at least {MIN_BATCH}, and drop a shorter last batch."
             )
             raise InputError(message)
         refuse_extremes(x, "the first run")
@@ -74,19 +74,19 @@ def minibatch_linear_cka(batches: Iterable[tuple[ArrayLike, ArrayLike]]) -> floa
         total += _products(pair_moments(x, y))
         count += 1
     if not count:
-        message = "there are 0 batches: give at least one pair of blocks of rows."
+        message = "no batches were given: give at least one pair of row blocks."
         raise InputError(message)
     return DEBIASED_LINEAR_CKA.within(_ratio(*(total / count)))
 
 
 def _products(held: PairMoments) -> tuple[float, float, float]:
-    """Return unbiased estimates of the product of both runs and of the squares of each."""
+    """Return unbiased estimates of the cross product and of each run's own product."""
     both = _unbiased(held, float(np.vdot(held.cross, held.cross)), held.cross_fourth)
     return both, _unbiased_own(held.n_samples, held.x), _unbiased_own(held.n_samples, held.y)
 
 
 def _ratio(both: float, first: float, second: float) -> float:
-    # An estimate of a square may be negative: then the run shows no covariance of rows at all.
+    # An unbiased estimate of a square can be negative: the run then has no covariance of rows.
     return both / (math.sqrt(first) * math.sqrt(second)) if min(first, second) > 0 else 0.0
 
 
@@ -101,7 +101,7 @@ def _unbiased(held: PairMoments, square: float, fourth: float) -> float:
 
 
 def _estimate(n: int, square: float, fourth: float, traces: float) -> float:
-    # About the means, rows of a kernel without its diagonal sum to minus the diagonal.
+    # After centring, each row of a kernel without its diagonal sums to minus the diagonal.
     if n < MIN_BATCH:
         return 0.0
     inner = square - fourth + traces / ((n - 1) * (n - 2)) - 2.0 * fourth / (n - 2)
@@ -111,12 +111,12 @@ def _estimate(n: int, square: float, fourth: float, traces: float) -> float:
 DEBIASED_LINEAR_CKA = MomentMeasure(
     name="linear-cka",
     title="linear CKA",
-    says="The cosine between the centred linear kernels of both runs, each inner product "
-    "estimated without bias.",
+    says="The cosine between the centred linear kernels of both runs, with an unbiased estimate of "
+    "each inner product.",
     source="Kornblith et al. 2019; Song et al. 2012",
-    note="Unrelated runs score about 0 and may score less; fewer than four rows score 0, and so "
-    "does a run without variance. platonic-rep adds 1e-6 to what it divides by. torch-cka averages "
-    "over batches: that is minibatch_linear_cka of upto.measures.",
+    note="Unrelated runs score about 0 and can score below 0; fewer than four rows, or a run "
+    "without variance, score 0. platonic-rep adds 1e-6 to the denominator. torch-cka averages over "
+    "batches: use minibatch_linear_cka of upto.measures for that.",
     low=-1.0,
     high=1.0,
     ignores=SCALED_SHAPE,
@@ -128,8 +128,8 @@ BIASED_LINEAR_CKA = MomentMeasure(
     title="linear CKA, biased",
     says="The cosine between the centred linear kernels of both runs.",
     source="Kornblith et al. 2019",
-    note="It grows with the number of coordinates over that of rows, whatever the runs: two runs "
-    "of independent noise of 256 rows and 1024 coordinates score 0.80. A run without variance "
+    note="It grows with the ratio of coordinates to rows, even for unrelated runs: two runs of "
+    "independent noise with 256 rows and 1024 coordinates score 0.80. A run without variance "
     "scores 0.",
     low=0.0,
     high=1.0,

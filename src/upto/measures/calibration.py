@@ -1,4 +1,4 @@
-"""What scores mean beside their nulls: p-values, chance, its limit, and intervals."""
+"""Calibrate scores against their nulls: p-values, chance levels, their limits, and intervals."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyTest:
-    """The adjusted p-value of a score, and the limit it is beyond where that is 5 % at most.
+    """The adjusted p-value of a score, and the score that must be exceeded for a p-value of 5 %.
 
-    There is no limit where there are too few pairings for 5 %.
+    `limit` is None where there are too few pairings to reach 5 %.
     """
 
     p_value: float
@@ -37,9 +37,9 @@ class FamilyTest:
 
 
 def p_value(scored: Scored) -> float:
-    """Return the share of pairings at least as close as the true one, which counts as one.
+    """Return the share of pairings at least as close as the true one, which is included.
 
-    Where all pairings are in the null this is exact, else it is an estimate that keeps the level.
+    Exact if the null contains all pairings; otherwise an estimate that keeps the level.
     """
     return share_as_good(scored.value, scored.null, better=scored.measure.closer)
 
@@ -50,10 +50,10 @@ def adjusted_p_values(family: Sequence[Scored]) -> list[float]:
 
 
 def family_tests(family: Sequence[Scored]) -> list[FamilyTest]:
-    """Test every score of a family, having looked at all of them.
+    """Test every score of a family, adjusted for testing all of them.
 
-    All pairings, of which the true one is the first, are standardised score by score, and a score
-    counts against the largest of the family in the same pairing: Westfall and Young's single step.
+    Scores are standardised over all pairings, including the true one, and each score is compared
+    with the family's largest in the same pairing: the single-step procedure of Westfall and Young.
     The scores must come from one call, so that they share their pairings.
     """
     if not family:
@@ -61,7 +61,7 @@ def family_tests(family: Sequence[Scored]) -> list[FamilyTest]:
     sign = np.array([each.measure.oriented(1.0) for each in family])
     values = [each.value for each in family]
     scores: Float = sign[:, None] * np.column_stack([values, [each.null for each in family]])
-    # Pairings that differ by equal rows score the same up to the order of sums.
+    # Pairings that only exchange equal rows score the same up to the order of summation.
     slack = ROUNDING * np.maximum(1.0, np.abs(scores[:, 0]))
     mean, spread = scores.mean(axis=1), scores.std(axis=1)
     varies = spread > slack
@@ -69,7 +69,7 @@ def family_tests(family: Sequence[Scored]) -> list[FamilyTest]:
     away[varies] = (scores[varies] - mean[varies, None]) / spread[varies, None]
     largest = np.sort(away.max(axis=0))
     count = len(largest)
-    # Where all pairings score the same, what is left are rounding errors.
+    # Where all pairings score the same, the deviations are rounding errors.
     needed = away[:, 0] - np.divide(slack, spread, out=np.zeros_like(slack), where=varies)
     p_values = (count - np.searchsorted(largest, needed)) / count
     allowed = math.floor(LEVEL * count + ROUNDING)
@@ -84,22 +84,22 @@ def family_tests(family: Sequence[Scored]) -> list[FamilyTest]:
 
 
 def chance(scored: Scored) -> float | None:
-    """Return the mean score of random pairings; None where there is only the true one."""
+    """Return the mean score of random pairings, or None if there are none."""
     return float(scored.null.mean()) if len(scored.null) else None
 
 
 def chance_limit(scored: Scored) -> float | None:
-    """Return the score that a pair must beat for a p-value of 5 %.
+    """Return the score that a pair must exceed for a p-value of 5 %.
 
-    None where there are too few pairings for that.
+    None if there are too few pairings.
     """
     return limit_of_chance(scored.null, better=scored.measure.closer)
 
 
 def calibrated(scored: Scored) -> float | None:
-    """Return the share of the way from the limit of chance to the best value; 0 within chance.
+    """Rescale a score so that 0 is the chance limit (or below) and 1 the best possible value.
 
-    None where there is no limit or the best value is infinite.
+    None if there is no limit or the best value is infinite.
     """
     limit = chance_limit(scored)
     best = scored.measure.high if scored.measure.closer == "higher" else scored.measure.low
@@ -107,6 +107,6 @@ def calibrated(scored: Scored) -> float | None:
 
 
 def interval(scored: Scored) -> Estimate:
-    """Return the value with its interval, where there are half-samples."""
+    """Return the value with its interval, if there are half-samples."""
     low, high = scored.measure.low, scored.measure.high
     return half_sample_interval(scored.value, scored.halves, low, high)

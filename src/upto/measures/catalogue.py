@@ -1,4 +1,4 @@
-"""Every measure by name."""
+"""Catalogue of all similarity measures by name."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ DEFAULT_MEASURES = (
     "mutual-knn",
     "mcc",
 )
-"""One of each family: what people look at first."""
+"""One measure of each family, the most common first choices."""
 
 
 def find_measures(names: Iterable[str]) -> tuple[Measure, ...]:
-    """Return measures by name; ``all`` means every one of them, ``svcca:64`` sets a parameter."""
+    """Return measures by name; ``all`` selects every measure, ``svcca:64`` sets a parameter."""
     return as_measures(names)
 
 
 def find_measure(name: str) -> Measure:
-    """Return the measure of a name."""
+    """Return the measure with this name."""
     stem, colon, number = name.partition(":")
     measure = MEASURES.find(stem)
     if not colon:
@@ -74,7 +74,7 @@ def find_measure(name: str) -> Measure:
 
 
 def as_measures(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
-    """Return the measures meant by names and by themselves, each once."""
+    """Return measures given by name or as objects, without duplicates."""
     return MEASURES.choose(
         measures, lambda name: MEASURES.values() if name == "all" else (find_measure(name),)
     )

@@ -32,7 +32,7 @@ class Mixture:
     covariances
         J×d×d positive definite covariances.
     fitted
-        Whether these are estimates from rows, as `fit_mixture` makes them.
+        Whether the parameters were estimated from rows, as by `fit_mixture`.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Mixture:
         for name in ("weights", "means", "covariances"):
             values = np.array(getattr(self, name), dtype=np.float64)
             if not np.isfinite(values).all():
-                message = f"{name} of a mixture have values that are not finite: give numbers."
+                message = f"{name} of the mixture are not all finite: give finite numbers."
                 raise InputError(message)
             values.setflags(write=False)
             object.__setattr__(self, name, values)
@@ -74,7 +74,7 @@ class Mixture:
 def fit_mixture(rows: ArrayLike, n_components: int, seed: int = 0) -> Mixture:
     """Fit a mixture with full covariances by expectation maximisation.
 
-    It is fitted to whitened rows, so an affine map of the rows maps the mixture.
+    Rows are whitened first, so the fit is equivariant to affine maps of the rows.
 
     Examples
     --------
@@ -93,15 +93,15 @@ def fit_mixture(rows: ArrayLike, n_components: int, seed: int = 0) -> Mixture:
     n_samples, width = points.shape
     count = as_count(
         n_components,
-        f"components are asked for of {n_samples} rows",
+        f"components requested from {n_samples} rows",
         most=n_samples,
         up_to=f" to {n_samples}",
     )
     moments = run_moments(points)
     if moments.rank < width:
         message = (
-            f"the rows vary in {moments.rank} of {width} directions: a density needs all of them; "
-            "drop coordinates that others determine."
+            f"the rows vary in {moments.rank} of {width} directions: a density needs all of them, "
+            "so drop linearly dependent coordinates."
         )
         raise InputError(message)
     whitening = np.sqrt(n_samples) * moments.whitening
@@ -116,7 +116,7 @@ def fit_mixture(rows: ArrayLike, n_components: int, seed: int = 0) -> Mixture:
 
 
 def push_forward(mixture: Mixture, matrix: ArrayLike, shift: ArrayLike) -> Mixture:
-    """Return the distribution of ``matrix @ z + shift`` for z of the mixture."""
+    """Return the distribution of ``matrix @ z + shift`` for z drawn from the mixture."""
     linear, moved = np.asarray(matrix, dtype=np.float64), np.asarray(shift, dtype=np.float64)
     if linear.shape != (mixture.width, mixture.width) or moved.shape != (mixture.width,):
         message = (
@@ -143,7 +143,7 @@ def l2_inner(first: Mixture, second: Mixture) -> float:
 def component_overlaps(
     target: Mixture, weights: Float, means: Float, covariances: Float
 ) -> tuple[Float, Float, Float]:
-    """Return logarithms of products of components, inverse covariances, and pulls of the means."""
+    """Return log products of components, inverse covariances and weighted mean differences."""
     sums = target.covariances[:, None] + covariances[None]
     away = target.means[:, None] - means[None]
     inverses: Float = np.asarray(np.linalg.inv(sums), dtype=np.float64)
@@ -163,18 +163,18 @@ def log_inner(first: Mixture, second: Mixture) -> float:
 
 
 def check_widths(first: Mixture, second: Mixture) -> None:
-    """Refuse mixtures of different width."""
+    """Raise if the mixtures differ in width."""
     if first.width != second.width:
         message = (
             f"mixtures in {first.width} and {second.width} dimensions cannot be compared: give "
-            "two of one width."
+            "mixtures of equal width."
         )
         raise InputError(message)
 
 
 def _check(weights: Float, means: Float, covariances: Float) -> None:
     if weights.ndim != 1 or means.ndim != 2 or 0 in means.shape:
-        message = f"weights {weights.shape} and means {means.shape} are not J and J×d numbers."
+        message = f"weights {weights.shape} and means {means.shape} must have shapes J and J×d."
         raise InputError(message)
     count, width = means.shape
     if len(weights) != count or covariances.shape != (count, width, width):
@@ -185,17 +185,17 @@ def _check(weights: Float, means: Float, covariances: Float) -> None:
         raise InputError(message)
     if weights.min() <= 0 or abs(weights.sum() - 1.0) > _WEIGHT_ROUNDING:
         message = (
-            f"weights from {weights.min():g} sum to {weights.sum():.9g}: they must be positive "
-            "and sum to one; leave out components without weight."
+            f"the smallest weight is {weights.min():g} and weights sum to {weights.sum():.9g}: "
+            "they must be positive and sum to one, so drop components of zero weight."
         )
         raise InputError(message)
     if not np.allclose(covariances, covariances.transpose(0, 2, 1), rtol=1e-8, atol=0.0):
-        message = f"{count} covariances are not all symmetric: give symmetric matrices."
+        message = f"not all of the {count} covariances are symmetric: give symmetric matrices."
         raise InputError(message)
     smallest = np.linalg.eigvalsh(covariances)[:, 0]
     if smallest.min() <= 0:
         message = (
             f"component {smallest.argmin() + 1} has a covariance with eigenvalue "
-            f"{smallest.min():g}: it must be positive definite for the density to have a norm."
+            f"{smallest.min():g}: covariances must be positive definite."
         )
         raise InputError(message)

@@ -1,7 +1,7 @@
-"""How far the density of one mixture is from another's up to an affine map.
+"""L2 distance between densities of two mixtures up to an affine map.
 
-The distance is a definition of this package: Kivva et al. 2022 report an L2 distance of learned
-latent densities up to affine maps, but no formula for it could be found.
+The distance is this package's own definition: Kivva et al. 2022 report an L2 distance between
+learned latent densities up to affine maps, but we found no formula for it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Error = Callable[[Float], tuple[float, Float]]
 
 _EVERY_PAIRING = 5
-"""Components up to which every pairing of some with some gives a start."""
+"""Largest number of components for which every pairing of components gives a start."""
 _ROTATIONS = 64
 _FIRST_STEPS, _IMPROVED, _GRADIENT = 15, 8, 1e-9
 _LARGEST_EXPONENT = 50.0
@@ -43,14 +43,14 @@ _LARGEST_EXPONENT = 50.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DensityMatch:
-    """The affine map that brings one density closest to another.
+    """The affine map that minimises the distance between two densities.
 
     Parameters
     ----------
     distance
-        L2 distance to the first density after the map, relative to the first's L2 norm.
+        L2 distance to the first density after the map, relative to the L2 norm of the first.
     matrix, shift
-        The map, ``z -> matrix @ z + shift``, of the second density.
+        The map ``z -> matrix @ z + shift`` of the second density.
     """
 
     distance: float
@@ -59,7 +59,7 @@ class DensityMatch:
 
 
 def affine_l2_distance(first: Mixture, second: Mixture, *, n_starts: int = 16) -> float:
-    """Return the least L2 distance of a density from affine images of another.
+    """Return the smallest L2 distance between a density and the affine images of another.
 
     ``min over A, b of ‖p − (A, b)#q‖ / ‖p‖`` for the first density p and the second q: from 0,
     where q is p up to an affine map, to 1. It is not symmetric.
@@ -82,19 +82,19 @@ def affine_l2_distance(first: Mixture, second: Mixture, *, n_starts: int = 16) -
 
 
 def match_densities(first: Mixture, second: Mixture, *, n_starts: int = 16) -> DensityMatch:
-    """Return the affine map that brings the second density closest to the first.
+    """Find the affine map that brings the second density closest to the first.
 
-    The distance has many local minima, so the one returned bounds the least from above. It is
-    sought by BFGS from three kinds of starts: maps that match the moments of the mixtures and turn
-    every pairing of their components onto each other (beyond five components, by weight); maps
-    that do so for some components only; and random rotations.
+    The distance has many local minima, so the result is an upper bound of the smallest distance.
+    BFGS starts from three kinds of maps: maps that match the moments of the mixtures and rotate
+    paired components onto each other, for every pairing (beyond five components, the pairing by
+    weight); the same for subsets of the components; and random rotations.
 
     Parameters
     ----------
     first, second
-        Mixtures of one width.
+        Mixtures of equal width.
     n_starts
-        How many of the best starts of each kind are improved: more search longer.
+        Number of best starts of each kind to optimise; more make the search more thorough.
 
     Examples
     --------
@@ -107,8 +107,8 @@ def match_densities(first: Mixture, second: Mixture, *, n_starts: int = 16) -> D
     ([[-0.5]], [4.5])
     """
     check_widths(first, second)
-    n_starts = as_count(n_starts, "starts are asked for")
-    # Both are searched at zero mean and unit covariance, where every good map is near a rotation.
+    n_starts = as_count(n_starts, "starts requested")
+    # Both mixtures are whitened first, so that every good map is close to a rotation.
     (to_first, mean), (to_second, other_mean) = _whitening(first), _whitening(second)
     target = push_forward(first, to_first, -to_first @ mean)
     source = push_forward(second, to_second, -to_second @ other_mean)
@@ -135,7 +135,7 @@ def match_densities(first: Mixture, second: Mixture, *, n_starts: int = 16) -> D
 def _squared_distance(
     place: Float, target: Mixture, source: Mixture, norms: tuple[float, float]
 ) -> tuple[float, Float]:
-    """Return the squared relative distance of a map's parameters, and its gradient."""
+    """Return the squared relative distance for the parameters of a map, and its gradient."""
     matrix, shift = _split(place, source.width)
     logs, inverses, pulled = component_overlaps(
         target,
@@ -144,7 +144,7 @@ def _squared_distance(
         matrix @ source.covariances @ matrix.T,
     )
     overlaps = np.exp(logs - norms[0])
-    # A flat image has infinite norm; the search only has to see that it is a bad one.
+    # A singular image has infinite norm; the search only needs to recognise it as bad.
     exponent = norms[1] - norms[0] - np.linalg.slogdet(matrix)[1]
     norm = float(np.exp(min(exponent, _LARGEST_EXPONENT)))
     by_mean = np.einsum("jk,jki,kl->il", overlaps, pulled, source.means)
@@ -170,7 +170,7 @@ def _moments(weights: Float, means: Float, covariances: Float) -> tuple[Float, F
 
 
 def _roots(covariance: Float) -> tuple[Float, Float]:
-    """Return the inverse of the symmetric root, and the root."""
+    """Return the inverse symmetric square root and the symmetric square root."""
     values, vectors = np.linalg.eigh(covariance)
     root = np.sqrt(values)
     return (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
@@ -184,13 +184,13 @@ def _improved(error: Error, start: Float, steps: int | None = None) -> Float:
 
 
 def _lowest(error: Error, places: Iterable[Float], count: int) -> list[Float]:
-    """Return the best places, those that are the same only once."""
+    """Return the best distinct places."""
     distinct = {tuple(np.round(place, 3)): place for place in places}
     return sorted(distinct.values(), key=lambda place: error(place)[0])[:count]
 
 
 def _whole_starts(target: Mixture, source: Mixture) -> Iterator[Float]:
-    """Yield maps that match the moments of all components that have a partner."""
+    """Yield maps that match the moments of all paired components."""
     shapes = (_shape(each.means, each.covariances, each.weights) for each in (target, source))
     yield _join(_axes_to_axes(*shapes), np.zeros(target.width))
     size = min(target.n_components, source.n_components)
@@ -199,7 +199,7 @@ def _whole_starts(target: Mixture, source: Mixture) -> Iterator[Float]:
 
 
 def _partial_starts(target: Mixture, source: Mixture) -> Iterator[Float]:
-    """Yield maps that match the moments of fewer components."""
+    """Yield maps that match the moments of subsets of the components."""
     for size in range(1, min(target.n_components, source.n_components)):
         for ours, theirs in _pairings(target, source, size):
             yield from _between(_Part(target, ours), _Part(source, theirs))
@@ -215,7 +215,7 @@ def _turned_starts(target: Mixture, _: Mixture) -> Iterator[Float]:
 def _pairings(
     target: Mixture, source: Mixture, size: int
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield components of the target and of the source that may go together."""
+    """Yield candidate pairings of target and source components."""
     ours, theirs = (np.argsort(-each.weights, kind="stable") for each in (target, source))
     if max(target.n_components, source.n_components) > _EVERY_PAIRING:
         yield ours[:size], theirs[:size]
@@ -225,7 +225,7 @@ def _pairings(
 
 
 class _Part:
-    """Some components of a mixture, at zero mean and unit covariance among themselves."""
+    """A subset of the components of a mixture, whitened jointly."""
 
     def __init__(self, mixture: Mixture, which: NDArray[np.intp]) -> None:
         self.weights = mixture.weights[which] / mixture.weights[which].sum()
@@ -237,8 +237,8 @@ class _Part:
 
 
 def _between(first: _Part, second: _Part) -> Iterator[Float]:
-    """Yield maps that match the moments of paired components, turned by axes and by means."""
-    # Different numbers let components that the pairing keeps apart not cancel.
+    """Yield maps that match the moments of paired components, rotated by axes and by means."""
+    # Distinct marks keep the contributions of different pairs from cancelling.
     marks = np.arange(1.0, len(first.weights) + 1)
     shapes = (_shape(part.means, part.covariances, marks) for part in (first, second))
     weights = np.sqrt(first.weights * second.weights)
@@ -249,7 +249,7 @@ def _between(first: _Part, second: _Part) -> Iterator[Float]:
 
 
 def _shape(means: Float, covariances: Float, marks: Float) -> tuple[Float, Float]:
-    """Return a matrix and a vector that turn as the components turn."""
+    """Return a matrix and a vector that rotate with the components."""
     seconds = covariances + means[:, :, None] * means[:, None, :]
     squares = seconds @ seconds
     sizes = np.trace(squares, axis1=1, axis2=2)
@@ -257,7 +257,7 @@ def _shape(means: Float, covariances: Float, marks: Float) -> tuple[Float, Float
 
 
 def _axes_to_axes(ours: tuple[Float, Float], theirs: tuple[Float, Float]) -> Float:
-    """Return the rotation that maps axes to axes by length, and the vector to its side."""
+    """Return the rotation that maps axes to axes by length, with signs given by the vectors."""
     axes, other_axes = np.linalg.eigh(ours[0])[1], np.linalg.eigh(theirs[0])[1]
     signs = np.where((ours[1] @ axes) * (theirs[1] @ other_axes) < 0, -1.0, 1.0)
     rotation: Float = (axes * signs) @ other_axes.T

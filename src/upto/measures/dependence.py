@@ -1,4 +1,4 @@
-"""Ranks, and smooth functions of ranks: what measures beyond linear correlation see of rows."""
+"""Ranks, and smooth functions of ranks, for nonlinear dependence measures."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 RDC_FEATURES = 20
-"""Random features of every coordinate, as in icebeem."""
+"""Number of random features of each coordinate, as in icebeem."""
 MOST_FEATURES = 200
-"""More would span no direction that these leave out."""
+"""More features would add no further direction."""
 
 _SCALE = 0.5
-# Features of smaller weight are rounding: R's `cancor`, which the authors of RDC call, drops them.
+# Features of smaller weight are rounding: R's `cancor`, used by the authors of RDC, drops them too.
 _DIRECTION_TOLERANCE = 1e-7
 _GRID = 512
-# Directions of features have unit variance, so rows that vary less have no variance of their own.
+# Feature directions have unit variance, so a smaller variance than this is rounding.
 _VARIANCE_TOLERANCE = 1e-10
 
 
 def ranks(rows: Float) -> Float:
-    """Return the rank of every value within its column; equal values share their mean rank."""
-    # It takes longer to import than most ranks to find.
+    """Return the rank of each value within its column; ties share their mean rank."""
+    # The import takes longer than most rankings.
     import scipy.stats
 
     found: Float = scipy.stats.rankdata(rows, axis=0)
@@ -39,20 +39,20 @@ def ranks(rows: Float) -> Float:
 
 
 def rdc_weights(count: int) -> Float:
-    """Return the weights and phases, 2×k, of the random features of every coordinate."""
+    """Return the weights and phases, 2×k, of the random features."""
     return random_stream(0, "rdc").normal(scale=_SCALE, size=(2, count))
 
 
 def rdc_features(rows: Float, count: int = RDC_FEATURES) -> Float:
-    """Return functions of ranks that span the random features of every coordinate.
+    """Return functions of ranks that span the random features of each coordinate.
 
-    A feature is ``sin(w p + b)`` of the share `p` of rows up to a row, with `w` and `b` normal of
-    deviation 0.5, the same for all coordinates and runs. On the unit interval twenty such waves
-    span only a few directions that rounding leaves; these are returned, at unit variance for
-    ranks without ties, coordinate after coordinate.
+    A feature is ``sin(w p + b)``, where `p` is the fraction of rows up to a row and `w` and `b` are
+    normal with standard deviation 0.5, the same for all coordinates and runs. On the unit interval
+    twenty such waves span only a few directions above rounding; these are returned, with unit
+    variance for ranks without ties, coordinate by coordinate.
     """
     n_samples, width = rows.shape
-    # Mean ranks are halves of whole numbers, so that a table holds the features of all of them.
+    # Mean ranks are multiples of one half, so one table contains the features of all ranks.
     shares = np.arange(2, 2 * n_samples + 1) / (2 * n_samples)
     centre, directions = _directions(count)
     table = (_waves(shares, count) - centre) @ directions
@@ -61,13 +61,14 @@ def rdc_features(rows: Float, count: int = RDC_FEATURES) -> Float:
 
 
 def coefficients(moments: PairMoments, count: int) -> Float:
-    """Return the randomised dependence of every coordinate of one run with every of the other.
+    """Return the randomised dependence coefficient between all coordinates of two runs.
 
-    It is the largest canonical correlation between the features of both, of which `moments` are.
+    This is the largest canonical correlation between the features of two coordinates; `moments`
+    are the moments of the features.
     """
     size = _size(count)
     left, right = _whitenings(moments.x, size), _whitenings(moments.y, size)
-    # Products of whole strips are faster than one small product for every block.
+    # Products of whole strips are faster than one small product per block.
     half = left.transpose(0, 2, 1) @ moments.cross.reshape(len(left), size, -1)
     whole = half.reshape(-1, len(right), size).transpose(1, 0, 2) @ right
     blocks = whole.reshape(len(right), len(left), size, size)
@@ -82,7 +83,7 @@ def held_coefficients(
     count: int,
     pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
 ) -> Float:
-    """Return the correlations that the best functions of paired coordinates have on other rows."""
+    """Return the held-out correlations of the best fitted functions of paired coordinates."""
     size = _size(count)
     sources, targets = pairs
     left, right = _whitenings(fit.x, size)[sources], _whitenings(fit.y, size)[targets]
@@ -105,7 +106,7 @@ def _waves(shares: Float, count: int) -> Float:
 
 @lru_cache(maxsize=8)
 def _directions(count: int) -> tuple[Float, Float]:
-    """Return the mean of the features on the unit interval, and a map to their directions."""
+    """Return the mean of the features on the unit interval and a map to their directions."""
     waves = _waves((np.arange(_GRID) + 0.5) / _GRID, count)
     centre: Float = waves.mean(axis=0)
     _, lengths, axes = np.linalg.svd(waves - centre, full_matrices=False)
@@ -123,7 +124,7 @@ def _blocks(cross: Float, size: int) -> Float:
 
 
 def _whitenings(run: RunMoments, size: int) -> Float:
-    """Return a map of each coordinate's features to orthonormal columns, and absent ones to 0."""
+    """Return maps of each coordinate's features to orthonormal columns; absent ones map to 0."""
     which = np.arange(len(run.scatter) // size)
     values, vectors = np.linalg.eigh(_blocks(run.scatter, size)[which, which])
     kept = values > _VARIANCE_TOLERANCE * run.n_samples

@@ -1,4 +1,4 @@
-"""Comparisons of dissimilarity matrices: representational similarity and distance correlation."""
+"""Compare dissimilarity matrices: representational similarity and distance correlation."""
 
 from __future__ import annotations
 
@@ -25,41 +25,41 @@ if TYPE_CHECKING:
 
 
 def correlation_dissimilarities(rows: Float) -> Relation:
-    """Return one minus the correlation between every two rows, less its mean, at unit length."""
+    """Return one minus the correlation between all rows, centred, with unit norm."""
     values = correlation_distances(rows)
     return unit_length(about_mean(values), values)
 
 
 def correlation_ranks(rows: Float) -> Relation:
-    """Return the ranks of one minus the correlation between rows, centred, at unit length."""
+    """Return the ranks of one minus the correlation between rows, centred, with unit norm."""
     return _centred_ranks(correlation_distances(rows))
 
 
 def euclidean_dissimilarities(rows: Float) -> Relation:
-    """Return the distance between every two rows, less its mean, at unit length."""
+    """Return the distances between all rows, centred, with unit norm."""
     values = _distances(rows)
     return unit_length(about_mean(values), values)
 
 
 def euclidean_ranks(rows: Float) -> Relation:
-    """Return the ranks of the distances between rows, centred, at unit length."""
+    """Return the ranks of the distances between rows, centred, with unit norm."""
     return _centred_ranks(euclidean_squares(rows)[0])
 
 
 def squared_dissimilarities(rows: Float) -> Relation:
-    """Return the squared distance between every two rows, at unit length."""
+    """Return the squared distances between all rows, with unit norm."""
     values, _ = euclidean_squares(rows)
     return unit_length(values, values)
 
 
 def centred_distances(rows: Float) -> Relation:
-    """Return the doubly centred distances between rows at unit length."""
+    """Return the doubly centred distances between rows, with unit norm."""
     values = _distances(rows)
     return unit_length(doubly_centred(values), values)
 
 
 def unbiased_distances(rows: Float) -> Relation:
-    """Return the distances between rows at unit length, centred for unbiased products."""
+    """Return the U-centred distances between rows, with unit norm."""
     values = _distances(rows)
     return unit_length(unbiasedly_centred(values), values)
 
@@ -70,7 +70,7 @@ def root_of_inner_product(first: Relation, second: Relation) -> float:
 
 
 def average_ranks(values: Float) -> Float:
-    """Return ranks from one; equal values, and those that only rounding tells apart, share one."""
+    """Return ranks from one; values that are equal up to rounding share their mean rank."""
     order = np.argsort(values)
     ordered = values[order]
     is_new = np.ones(len(values), dtype=np.bool_)
@@ -96,11 +96,11 @@ def _centred_ranks(values: Float) -> Relation:
 CORRELATION_RSA_PEARSON = RelationMeasure(
     name="rsa-correlation-pearson",
     title="RSA of correlations, Pearson",
-    says="The correlation, over pairs of rows, between their dissimilarities in both runs; rows "
-    "are as dissimilar as their correlation across coordinates is below 1.",
+    says="The Pearson correlation, over pairs of rows, between their dissimilarities in both runs; "
+    "the dissimilarity of two rows is one minus their correlation across coordinates.",
     source="Kriegeskorte et al. 2008",
-    note="Only one scale and the order of coordinates leave it unchanged: a translation "
-    "changes the correlation between rows, though ReSi declares otherwise.",
+    note="It is invariant only to a global scale and to the order of coordinates: a translation "
+    "changes the correlation between rows, although ReSi declares otherwise.",
     low=-1.0,
     high=1.0,
     ignores=frozenset({Change.SCALE, Change.PERMUTATION}),
@@ -111,10 +111,10 @@ CORRELATION_RSA_SPEARMAN = RelationMeasure(
     name="rsa-correlation-spearman",
     title="RSA of correlations, Spearman",
     says="The rank correlation, over pairs of rows, between their dissimilarities in both runs; "
-    "rows are as dissimilar as their correlation across coordinates is below 1.",
+    "the dissimilarity of two rows is one minus their correlation across coordinates.",
     source="Kriegeskorte et al. 2008",
-    note="This is the default RSA of ReSi. A row whose coordinates are all equal is "
-    "correlated with none.",
+    note="This is the default RSA of ReSi. A row whose coordinates are all equal has correlation 0 "
+    "with every other row.",
     low=-1.0,
     high=1.0,
     ignores=frozenset({Change.SCALE, Change.PERMUTATION}),
@@ -124,7 +124,7 @@ CORRELATION_RSA_SPEARMAN = RelationMeasure(
 EUCLIDEAN_RSA_PEARSON = RelationMeasure(
     name="rsa-euclidean-pearson",
     title="RSA of distances, Pearson",
-    says="The correlation, over pairs of rows, between their distances in both runs.",
+    says="The Pearson correlation, over pairs of rows, between their distances in both runs.",
     source="Kriegeskorte et al. 2008",
     note="The Euclidean dissimilarity of rsatoolbox is squared, so its Pearson correlation "
     "differs.",
@@ -139,7 +139,7 @@ EUCLIDEAN_RSA_SPEARMAN = RelationMeasure(
     title="RSA of distances, Spearman",
     says="The rank correlation, over pairs of rows, between their distances in both runs.",
     source="Kriegeskorte et al. 2008",
-    note="Squares do not change ranks, so that rsatoolbox agrees.",
+    note="Squaring does not change ranks, so rsatoolbox gives the same value.",
     low=-1.0,
     high=1.0,
     ignores=SCALED_SHAPE,
@@ -151,7 +151,7 @@ SQUARED_EUCLIDEAN_RSA_COSINE = RelationMeasure(
     title="RSA of squared distances, cosine",
     says="The cosine, over pairs of rows, between their squared distances in both runs.",
     source="Diedrichsen et al. 2020; rsatoolbox",
-    note="The Euclidean dissimilarity of rsatoolbox compared by its cosine: not centred, so "
+    note="The Euclidean dissimilarity of rsatoolbox compared by its cosine: it is not centred, so "
     "it is high by construction.",
     low=0.0,
     high=1.0,
@@ -164,7 +164,7 @@ DISTANCE_CORRELATION = RelationMeasure(
     title="distance correlation",
     says="The square root of the cosine between the doubly centred distances of both runs.",
     source="Székely et al. 2007",
-    note="The biased estimate and not its square, as in dcor and ReSi; near 1 on wide noise.",
+    note="The biased estimate, not squared, as in dcor and ReSi; close to 1 on wide noise.",
     low=0.0,
     high=1.0,
     ignores=SCALED_SHAPE,
@@ -174,10 +174,10 @@ DISTANCE_CORRELATION = RelationMeasure(
 UNBIASED_DISTANCE_CORRELATION = RelationMeasure(
     name="distance-correlation-unbiased",
     title="squared distance correlation, unbiased",
-    says="The cosine between the centred distances of both runs, each inner product estimated "
-    "without bias; it estimates the square of distance correlation and may be negative.",
+    says="The cosine between the U-centred distances of both runs, with an unbiased estimate of "
+    "each inner product; it estimates the squared distance correlation and can be negative.",
     source="Székely and Rizzo 2014",
-    note="It is squared, as u_distance_correlation_sqr of dcor. Fewer than four rows score 0.",
+    note="It is squared, like u_distance_correlation_sqr of dcor. Fewer than four rows score 0.",
     low=-1.0,
     high=1.0,
     ignores=SCALED_SHAPE,

@@ -1,4 +1,4 @@
-"""Distances within a run: its diameter, their quantile, and how two runs differ in them."""
+"""Distances within a run: diameter, quantiles, and their largest change between two runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 EXACT_WORK = 4e11
-"""Floating-point operations spent on an exact diameter before a bracket is given instead."""
+"""Largest number of floating-point operations for an exact diameter; beyond it, a bracket."""
 
 _STARTS = 4
 _SWEEPS = 8
@@ -30,19 +30,19 @@ def diameter(
 ) -> Diameter:
     """Return the largest distance between two rows, exactly or in a certified bracket.
 
-    Sweeps to the farthest row give a lower bound. A pair can only beat it if its two distances
-    to a centre add up to more, which leaves few pairs to check when norms vary; when they do not
-    and the work would exceed `exact_work`, the bracket from the sweeps to twice the radius of an
+    Sweeps to the farthest row give a lower bound. A pair can exceed it only if the sum of its
+    distances to a centre does, which leaves few pairs to check if norms vary. If they do not and
+    the work would exceed `exact_work`, the bracket from the sweeps to twice the radius of an
     enclosing ball is returned.
 
     Parameters
     ----------
     engine, rows
-        The run and where it lives.
+        Engine, and the rows of the run on it.
     centre
-        Any centre; the mean is a good one.
+        Any point; the mean works well.
     sample
-        Rows in memory that stand for all when the quantile of distances is taken.
+        Rows in memory from which the quantile of distances is estimated.
     """
     radii = _radii(engine, rows, centre)
     lower = _sweeps(engine, rows, centre, np.argsort(-radii, kind="stable")[:_STARTS])
@@ -63,7 +63,7 @@ def diameter(
 
 
 def distance_quantile(points: Float, level: float) -> float:
-    """Return a quantile of the distances between different rows held in memory."""
+    """Return a quantile of the distances between different rows in memory."""
     n_points = len(points)
     if n_points < 2:
         return 0.0
@@ -73,10 +73,10 @@ def distance_quantile(points: Float, level: float) -> float:
 
 
 def near_isometry_defect(source: Float, target: Float) -> float:
-    """Return the largest change of a distance from the source to the target.
+    """Return the largest change in a distance between source and target.
 
-    Half of it bounds from below the worst error of every rigid map on these rows. A source wider
-    than its target can only be projected onto it, so then only distances that grew count.
+    Half of it is a lower bound of the worst error of any rigid motion on these rows. A source wider
+    than its target must be projected onto it, so only distances that grow count.
     """
     worst = 0.0
     block = max(1, 2**22 // max(len(source), 1))
@@ -129,7 +129,7 @@ def _keep_farthest(first: Arrays, second: Arrays) -> Arrays:
 
 
 def _enclosing_centre(engine: Engine, rows: Any, radii: Float) -> Float:
-    """Return the centre of a small ball around the outermost rows (Bădoiu and Clarkson)."""
+    """Return the centre of a small ball that encloses the outermost rows (Bădoiu and Clarkson)."""
     outermost = np.argsort(-radii, kind="stable")[:_CORE_ROWS]
     keep = np.zeros(len(radii), dtype=bool)
     keep[outermost] = True
@@ -148,7 +148,7 @@ def _pairs_above(radii: Float, lower: float) -> float:
 
 
 def _exact(points: Float, radii: Float, lower: float) -> float:
-    """Check every pair whose radii add up to more than the best distance so far."""
+    """Check every pair whose radii sum to more than the largest distance so far."""
     order = np.argsort(-radii, kind="stable")
     points, radii = points[order], radii[order]
     squared = np.einsum("ij,ij->i", points, points)
@@ -156,7 +156,7 @@ def _exact(points: Float, radii: Float, lower: float) -> float:
     block = 1024
     for start in range(0, len(points), block):
         stop = min(start + block, len(points))
-        # Radii fall along the rows, so the partners that can still win are a prefix.
+        # Radii decrease along the rows, so the remaining candidates are a prefix.
         partners = int(np.searchsorted(-radii, radii[start] - best))
         if partners <= start:
             break
@@ -169,8 +169,8 @@ def _exact(points: Float, radii: Float, lower: float) -> float:
 
 
 def squared_distances(first: Float, second: Float) -> Float:
-    """Return the squared distance from every row of the first to every row of the second."""
-    # Centring first keeps the expansion exact for rows far from the origin.
+    """Return the squared distances between all rows of the first and all rows of the second."""
+    # Centring first keeps the expansion accurate for rows far from the origin.
     centre = second.mean(axis=0)
     first, second = first - centre, second - centre
     squared: Float = np.einsum("ij,ij->i", first, first)[:, None] + np.einsum(

@@ -1,4 +1,4 @@
-"""How much of the rotation between two runs ICA removes."""
+"""Efficiency of ICA at removing the rotation between two runs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from __future__ import annotations
 def ica_efficiency(permutation: float, rigid: float, ica: float) -> float | None:
     """Return the share of the gap between permutation and rigid error that ICA closes.
 
-    One means that ICA, which sees one run at a time, does as well as the best rotation fitted on
-    both; zero that it does no better than matching coordinates. It may leave that range. Without
-    a gap it is undefined and `None` is returned.
+    At 1, ICA, which is fitted on each run alone, does as well as the best rotation fitted on both;
+    at 0, it does no better than matching coordinates. Values outside this range are possible.
+    Without a gap the share is undefined and `None` is returned.
 
     Examples
     --------

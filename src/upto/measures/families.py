@@ -1,7 +1,7 @@
-"""What families of measures see of a run, and how they score two of them.
+"""Families of measures that share one view of a run.
 
-A family looks at the rows of a run once. Its view can be reordered, which is all that a random
-pairing takes, and two views are scored.
+A family reads the rows of a run once. A random pairing only reorders the resulting view, and two
+views are scored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Family(Protocol):
-    """Measures that see the same of a run."""
+    """Measures that share a view of a run."""
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -30,31 +30,31 @@ class Family(Protocol):
         ...
 
     def prepared(self, rows: Float) -> Float:
-        """Return the rows that are looked at."""
+        """Return the rows after preparation."""
         ...
 
     def view(self, rows: Float, n_fit: int) -> Any:
-        """Look at prepared rows, of which those after the first `n_fit` are held out."""
+        """Return the view of prepared rows; rows after the first `n_fit` are held out."""
         ...
 
     def view_bytes(self, n_samples: int, n_features: int) -> int:
-        """Return about how much memory a view takes."""
+        """Return the approximate memory of a view."""
         ...
 
     def turned(self, view: Any, order: Index) -> Any:
-        """Return the view of the rows in another order, which keeps held-out rows held out."""
+        """Return the view of the reordered rows; held-out rows remain held out."""
         ...
 
     def scores(self, first: Any, second: Any, directions: Sequence[bool]) -> Float:
-        """Return one row of scores for each direction; the flipped one is marked true.
+        """Return one row of scores per direction; True marks the flipped one.
 
-        A symmetric measure is scored once.
+        Symmetric measures are scored once.
         """
         ...
 
 
 def families_of(measures: Sequence[Measure]) -> list[Family]:
-    """Group moment measures by their preparation; a relation measure is a family of its own."""
+    """Group moment measures by preparation; each relation measure is its own family."""
     by_preparation: dict[Any, list[MomentMeasure]] = {}
     relations: list[Family] = []
     for measure in {each.name: each for each in measures}.values():
@@ -67,10 +67,10 @@ def families_of(measures: Sequence[Measure]) -> list[Family]:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MomentView:
-    """A run about the means of its parts, with the moments of both parts and of the whole.
+    """A run centred on the means of its parts, with the moments of both parts and of the whole.
 
-    `squares` are the squared lengths of its rows about the means of their parts, `far_squares`
-    those about the mean of all rows.
+    `squares` are the squared norms of rows centred on the means of their parts, `far_squares` of
+    rows centred on the overall mean.
     """
 
     rows: Float
@@ -84,7 +84,7 @@ class MomentView:
 
 @dataclass(frozen=True, slots=True)
 class MomentFamily:
-    """Moment measures of rows prepared alike: one product of rows serves all of them."""
+    """Moment measures with the same preparation, which share one product of rows."""
 
     measures: tuple[MomentMeasure, ...]
 
@@ -95,11 +95,11 @@ class MomentFamily:
         return prepared
 
     def view_bytes(self, n_samples: int, n_features: int) -> int:
-        """Count rows, scatters and what is derived from them."""
+        """Return the size of rows, scatters and derived arrays."""
         return 8 * n_features * (n_samples + 9 * n_features)
 
     def view(self, rows: Float, n_fit: int) -> MomentView:
-        """Take the moments of both parts."""
+        """Return the moments of both parts."""
         mean = rows.mean(axis=0)
         centred = rows - mean
         if n_fit == len(rows):
@@ -139,7 +139,7 @@ class MomentFamily:
         )
 
     def turned(self, view: MomentView, order: Index) -> MomentView:
-        """Reorder rows within their parts, which leaves the moments as they are."""
+        """Reorder rows within their parts, which does not change the moments."""
         return replace(
             view,
             rows=view.rows[order],
@@ -168,7 +168,7 @@ def _moments(mean: Float, centred: Float) -> RunMoments:
 
 
 def _shift(fit: RunMoments, held: RunMoments) -> Float:
-    """Return what the difference of the means of both parts adds to a scatter, as a vector."""
+    """Return the vector whose outer product the difference of part means adds to a scatter."""
     n_fit, n_held = fit.n_samples, held.n_samples
     shift: Float = np.sqrt(n_fit * n_held / (n_fit + n_held)) * (fit.mean - held.mean)
     return shift
@@ -199,7 +199,7 @@ def _paired(x: MomentView, y: MomentView) -> tuple[PairMoments, PairMoments, Pai
 
 @dataclass(frozen=True, slots=True)
 class RelationFamily:
-    """One relation measure: its view of a run is the relation between all of its rows."""
+    """One relation measure; its view of a run is the relation between all rows."""
 
     measure: RelationMeasure
 
@@ -209,19 +209,19 @@ class RelationFamily:
         return (self.measure,)
 
     def prepared(self, rows: Float) -> Float:
-        """Return the rows as they are."""
+        """Return the rows unchanged."""
         return rows
 
     def view_bytes(self, n_samples: int, _: int) -> int:
-        """Count two relations in float64."""
+        """Return the size of two relations in float64."""
         return 16 * n_samples * n_samples
 
     def view(self, rows: Float, _: int) -> Relation:
-        """Relate all rows: nothing is fitted, so nothing is held out."""
+        """Relate all rows; nothing is fitted, so nothing is held out."""
         return self.measure.related(rows)
 
     def turned(self, view: Relation, order: Index) -> Relation:
-        """Reorder the relation, which is cheaper than relating the rows again."""
+        """Reorder the relation, which is cheaper than recomputing it."""
         return permuted(view, order)
 
     def scores(self, first: Relation, second: Relation, directions: Sequence[bool]) -> Float:

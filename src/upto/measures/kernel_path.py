@@ -1,7 +1,7 @@
-"""The same scores for less work: fewer coordinates, and kernels of rows instead of products.
+"""Cheaper equivalents of scores: fewer coordinates, and row kernels instead of products.
 
-A permutation test of all pairs of layers asks for a hundred thousand scores. A product of rows by
-coordinates costs n·d² each time, where the sum over a permuted kernel costs n².
+A permutation test of all pairs of layers takes a hundred thousand scores. A product of rows by
+coordinates costs n·d² each time; a sum over a permuted kernel costs n².
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 _MOST_ROWS = 4096
-"""Of a kernel; those of many runs are held at a time."""
+"""Size of a kernel; kernels of many runs are in memory at the same time."""
 
 
 def fewer_coordinates(rows: Float, measures: Sequence[Measure]) -> Float:
-    """Turn more coordinates than rows into as many, which measures that ignore turns cannot see."""
+    """Rotate runs wider than long to as many coordinates as rows, if all measures allow it."""
     n_samples, n_features = rows.shape
     if n_features <= n_samples or not all(Change.ROTATION in each.ignores for each in measures):
         return rows
@@ -41,9 +41,9 @@ def fewer_coordinates(rows: Float, measures: Sequence[Measure]) -> Float:
 
 
 def leaner_measures(measures: Sequence[Measure], rows: Sequence[Float]) -> list[Measure]:
-    """Return measures by kernels of rows where that is less work than by products of coordinates.
+    """Replace measures by their kernel equivalents where these are cheaper.
 
-    Where another measure needs the products anyway, they cost nothing more.
+    If another measure needs the products anyway, they cost nothing extra.
     """
     n_samples, n_features = rows[0].shape[0], max(own.shape[1] for own in rows)
     leaner = [by_kernels(each) for each in measures]
@@ -55,7 +55,7 @@ def leaner_measures(measures: Sequence[Measure], rows: Sequence[Float]) -> list[
 
 
 def by_kernels(measure: Measure) -> Measure:
-    """Return the measure that gives the same values from kernels of rows, where there is one."""
+    """Return the measure that computes the same values from row kernels, if there is one."""
     return _KERNELLED.get(measure.name, measure)
 
 

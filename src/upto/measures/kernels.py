@@ -1,4 +1,4 @@
-"""Centred alignment of Gaussian kernels, whose bandwidth is a fraction of the median distance."""
+"""Centred alignment of Gaussian kernels with a bandwidth relative to the median distance."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 NARROWEST, WIDEST = 1e-3, 1e3
-"""Bandwidths beyond which a kernel is the identity or the linear one but for rounding."""
+"""Bandwidths beyond which the kernel is, up to rounding, the identity or linear."""
 
 
 def gaussian_kernel(rows: Float, bandwidth: float) -> Float:
     """Return exp(−distance² / 2σ²), where σ² is bandwidth² times the median squared distance.
 
-    The median is over pairs of different rows; the notebook of Kornblith et al. counts the n zeros
-    between a row and itself too, so its σ is smaller in few rows. Where more than half of the
-    pairs are equal rows σ is zero, and rows are alike only when they are equal.
+    The median is over pairs of different rows; the notebook of Kornblith et al. includes the n zero
+    distances of rows to themselves, so its σ is smaller when rows are few. If more than half of the
+    pairs are equal rows, σ is zero and only equal rows are similar.
     """
     if not NARROWEST <= bandwidth <= WIDEST:
         message = (
-            f"a bandwidth of {bandwidth:g} median distances is asked for: ask for one from "
+            f"the bandwidth is {bandwidth:g} median distances: give a bandwidth from "
             f"{NARROWEST:g} to {WIDEST:g}."
         )
         raise InputError(message)
@@ -50,13 +50,13 @@ def gaussian_kernel(rows: Float, bandwidth: float) -> Float:
 
 
 def centred_kernel(rows: Float, bandwidth: float) -> Relation:
-    """Return the centred Gaussian kernel at unit length."""
+    """Return the centred Gaussian kernel with unit norm."""
     kernel = gaussian_kernel(rows, bandwidth)
     return unit_length(doubly_centred(kernel), kernel)
 
 
 def unbiased_kernel(rows: Float, bandwidth: float) -> Relation:
-    """Return the Gaussian kernel at unit length, centred for unbiased products."""
+    """Return the U-centred Gaussian kernel with unit norm."""
     kernel = gaussian_kernel(rows, bandwidth)
     return unit_length(unbiasedly_centred(kernel), kernel)
 
@@ -64,8 +64,8 @@ def unbiased_kernel(rows: Float, bandwidth: float) -> Relation:
 DEBIASED_RBF_CKA = RelationMeasure(
     name="rbf-cka:1",
     title="RBF CKA",
-    says="The cosine between the centred Gaussian kernels of both runs, each inner product "
-    "estimated without bias; the bandwidth is a fraction of the median distance.",
+    says="The cosine between the centred Gaussian kernels of both runs, with an unbiased estimate "
+    "of each inner product; the bandwidth is relative to the median distance.",
     source="Kornblith et al. 2019; Song et al. 2012",
     note="The median is over pairs of different rows. Fewer than four rows score 0.",
     low=-1.0,
@@ -79,10 +79,10 @@ DEBIASED_RBF_CKA = RelationMeasure(
 BIASED_RBF_CKA = RelationMeasure(
     name="rbf-cka-biased:1",
     title="RBF CKA, biased",
-    says="The cosine between the centred Gaussian kernels of both runs; the bandwidth is a "
-    "fraction of the median distance.",
+    says="The cosine between the centred Gaussian kernels of both runs; the bandwidth is relative "
+    "to the median distance.",
     source="Kornblith et al. 2019",
-    note="It is far from 0 on noise: above 0.5 for 256 independent Gaussian rows of 1,024 "
+    note="It is far above 0 on noise: above 0.5 for 256 independent Gaussian rows of 1,024 "
     "coordinates.",
     low=0.0,
     high=1.0,

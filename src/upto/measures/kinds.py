@@ -1,9 +1,9 @@
-"""What a similarity measure is: a declaration, and a score from moments or from relations.
+"""Similarity measures: their declarations, and scores from moments or from relations.
 
-Measures see rows in one of two ways. A *moment measure* sees second moments only, so it reads rows
-in passes, and it is fitted on some rows and scored on others: in sample, both are the same rows. A
-*relation measure* sees an n×n relation between the rows of each run, such as a kernel or who is
-whose neighbour. Either way a permutation of the pairing needs no second look at the rows.
+A *moment measure* uses second moments only, so it reads rows in passes; it is fitted on some rows
+and scored on others (in sample, on the same rows). A *relation measure* uses an n×n relation
+between the rows of each run, such as a kernel or a neighbour graph. In both cases a permutation of
+the pairing does not require another pass over the rows.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from upto.measures.moments import PairMoments
 
     Relation = tuple[NDArray[Any], ...]
-    """Arrays whose every axis is the rows of one run."""
+    """Arrays in which every axis indexes the rows of one run."""
 
 
 class Change(StrEnum):
-    """What may be done to one of two runs: a measure says for each whether it notices."""
+    """A transformation of one of two runs to which a measure may be invariant."""
 
     TRANSLATION = "translation"
     SCALE = "scale"
@@ -51,48 +51,48 @@ _T, _S, _P, _N, _R = (
     Change.ROTATION,
 )
 SHAPE = frozenset({_T, _P, _N, _R})
-"""What keeps the distances between rows."""
+"""Transformations that preserve the distances between rows."""
 SCALED_SHAPE = SHAPE | {_S}
-"""What keeps their ratios."""
+"""Transformations that preserve the ratios of distances."""
 AFFINE = frozenset(Change) - {Change.MONOTONE}
 """Every invertible affine map."""
 MATCHING = frozenset({_T, _S, _P, _N, Change.COORDINATE_SCALES})
-"""What keeps coordinates apart."""
+"""Transformations that do not mix coordinates."""
 SMALLEST, LARGEST = 1e-70, 1e70
-"""Magnitudes whose fourth powers, summed over rows and columns, neither vanish nor overflow."""
+"""Range of magnitudes whose summed fourth powers neither underflow nor overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure(ABC):
-    """A similarity or distance of two runs, and what is known about it.
+    """A similarity or distance between two runs, and its properties.
 
     Parameters
     ----------
     name
-        What it is called everywhere; a parameter follows a colon, as in ``svcca:20``.
+        Name in the catalogue; a parameter follows a colon, as in ``svcca:20``.
     title
-        What it is called in a sentence.
+        Name in running text.
     says
-        Its definition in a sentence.
+        Definition.
     source
-        Where it was published.
+        Publication.
     note
-        Where implementations differ, and what else a reader of its page should know.
+        Differences between implementations and other notes for the reference page.
     low, high
-        Its range; infinite where it has no end.
+        Range; infinite where unbounded.
     closer
         Whether closer runs have a ``higher`` or a ``lower`` value.
     ignores
-        Changes of one run that leave the value as it is. Of a measure that ignores every affine
-        map, held-out values ignore maps that are no rotation, translation or scale only where
-        there are more fitted rows than coordinates: of fewer rows, any directions that agree on
-        them would do, and the shortest are taken.
+        Changes of one run to which the value is invariant. For a measure that is invariant to every
+        affine map, held-out values are invariant to maps other than rotation, translation and scale
+        only if there are more fitted rows than coordinates: with fewer, the fitted directions are
+        not unique and those of minimum norm are used.
     symmetric
-        Whether exchanging the runs leaves the value as it is.
+        Whether exchanging the runs leaves the value unchanged.
     metric
         Whether it is a metric between runs, up to the changes it ignores.
     parameter, parameter_name
-        The number in its name and what it counts, where it has one.
+        The number in the name and its meaning, if the measure has one.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Measure(ABC):
     parameter_name: str = ""
 
     def __call__(self, first: ArrayLike, second: ArrayLike) -> float:
-        """Return the value for the rows of two runs, in sample."""
+        """Return the in-sample value for the rows of two runs."""
         x, y = as_rows(first, "the first run"), as_rows(second, "the second run")
         if len(x) != len(y):
             message = (
@@ -128,7 +128,7 @@ class Measure(ABC):
 
     @property
     def unchanged_by(self) -> str:
-        """What the measure ignores, in words: one for all that it stands for."""
+        """Invariances of the measure as text, without those implied by others."""
         if self.ignores >= AFFINE:
             return "any invertible affine map"
         left = [change for change in Change if change in self.ignores]
@@ -139,7 +139,7 @@ class Measure(ABC):
         return ", ".join(each.value for each in left) or "nothing"
 
     def within(self, value: float) -> float:
-        """Return a value without the rounding by which it leaves the range."""
+        """Clip a value to the range, which rounding may exceed."""
         return float(min(max(value, self.low), self.high))
 
     def oriented(self, value: float) -> float:
@@ -159,9 +159,9 @@ class Measure(ABC):
 class MomentMeasure(Measure):
     """A measure of second moments.
 
-    ``score(fit, held)`` fits what has to be fitted on one set of rows and scores it on another;
-    where nothing is fitted, `is_fitted` is false and `fit` is not looked at. With a parameter, it
-    is passed last. `prepare` changes the rows of each run first, column by column.
+    ``score(fit, held)`` fits on one set of rows and scores on another; if `is_fitted` is false,
+    nothing is fitted and `fit` is not used. A parameter is passed last. `prepare` transforms the
+    rows of each run first, column by column.
     """
 
     score: Callable[..., float]
@@ -169,11 +169,11 @@ class MomentMeasure(Measure):
     prepare: Callable[[Float], Float] | None = None
 
     def prepared(self, rows: Float) -> Float:
-        """Return the rows whose moments are scored."""
+        """Return the rows after preparation."""
         return rows if self.prepare is None else self.prepare(rows)
 
     def scored(self, fit: PairMoments, held: PairMoments) -> float:
-        """Return the value of moments."""
+        """Return the value from moments."""
         options = () if self.parameter is None else (self.parameter,)
         return self.within(self.score(fit, held, *options))
 
@@ -189,19 +189,19 @@ class MomentMeasure(Measure):
 class RelationMeasure(Measure):
     """A measure of relations between rows.
 
-    ``relate(rows)`` returns arrays whose every axis is the rows, n×n or n, once for each run;
-    ``score(first, second)`` compares them. With a parameter, it is passed last to both.
+    ``relate(rows)`` returns arrays in which every axis indexes rows, n×n or n, once per run;
+    ``score(first, second)`` compares them. A parameter is passed last to both.
     """
 
     relate: Callable[..., Relation]
     score: Callable[..., float]
 
     def related(self, rows: Float) -> Relation:
-        """Return what the measure sees of one run."""
+        """Return the relation between the rows of one run."""
         return self.relate(rows, *self._options)
 
     def scored(self, first: Relation, second: Relation) -> float:
-        """Return the value of two relations."""
+        """Return the value from two relations."""
         return self.within(self.score(first, second, *self._options))
 
     @property
@@ -213,8 +213,8 @@ class RelationMeasure(Measure):
 
 
 def permuted(relation: Relation, order: NDArray[np.intp]) -> Relation:
-    """Return the relation of the rows in another order, without relating them again."""
-    # Taking leaves rows contiguous, where indexing would leave columns so.
+    """Return the relation of reordered rows without recomputing it."""
+    # `take` leaves rows contiguous; indexing would leave columns contiguous.
     return tuple(
         array.take(order, 0) if array.ndim == 1 else array.take(order, 0).take(order, 1)
         for array in relation
@@ -222,45 +222,45 @@ def permuted(relation: Relation, order: NDArray[np.intp]) -> Relation:
 
 
 def as_rows(values: ArrayLike, what: str) -> Float:
-    """Return finite rows in float64, or refuse them."""
+    """Return finite rows in float64; raise if they are not."""
     try:
         rows = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        message = f"{what} is not an array of numbers."
+        message = f"{what} is not an array of numbers: give rows of numbers."
         raise InputError(message) from None
     if rows.ndim != 2 or 0 in rows.shape:
-        message = f"{what} has shape {rows.shape}: give rows of numbers, one row for each sample."
+        message = f"{what} has shape {rows.shape}: give a 2-D array with one row per sample."
         raise InputError(message)
     if not np.isfinite(rows).all():
         count = int(np.count_nonzero(~np.isfinite(rows)))
-        message = f"{what} has {count} values that are not finite: drop those rows."
+        message = f"{what} contains {count} non-finite values: drop those rows."
         raise InputError(message)
     return rows
 
 
 def refuse_extremes(rows: NDArray[Any], what: str) -> None:
-    """Refuse finite rows whose fourth powers overflow or vanish; rows of zeros are none of these.
+    """Raise if fourth powers of finite, nonzero rows overflow or underflow.
 
-    Moments are such powers. Relations need no refusal: they bring rows to a scale of one first.
+    Moments are such powers. Relations need no such check: they scale rows to one first.
     """
-    # The absolute value of an array would be a copy of it.
+    # `np.abs(rows)` would copy the array.
     largest = max(float(rows.max(initial=0.0)), -float(rows.min(initial=0.0)))
     if largest and not SMALLEST <= largest <= LARGEST:
         message = (
-            f"the largest magnitude of {what} is {largest:.3g}, beyond {SMALLEST:g} to "
+            f"the largest magnitude of {what} is {largest:.3g}, outside {SMALLEST:g} to "
             f"{LARGEST:g}: multiply the run by a constant."
         )
         raise InputError(message)
 
 
 def as_count(number: float, asked: str, *, most: float = math.inf, up_to: str = "") -> int:
-    """Return a whole number from 1 to the most there may be, or refuse what is `asked` for."""
+    """Return the number as an integer from 1 to `most`; raise otherwise."""
     if not (1 <= number <= most and float(number).is_integer()):
-        message = f"{numeral(number)} {asked}: ask for a whole number from 1{up_to}."
+        message = f"{numeral(number)} {asked}: give a whole number from 1{up_to}."
         raise InputError(message)
     return int(number)
 
 
 def numeral(number: float) -> str:
-    """Write a number by the fewest digits that give it back."""
+    """Return the shortest text that reads back as the same number."""
     return repr(float(number)).removesuffix(".0")

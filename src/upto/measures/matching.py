@@ -1,8 +1,8 @@
 """Measures that match coordinates of one run with coordinates of the other.
 
-What is fitted on some rows is scored on others: the matching, and with it the sign of a
-correlation. So noise scores zero where it was not fitted, and in sample signs make correlations
-positive. A coordinate that does not vary has correlation zero with every other.
+The matching and the signs of its correlations are fitted on some rows and scored on others, so
+noise scores zero on held-out rows; in sample, fitted signs make correlations positive. A constant
+coordinate has correlation zero with every other.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _CONSTANT = 1e-11
 
 
 def correlations(moments: PairMoments) -> Float:
-    """Return the correlation of every coordinate of one run with every one of the other."""
+    """Return the correlations between all coordinates of two runs."""
     return _inverse_deviation(moments.x)[:, None] * moments.cross * _inverse_deviation(moments.y)
 
 
 def varies(run: RunMoments) -> NDArray[np.bool_]:
-    """Say which coordinates vary by more than rounding beside their mean."""
+    """Return which coordinates vary by more than the rounding of their mean."""
     floor = run.n_samples * np.square(_CONSTANT * run.mean)
     alive: NDArray[np.bool_] = np.diag(run.scatter) > floor
     return alive
@@ -55,24 +55,24 @@ def mean_correlation(fit: PairMoments, held: PairMoments) -> float:
 
 
 def mean_dependence(fit: PairMoments, held: PairMoments, count: float) -> float:
-    """Return the mean correlation of the best functions of coordinates matched one to one."""
+    """Return the mean correlation of the best functions of one-to-one matched coordinates."""
     pairs = _matched(coefficients(fit, int(count)))
     return float(np.mean(held_coefficients(fit, held, int(count), pairs)))
 
 
 def hard_match(fit: PairMoments, held: PairMoments) -> float:
-    """Return the mean correlation of coordinates matched one to one, signs kept."""
+    """Return the mean signed correlation of coordinates matched one to one."""
     fitted = correlations(fit)
     return float(np.mean(_again(fit, held, fitted)[_matched(fitted)]))
 
 
 def soft_match(fit: PairMoments, held: PairMoments) -> float:
-    """Return the mean of both directions of the match that uses coordinates repeatedly."""
+    """Return the mean over both directions of the match that may reuse coordinates."""
     return (semi_match(fit, held) + semi_match(fit.flipped(), held.flipped())) / 2
 
 
 def semi_match(fit: PairMoments, held: PairMoments) -> float:
-    """Return the mean correlation of coordinates with the one of the other run they fit best."""
+    """Return the mean correlation of coordinates with their best match in the other run."""
     fitted = correlations(fit)
     best = np.arange(len(fitted)), fitted.argmax(axis=1)
     return float(np.mean(_again(fit, held, fitted)[best]))
@@ -84,7 +84,7 @@ def _matched(gain: Float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _again(fit: PairMoments, held: PairMoments, fitted: Float) -> Float:
-    """Return the correlations of held rows; none where nothing was there to fit."""
+    """Return the correlations on held-out rows, 0 where the fitted correlation was 0."""
     return fitted if held is fit else np.where(fitted == 0, 0.0, correlations(held))
 
 
@@ -96,13 +96,13 @@ def _inverse_deviation(run: RunMoments) -> Float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FeatureMeasure(MomentMeasure):
-    """A moment measure whose parameter is the number of random features of a coordinate."""
+    """A moment measure whose parameter is the number of random features per coordinate."""
 
     def with_parameter(self, parameter: float) -> Self:
         """Return the measure with another number of features."""
         count = as_count(
             parameter,
-            "random features are asked for",
+            "random features requested",
             most=MOST_FEATURES,
             up_to=f" to {MOST_FEATURES}",
         )
@@ -113,38 +113,38 @@ class _FeatureMeasure(MomentMeasure):
 MCC = MomentMeasure(
     name="mcc",
     title="strong MCC",
-    says="The mean correlation of coordinates matched one to one so that it is largest, whatever "
-    "its sign.",
+    says="The mean absolute correlation of coordinates under the one-to-one matching that "
+    "maximises it.",
     source="Hyvärinen and Morioka 2016; Khemakhem et al. 2020",
     low=-1.0,
     high=1.0,
     ignores=MATCHING,
     score=mean_correlation,
     note="In sample it is the MCC of icebeem, cl-ica and identifiability-guard. On held-out rows "
-    "the sign of every matched correlation is fitted too, as in identifiability-guard's "
-    "cross-fitted score, so noise scores 0 there; icebeem takes absolute values. For runs of "
-    "different width the mean is over the narrower one's coordinates; a constant coordinate "
+    "the sign of each matched correlation is also the fitted one, as in the cross-fitted score of "
+    "identifiability-guard, so noise scores 0; icebeem takes absolute values. For runs of "
+    "different width the mean is over the coordinates of the narrower run; a constant coordinate "
     "counts as 0.",
 )
 MCC_SPEARMAN = MomentMeasure(
     name="mcc-spearman",
     title="strong MCC of ranks",
-    says="The mean rank correlation of coordinates matched one to one so that it is largest, "
-    "whatever its sign.",
+    says="The mean absolute rank correlation of coordinates under the one-to-one matching that "
+    "maximises it.",
     source="Hyvärinen and Morioka 2016; Khemakhem et al. 2020",
     low=-1.0,
     high=1.0,
     ignores=MATCHING | {Change.MONOTONE},
     score=mean_correlation,
     prepare=ranks,
-    note="Equal values share their mean rank, as in SciPy. The torch version of icebeem sorts "
-    "where it should rank and gives other numbers.",
+    note="Ties share their mean rank, as in SciPy. The torch version of icebeem sorts where it "
+    "should rank and gives different values.",
 )
 MCC_RDC = _FeatureMeasure(
     name=f"mcc-rdc:{RDC_FEATURES}",
     title="strong MCC with randomised dependence",
-    says="The mean, over coordinates matched one to one, of the largest correlation that smooth "
-    "functions of two coordinates have, the functions being sums of random sine waves of ranks.",
+    says="The mean, over coordinates matched one to one, of the largest correlation between smooth "
+    "functions of the two coordinates; the functions are sums of random sine waves of ranks.",
     source="Lopez-Paz et al. 2013; Khemakhem et al. 2020",
     low=-1.0,
     high=1.0,
@@ -153,13 +153,13 @@ MCC_RDC = _FeatureMeasure(
     parameter_name="random features of a coordinate",
     score=mean_dependence,
     prepare=rdc_features,
-    note="Features are those of icebeem (twenty waves of deviation 0.5), drawn once for all "
-    "coordinates and runs, so that the value is symmetric and the same every time. They span "
-    "about five directions beyond rounding, which are kept, as by R's cancor in the authors' "
-    "code; icebeem keeps directions of rounding and its value changes with the order of rows. "
-    "Equal values share their mean rank; icebeem ranks them by position. On held-out rows the "
-    "functions are fitted too; icebeem fits them on the rows it scores. A change of sign "
-    "moves it a little: the waves are not symmetric.",
+    note="Features are those of icebeem (twenty waves, standard deviation 0.5), drawn once for all "
+    "coordinates and runs, so the value is symmetric and reproducible. They span about five "
+    "directions above rounding; only these are kept, as by R's cancor in the authors' code. "
+    "icebeem keeps directions of rounding, and its value changes with the order of rows. Ties "
+    "share their mean rank; icebeem ranks them by position. On held-out rows the functions are "
+    "also the fitted ones; icebeem fits them on the rows it scores. A change of sign alters the "
+    "value slightly, because the waves are not symmetric.",
 )
 WEAK_MCC = MomentMeasure(
     name="weak-mcc:20",
@@ -173,44 +173,44 @@ WEAK_MCC = MomentMeasure(
     parameter=20,
     parameter_name="canonical components",
     score=leading_cca,
-    note="In sample it is the mean of the leading canonical correlations, over as many as are "
-    "asked for or as both runs have directions: canonical variates correlate with their own "
-    "partner only, so matching finds the partners again. On held-out rows directions and signs are "
-    "those fitted, and it ignores what mean-cca does; of correlations that are equal on the fitted "
-    "rows, the variates that are widest on the others come first. icebeem matches the variates "
-    "again on the rows it scores, and by default measures them with RDC.",
+    note="In sample it is the mean of the leading canonical correlations, up to the requested "
+    "number or the lower rank of the runs: canonical variates correlate only with their own "
+    "partner, so matching recovers the partners. On held-out rows directions and signs are the "
+    "fitted ones, and it has the invariances of mean-cca; among equal correlations on the fitted "
+    "rows, the variates with the largest variance on the others come first. icebeem matches the "
+    "variates again on the rows it scores, and by default measures them with RDC.",
 )
 HARD_CORRELATION_MATCH = MomentMeasure(
     name="hard-correlation-match",
     title="hard correlation match",
-    says="The mean correlation of coordinates matched one to one so that it is largest, signs "
-    "kept.",
+    says="The mean signed correlation of coordinates under the one-to-one matching that maximises "
+    "it.",
     source="Li et al. 2015; Klabunde et al. 2025 (ReSi)",
     low=-1.0,
     high=1.0,
     ignores=MATCHING - {Change.SIGNS},
     score=hard_match,
-    note="As in ReSi. Unlike MCC it takes a coordinate and its negative for strangers; for runs of "
-    "different width the mean is over the narrower one's coordinates.",
+    note="As in ReSi. Unlike MCC it does not match a coordinate with its negative; for runs of "
+    "different width the mean is over the coordinates of the narrower run.",
 )
 SOFT_CORRELATION_MATCH = MomentMeasure(
     name="soft-correlation-match",
     title="soft correlation match",
-    says="The mean correlation of every coordinate with the one of the other run that it "
+    says="The mean correlation of each coordinate with the coordinate of the other run that it "
     "correlates with most, averaged over both directions.",
     source="Klabunde et al. 2025 (ReSi)",
     low=-1.0,
     high=1.0,
     ignores=MATCHING - {Change.SIGNS},
     score=soft_match,
-    note="As in ReSi, which averages both directions; one of them alone is "
+    note="As in ReSi, which averages both directions; a single direction is "
     "`semi-correlation-match`.",
 )
 SEMI_CORRELATION_MATCH = MomentMeasure(
     name="semi-correlation-match",
     title="correlation semi-match",
-    says="The mean correlation of every coordinate of the first run with the one of the second "
-    "that it correlates with most.",
+    says="The mean correlation of each coordinate of the first run with the coordinate of the "
+    "second that it correlates with most.",
     source="Li et al. 2015",
     low=-1.0,
     high=1.0,
@@ -218,5 +218,5 @@ SEMI_CORRELATION_MATCH = MomentMeasure(
     symmetric=False,
     score=semi_match,
     note="The bipartite semi-matching of Li et al.: coordinates of the second run may be used "
-    "several times or not at all, so it depends on which run is first.",
+    "several times or not at all, so the value depends on which run is first.",
 )

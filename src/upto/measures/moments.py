@@ -1,7 +1,7 @@
-"""What moment measures see of two runs: their second moments, taken about their means.
+"""Second moments of two runs about their means, for moment measures.
 
-Moments of a run are taken once and shared by every pair it is in, and so is its spectrum; only the
-cross-scatter belongs to a pair, and only it changes when the pairing is permuted.
+The moments and the spectrum of a run are computed once and shared by every pair it is in; only the
+cross-scatter belongs to a pair and changes when the pairing is permuted.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 RANK_TOLERANCE = 1e-10
-"""Directions whose variance is below this fraction of the largest are taken as absent."""
+"""Directions whose variance is below this fraction of the largest count as absent."""
 ROUNDING = 1e-11
-"""Coordinates that deviate by less than this fraction of their mean are taken as constant."""
+"""Coordinates that deviate by less than this fraction of their mean count as constant."""
 
 
 @dataclass(frozen=True, eq=False)
 class RunMoments:
     """Number, mean and centred scatter of the rows of one run.
 
-    `fourth` is the sum of their squared squared lengths about the mean.
+    `fourth` is the sum of the fourth powers of the row norms about the mean.
     """
 
     n_samples: int
@@ -38,7 +38,7 @@ class RunMoments:
     fourth: float
 
     def __post_init__(self) -> None:
-        # A constant coordinate far from zero is left with the rounding of its mean, which is that
+        # In a constant coordinate far from zero only the rounding error of its mean remains, that
         # of a long sum.
         deviation = np.sqrt(np.diag(self.scatter) / self.n_samples)
         still = deviation <= ROUNDING * np.abs(self.mean)
@@ -48,7 +48,7 @@ class RunMoments:
 
     @cached_property
     def spectrum(self) -> tuple[Float, Float]:
-        """Variances, summed over the rows, and axes of the present directions, widest first."""
+        """Variances, summed over rows, and axes of the present directions, widest first."""
         values, vectors = np.linalg.eigh(self.scatter)
         values, vectors = values[::-1], vectors[:, ::-1]
         kept = values > RANK_TOLERANCE * max(float(values[0]), np.finfo(float).tiny)
@@ -56,9 +56,10 @@ class RunMoments:
 
     @cached_property
     def whitening(self) -> Float:
-        """Map to orthonormal columns: ``centred @ whitening`` has the identity as its scatter.
+        """Map to orthonormal columns: the scatter of ``centred @ whitening`` is the identity.
 
-        The rank is decided with every coordinate at unit variance, so scales do not change it.
+        The rank is determined with every coordinate scaled to unit variance, so it is invariant to
+        their scales.
         """
         deviation = np.sqrt(np.diag(self.scatter))
         alive = varying(deviation)
@@ -70,15 +71,15 @@ class RunMoments:
 
     @cached_property
     def shortest_whitening(self) -> Float:
-        """The same map by the shortest directions, so that a rotation of the run turns them.
+        """The whitening map of minimum norm, which rotates with the run.
 
-        Where rows do not reach every direction, many maps whiten them alike and differ on others.
+        If rows do not span every direction, many maps whiten them and differ on other rows.
         """
         whitening = self.whitening
         if whitening.shape[1] in (0, len(whitening)):
             return whitening
-        # What the scatter makes of the map is a root of the scatter, and the transpose of its
-        # pseudo-inverse is the map: a projection of the one that is known would cancel digits.
+        # scatter @ map is a root of the scatter, and the transpose of its pseudo-inverse is the
+        # minimum-norm map; projecting the known map would lose digits to cancellation.
         reached, corner = np.linalg.qr(self.scatter @ whitening)
         shortest: Float = np.asarray(np.linalg.solve(corner, reached.T).T, dtype=np.float64)
         return shortest
@@ -93,7 +94,7 @@ class RunMoments:
 class PairMoments:
     """Moments of two runs and the centred cross-scatter of their paired rows.
 
-    `cross_fourth` is the sum over rows of the product of both squared lengths about the means.
+    `cross_fourth` is the sum over rows of the product of both squared norms about the means.
     """
 
     x: RunMoments
@@ -103,7 +104,7 @@ class PairMoments:
 
     @property
     def n_samples(self) -> int:
-        """Number of pairs."""
+        """Number of row pairs."""
         return self.x.n_samples
 
     def flipped(self) -> PairMoments:
@@ -128,7 +129,7 @@ def pair_moments(
     y: RunMoments | None = None,
     engine: Engine | None = None,
 ) -> PairMoments:
-    """Return the moments of two row-aligned runs, in one pass where those of each are known."""
+    """Return the moments of two row-aligned runs, in one pass if those of each are given."""
     engine = engine or ThreadsEngine()
     x = x or run_moments(first, engine=engine)
     y = y or run_moments(second, engine=engine)

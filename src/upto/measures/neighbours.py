@@ -1,8 +1,8 @@
-"""Who is whose neighbour: measures that see only the nearest rows of every row.
+"""Measures of nearest neighbours.
 
-The k nearest rows of a row are all that are no farther than its k-th nearest, so ties make them
-more than k; no answer depends on the order of rows. Rows that tie share the harmonic mean of the
-ranks they fill, which leaves the sum of inverse ranks as it would be without ties.
+The k nearest rows of a row are all rows no farther than its k-th nearest, so ties can make them
+more than k and no value depends on the order of rows. Tied rows share the harmonic mean of the
+ranks they occupy, which leaves the sum of inverse ranks unchanged.
 """
 
 from __future__ import annotations
@@ -23,59 +23,59 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 CONE = SCALED_SHAPE - {Change.TRANSLATION}
-"""What keeps the angles between rows."""
+"""Transformations that preserve the angles between rows."""
 _PLACES = 2**22
 
 
 def euclidean_neighbours(rows: Float, k: float) -> Relation:
-    """Say for every row which rows are nearest by distance, and how many they are."""
+    """Return which rows are nearest to each row by distance, and their number."""
     is_near, _ = _nearest(*_by_distance(rows, k), k)
     return is_near, np.count_nonzero(is_near, axis=1)
 
 
 def cosine_neighbours(rows: Float, k: float) -> Relation:
-    """Say for every row which rows are nearest by angle, and how many they are."""
+    """Return which rows are nearest to each row by angle, and their number."""
     is_near, _ = _nearest(*_by_angle(rows, k), k)
     return is_near, np.count_nonzero(is_near, axis=1)
 
 
 def euclidean_neighbour_ranks(rows: Float, k: float) -> Relation:
-    """Return the ranks of the nearest rows by distance, from one, and zero for other rows."""
+    """Return the ranks of the nearest rows by distance, from one; zero for other rows."""
     return _ranks(*_by_distance(rows, k), k)
 
 
 def cosine_neighbour_ranks(rows: Float, k: float) -> Relation:
-    """Return the ranks of the nearest rows by angle, from one, and zero for other rows."""
+    """Return the ranks of the nearest rows by angle, from one; zero for other rows."""
     return _ranks(*_by_angle(rows, k), k)
 
 
 def neighbour_angles(rows: Float, k: float) -> Relation:
-    """Say which rows are nearest by angle, and return one minus the cosine to every row."""
+    """Return which rows are nearest by angle, and one minus the cosine to every row."""
     distances, scale = _by_angle(rows, k)
     is_near, _ = _nearest(distances, scale, k)
     return is_near, distances.astype(np.float32)
 
 
 def neighbour_kernel(rows: Float, k: float) -> Relation:
-    """Return the cosines to the nearest rows, zero for other rows, at unit self-similarity."""
+    """Return the cosines to the nearest rows, zero for other rows, with unit self-similarity."""
     distances, scale = _by_angle(rows, k)
     is_near, _ = _nearest(distances, scale, k)
     kernel = 1.0 - distances
     kernel[~is_near | (np.abs(kernel) <= ROUNDING)] = 0.0
     own = _local_alignment(kernel, kernel)
-    # A similarity with itself that is not positive has no root: the run then resembles none.
+    # A self-similarity that is not positive has no root: the run then scores 0 with every run.
     kernel *= 1.0 / np.sqrt(own) if own > ROUNDING * np.vdot(kernel, kernel) else 0.0
     return (kernel.astype(np.float32),)
 
 
 def mutual_neighbours(first: Relation, second: Relation, _: float) -> float:
-    """Return the mean share of nearest rows that both runs have in common."""
+    """Return the mean share of nearest rows common to both runs."""
     shared = _shared(first, second)
     return float(np.mean(shared / np.maximum(first[1], second[1])))
 
 
 def jaccard_neighbours(first: Relation, second: Relation, _: float) -> float:
-    """Return the mean of shared nearest rows over those nearest in either run."""
+    """Return the mean ratio of shared nearest rows to those nearest in either run."""
     shared = _shared(first, second)
     return float(np.mean(shared / (first[1] + second[1] - shared)))
 
@@ -83,8 +83,8 @@ def jaccard_neighbours(first: Relation, second: Relation, _: float) -> float:
 def ranked_neighbours(first: Relation, second: Relation, _: float) -> float:
     """Return the mean agreement of the ranks of shared nearest rows (Wang et al. 2020).
 
-    A shared row of ranks r and s adds 2 / ((r + s)(1 + |r − s|)); the sum is divided by the largest
-    that as many shared rows can have, and is zero where there are none.
+    A shared row of ranks r and s adds 2 / ((r + s)(1 + |r − s|)); the sum is divided by its maximum
+    for the same number of shared rows, and is zero if there are none.
     """
     n = len(first[0])
     row, column = _places((first[0] > 0.0) & (second[0] > 0.0))
@@ -97,10 +97,10 @@ def ranked_neighbours(first: Relation, second: Relation, _: float) -> float:
 
 
 def second_order_cosine(first: Relation, second: Relation, _: float) -> float:
-    """Return the mean cosine between the distances of a row to those nearest in either run.
+    """Return the mean cosine between a row's distances to the rows nearest in either run.
 
-    Distances are one minus the cosine. Where all are zero in both runs the row agrees fully, and
-    where they are in one run it does not agree.
+    Distances are one minus the cosine. A row whose distances are all zero scores 1 if they are zero
+    in both runs and 0 if only in one.
     """
     row, column = _places(first[0] | second[0])
     own, other = (each[1][row, column].astype(np.float64) for each in (first, second))
@@ -114,14 +114,14 @@ def second_order_cosine(first: Relation, second: Relation, _: float) -> float:
 
 
 def local_alignment(first: Relation, second: Relation, _: float) -> float:
-    """Return kernel alignment over the rows that are nearest in both runs, as platonic-rep does.
+    """Return kernel alignment over rows that are nearest in both runs, as in platonic-rep.
 
-    Cosines of rows are the kernel; they are not centred before rows that are not nearest in both
-    runs are set to zero, and the unbiased estimate of Song et al. (2012) is then applied as if the
-    result were a kernel. It is not symmetric, so exchanging the runs changes the value a little,
-    and its estimate has no bounds: in tens of rows it can be above 1, where it is cut.
-    platonic-rep also adds 1e-6 to the denominator, which is not small where rows are many and is
-    left out here.
+    The kernel of cosines is not centred before entries of rows that are not nearest in both runs
+    are set to zero, and the unbiased estimate of Song et al. (2012) is then applied as if the
+    result were a kernel. The result is not symmetric, so exchanging the runs changes the value
+    slightly, and the estimate is unbounded: with tens of rows it can exceed 1, where it is clipped.
+    platonic-rep also adds 1e-6 to the denominator, which is not negligible for many rows and is
+    omitted here.
     """
     return _local_alignment(first[0], second[0])
 
@@ -137,7 +137,7 @@ def _by_angle(rows: Float, k: float) -> tuple[Float, Float]:
 
 
 def _nearest(distances: Float, scale: Float, k: float) -> tuple[Flags, Float]:
-    """Say which rows are nearest, and by how much rounding may tell equal distances apart."""
+    """Return which rows are nearest, and the slack within which distances count as equal."""
     np.fill_diagonal(distances, np.inf)
     farthest = np.partition(distances, int(k) - 1, axis=1)[:, int(k) - 1]
     slack = ROUNDING * (scale + farthest)
@@ -150,7 +150,7 @@ def _nearest(distances: Float, scale: Float, k: float) -> tuple[Flags, Float]:
 def _ranks(distances: Float, scale: Float, k: float) -> Relation:
     is_near, slack = _nearest(distances, scale, k)
     ranks = np.zeros(distances.shape, dtype=np.float32)
-    # Of rows that all tie every row is a neighbour, so not all are ordered at once.
+    # If all rows tie, every row is a neighbour: ranks are computed in blocks to limit memory.
     block = max(1, _PLACES // len(ranks))
     for start in range(0, len(ranks), block):
         part = slice(start, start + block)
@@ -191,7 +191,7 @@ def _local_alignment(first: Float, second: Float) -> float:
     own, other = (each[row, column].astype(np.float64) for each in (first, second))
     columns_of_own = np.bincount(column, weights=own, minlength=n)
     rows_of_other = np.bincount(row, weights=other, minlength=n)
-    # Cosines are the same both ways, but who is near whom is not.
+    # Cosines are symmetric, but the neighbour relation is not.
     square = own @ (other * shared[column, row]) + own.sum() * other.sum() / ((n - 1) * (n - 2))
     return float(square - 2.0 * (columns_of_own @ rows_of_other) / (n - 2))
 
@@ -199,7 +199,7 @@ def _local_alignment(first: Float, second: Float) -> float:
 def _refuse_neighbours(k: float, n_samples: int) -> None:
     as_count(
         k,
-        f"nearest rows are asked for of {n_samples} rows",
+        f"nearest rows requested from {n_samples} rows",
         most=n_samples - 1,
         up_to=f" to less than {n_samples}, or give more rows",
     )
@@ -208,9 +208,10 @@ def _refuse_neighbours(k: float, n_samples: int) -> None:
 MUTUAL_NEIGHBOURS = RelationMeasure(
     name="mutual-knn:10",
     title="mutual nearest neighbours",
-    says="The share of each row's k nearest rows that are its k nearest in the other run too.",
+    says="The share of each row's k nearest rows that are also among its k nearest in the other "
+    "run.",
     source="Huh et al. 2024",
-    note="Neighbours by Euclidean distance; all rows that tie at the k-th distance are neighbours.",
+    note="Neighbours by Euclidean distance; all rows tied at the k-th distance are neighbours.",
     low=0.0,
     high=1.0,
     ignores=SCALED_SHAPE,
@@ -222,10 +223,10 @@ MUTUAL_NEIGHBOURS = RelationMeasure(
 MUTUAL_COSINE_NEIGHBOURS = RelationMeasure(
     name="mutual-knn-cosine:10",
     title="mutual nearest neighbours by angle",
-    says="The share of each row's k nearest rows that are its k nearest in the other run too; "
-    "the nearest have the largest cosine.",
+    says="The share of each row's k nearest rows that are also among its k nearest in the other "
+    "run; the nearest rows have the largest cosine.",
     source="Huh et al. 2024",
-    note="The mutual_knn of platonic-rep, whose features are normalised.",
+    note="The mutual_knn of platonic-rep, which normalises features.",
     low=0.0,
     high=1.0,
     ignores=CONE,
@@ -237,7 +238,8 @@ MUTUAL_COSINE_NEIGHBOURS = RelationMeasure(
 JACCARD_NEIGHBOURS = RelationMeasure(
     name="jaccard-knn:10",
     title="Jaccard similarity of nearest neighbours",
-    says="The number of rows among each row's k nearest in both runs over that in either run.",
+    says="The number of rows among each row's k nearest in both runs, divided by the number among "
+    "its k nearest in either run.",
     source="Schumacher et al. 2021",
     low=0.0,
     high=1.0,
@@ -250,8 +252,8 @@ JACCARD_NEIGHBOURS = RelationMeasure(
 JACCARD_COSINE_NEIGHBOURS = RelationMeasure(
     name="jaccard-knn-cosine:10",
     title="Jaccard similarity of nearest neighbours by angle",
-    says="The number of rows among each row's k nearest in both runs over that in either run; "
-    "the nearest have the largest cosine.",
+    says="The number of rows among each row's k nearest in both runs, divided by the number among "
+    "its k nearest in either run; the nearest rows have the largest cosine.",
     source="Schumacher et al. 2021",
     note="The default of ReSi.",
     low=0.0,
@@ -265,7 +267,7 @@ JACCARD_COSINE_NEIGHBOURS = RelationMeasure(
 RANKED_NEIGHBOURS = RelationMeasure(
     name="rank-knn:10",
     title="rank similarity of nearest neighbours",
-    says="How well the ranks agree of the rows that are among each row's k nearest in both runs.",
+    says="The agreement of the ranks of the rows that are among each row's k nearest in both runs.",
     source="Wang et al. 2020",
     low=0.0,
     high=1.0,
@@ -278,8 +280,8 @@ RANKED_NEIGHBOURS = RelationMeasure(
 RANKED_COSINE_NEIGHBOURS = RelationMeasure(
     name="rank-knn-cosine:10",
     title="rank similarity of nearest neighbours by angle",
-    says="How well the ranks agree of the rows that are among each row's k nearest in both "
-    "runs; the nearest have the largest cosine.",
+    says="The agreement of the ranks of the rows that are among each row's k nearest in both "
+    "runs; the nearest rows have the largest cosine.",
     source="Wang et al. 2020",
     note="The default of ReSi.",
     low=0.0,
@@ -293,8 +295,8 @@ RANKED_COSINE_NEIGHBOURS = RelationMeasure(
 SECOND_ORDER_COSINE = RelationMeasure(
     name="second-order-cosine:10",
     title="second-order cosine similarity",
-    says="The cosine between each row's cosine distances in both runs to the rows that are "
-    "among its k nearest in either.",
+    says="The cosine between each row's cosine distances in the two runs to the rows among its k "
+    "nearest in either.",
     source="Hamilton et al. 2016",
     note="As in ReSi: cosine distances, not similarities, to the union of the neighbours.",
     low=0.0,
@@ -308,12 +310,12 @@ SECOND_ORDER_COSINE = RelationMeasure(
 LOCAL_ALIGNMENT = RelationMeasure(
     name="cknna:10",
     title="CKNNA",
-    says="Kernel alignment of the cosines between rows, kept only where one row is among the k "
-    "nearest of the other in both runs.",
+    says="Kernel alignment of the cosines between rows, restricted to pairs in which one row is "
+    "among the k nearest of the other in both runs.",
     source="Huh et al. 2024, as in platonic-rep",
-    note="The released code of platonic-rep, on rows of unit length: cosines are masked "
-    "without centring. It is not symmetric and may pass 1, where it is cut. The 1e-6 "
-    "that code adds to the denominator is left out.",
+    note="As in the released code of platonic-rep, on rows of unit length: cosines are masked "
+    "without centring. It is not symmetric and can exceed 1, where it is clipped. The 1e-6 that "
+    "the code adds to the denominator is omitted.",
     low=-1.0,
     high=1.0,
     ignores=CONE,

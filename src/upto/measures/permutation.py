@@ -1,8 +1,8 @@
-"""Pairs of runs to values, nulls and half-samples, for any measures.
+"""Score pairs of runs by any measures, with permutation nulls and half-samples.
 
-Each run is looked at once for each family of measures: those of moments after the same preparation
-share every product of rows, and a measure of relations relates the rows of a run once. A random
-pairing then only reorders what was seen.
+Each run is read once per family of measures: moment measures with the same preparation share every
+product of rows, and a relation measure relates the rows of a run once. A random pairing only
+reorders the result.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
     from upto.core import Progress
 
     Over = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
-    """What `map` does."""
+    """The signature of `map`."""
 
 Pair = tuple[int, int]
 Directions = tuple[bool, ...]
 
 VIEW_BYTES = 2**30
-"""What may be held of all runs at a time; with more, runs are looked at again."""
+"""Memory for the views of all runs; beyond it, views are recomputed."""
 _CHUNK = 8
-"""Pairings a thread scores at a time."""
+"""Pairings that a thread scores at a time."""
 _THREADED_SIZE = 2**12
-"""Numbers in the rows of a run from which on threads are started."""
+"""Size of a run, in numbers, above which threads are started."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Scored:
     """One measure of one pair of runs.
 
-    `null` holds the values of random pairings, never that of the true one: the same pairings in the
-    same order for every pair and measure of a call, so that maxima over them may be taken. Where
-    `complete`, there are no other pairings. `halves` holds the values of half-samples, and is empty
-    where half the rows are too few.
+    `null` contains the values of random pairings, without the true one: the same pairings in the
+    same order for every pair and measure of a call, so that maxima over them can be taken. If
+    `complete`, there are no other pairings. `halves` contains the values of half-samples and is
+    empty if half the rows are too few.
     """
 
     first: int
@@ -81,8 +81,8 @@ def score_pairs(
 ) -> list[Scored]:
     """Score pairs of runs by measures, with random pairings and half-samples.
 
-    Draws follow the positions of rows, and of a pair the run that comes later in `rows` is
-    permuted: what does not depend on the order of rows and runs is up to whoever orders them.
+    Draws follow the positions of rows, and the run of a pair that comes later in `rows` is
+    permuted: for results that do not depend on the order of rows and runs, sort them first.
 
     Parameters
     ----------
@@ -91,35 +91,35 @@ def score_pairs(
     pairs
         Positions in `rows` of the runs to score, first and second.
     measures
-        What they are scored by.
+        Measures to compute.
     parts
-        For every row 1 where it is held out, else 0: fitted measures are fitted on rows of part 0
-        and scored on rows of part 1; the others see all rows. Without any 1, and by default, all
-        is in sample.
+        1 for each held-out row, otherwise 0: fitted measures are fitted on rows of part 0 and
+        scored on rows of part 1; other measures use all rows. By default, or without any 1, all
+        values are in sample.
     strata
-        For every row a class: rows are paired at random within their class only.
+        Class of each row: rows are re-paired only within their class.
     gap
-        After how many rows they no longer depend on each other, where they follow each other: runs
-        are then moved along by at least so many, and half-samples are made of stretches. Without
-        it, rows are paired at random.
+        For ordered rows, the number of rows after which they no longer depend on each other: runs
+        are then shifted by at least this number, and half-samples consist of contiguous blocks. By
+        default, rows are re-paired at random.
     permutations
-        Random pairings behind each null; all pairings where there are no more.
+        Number of random pairings in each null; all pairings if there are no more.
     half_samples
-        Half-samples behind each interval.
+        Number of half-samples for each interval.
     seed
-        Seed of the draws.
+        Seed of the random number generator.
     progress
-        What long work reports to.
+        Progress reporter.
 
     Returns
     -------
     list of Scored
-        For every pair, every measure, in the order given.
+        Every measure of every pair, in the order given.
 
     Raises
     ------
     InputError
-        If the runs do not have the same rows, or a measure cannot be taken of so few.
+        If the runs differ in their number of rows, or a measure needs more rows.
     """
     parts = np.zeros(len(rows[0]), np.intp) if parts is None else np.asarray(parts, np.intp)
     _check(rows, parts, strata)
@@ -164,9 +164,9 @@ def score_usable(
     permutations: int,
     half_samples: int,
 ) -> tuple[list[Scored], list[Finding]]:
-    """Score measures by family; one that needs more rows is left out, unless it is the only one.
+    """Score measures by family, and report those that need more rows; raise if none is left.
 
-    ``score(measures, permutations, half_samples)`` scores some of them.
+    ``score(measures, permutations, half_samples)`` scores a subset of them.
     """
     found: list[Scored] = []
     refused: dict[str, str] = {}
@@ -193,7 +193,7 @@ def score_usable(
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Scoring:
-    """What is the same for all families; `arranged` brings the held-out rows to the end."""
+    """State shared by all families; `arranged` moves the held-out rows to the end."""
 
     rows: Sequence[Float]
     arranged: Index
@@ -236,7 +236,7 @@ class _Scoring:
         null: dict[Pair, Float] = {}
         n_orders = len(self.pairings.orders)
         for jobs, views in self._tiles(family, rows, np.arange(len(self.parts)), over):
-            # Threads that share a view may derive the same from it twice, which changes nothing.
+            # Threads that share a view may compute the same cached value twice, which is harmless.
             scores = over(partial(self._scores, family, views), jobs)
             for job, found in zip(jobs, scores, strict=True):
                 values[job] = found
@@ -257,7 +257,7 @@ class _Scoring:
         null: dict[Pair, Float],
         start: int,
     ) -> int:
-        """Fill in a few columns of the nulls of pairs with one second run; count the scores."""
+        """Fill some columns of the nulls of pairs with one second run; return the score count."""
         orders = self.pairings.orders[start : start + _CHUNK]
         for number, order in enumerate(orders, start):
             turned = family.turned(views[jobs[0][1]], order)
@@ -281,7 +281,7 @@ class _Scoring:
                         found[job].append(each)
                 advance(len(self.jobs))
         except InputError:
-            # Half the rows are too few for this measure, though all of them are not.
+            # Half the rows are too few for this measure.
             found = {job: [] for job in self.jobs}
         count = len(family.measures)
         return {
@@ -295,7 +295,7 @@ class _Scoring:
     def _tiles(
         self, family: Family, rows: dict[int, Float], chosen: Index, over: Over
     ) -> Iterator[tuple[list[Pair], dict[int, Any]]]:
-        """Yield jobs with the views of their runs, as many at a time as memory allows."""
+        """Yield jobs with the views of their runs, as many at a time as fit in memory."""
         index, n_fit = self.arranged[chosen], int((self.parts[chosen] == 0).sum())
         size = max(family.view_bytes(len(index), own.shape[1]) for own in rows.values())
         side = max(2, VIEW_BYTES // (2 * size))
@@ -314,7 +314,7 @@ class _Scoring:
 
 @contextmanager
 def _over_threads(size: int) -> Iterator[Over]:
-    """Yield a `map` over all cores, or the plain one where starting threads would take longer."""
+    """Yield a `map` over all cores, or the built-in one if starting threads would take longer."""
     if size < _THREADED_SIZE:
         yield map
         return
@@ -323,7 +323,7 @@ def _over_threads(size: int) -> Iterator[Over]:
 
 
 def _jobs(pairs: Iterable[Pair]) -> dict[Pair, Directions]:
-    """Join both directions of a pair, the later run second."""
+    """Join both directions of a pair, with the later run second."""
     wanted: dict[Pair, set[bool]] = {}
     for first, second in pairs:
         job = (min(first, second), max(first, second))

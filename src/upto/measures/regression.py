@@ -1,4 +1,4 @@
-"""What a linear map of one run explains of another: fitted on some rows, scored on others."""
+"""Variance of one run explained by a linear map of another, in sample or held out."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def linear_r2(fit: PairMoments, held: PairMoments) -> float:
 
 
 def mean_column_r2(fit: PairMoments, held: PairMoments) -> float:
-    """Return the mean share over the coordinates of the second run that vary."""
+    """Return the mean R² over the coordinates of the second run that vary."""
     residual, total = _regression(fit, held, fit.x.whitening)
     varies = varying(np.sqrt(total))
     return float(np.mean(1.0 - residual[varies] / total[varies])) if varies.any() else 0.0
 
 
 def _regression(fit: PairMoments, held: PairMoments, whitening: Float) -> tuple[Float, Float]:
-    """Return the squares that are left and those about the mean, by coordinate of the second."""
+    """Return the residual and total sum of squares of each coordinate of the second run."""
     projected = whitening.T @ fit.cross
     total = np.diag(held.y.scatter)
     if fit is held:
@@ -48,11 +48,10 @@ LINEAR_R2 = MomentMeasure(
     says="The share of the variance of the second run that the best affine map of the first "
     "explains.",
     source="Kornblith et al. 2019",
-    note="Variances of all coordinates are added up first. Held out, the map and its intercept are "
-    "those of the fitted rows; of the maps that fit fewer rows than coordinates it is the one of "
-    "least norm, whatever the rotation. What predicts worse than with twice the variance counts as "
-    "-1. A second run without variance scores 0. ReSi and Kornblith et al. predict the first run "
-    "from the second.",
+    note="Variances are summed over all coordinates first. Held out, the map and its intercept are "
+    "those of the fitted rows; if coordinates outnumber them, the map of minimum norm is used, "
+    "which rotates with the runs. Values below -1 count as -1. A second run without variance "
+    "scores 0. ReSi and Kornblith et al. predict the first run from the second.",
     low=-1.0,
     high=1.0,
     ignores=SCALED_SHAPE,
@@ -65,10 +64,10 @@ MEAN_COLUMN_R2 = MomentMeasure(
     says="The mean over the coordinates of the second run of the share of variance that the best "
     "affine map of the first explains.",
     source="Schneider et al. 2023",
-    note="In sample it is the consistency score of CEBRA, which is the score of LinearRegression "
-    "of scikit-learn. Coordinates without variance are left out, where scikit-learn counts them as "
-    "explained. Held out as r2 is, but of the maps that fit fewer rows than coordinates it "
-    "is the one of least norm on coordinates at unit variance, whatever their scales.",
+    note="In sample it is the consistency score of CEBRA, i.e. the score of scikit-learn's "
+    "LinearRegression. Coordinates without variance are dropped; scikit-learn counts them as "
+    "explained. Held out as for r2, but if coordinates outnumber the fitted rows, the map has "
+    "minimum norm on coordinates scaled to unit variance, so their scales do not matter.",
     low=-1.0,
     high=1.0,
     ignores=MATCHING,

@@ -1,7 +1,7 @@
-"""What relation measures share: distances between rows, centring, and one inner product.
+"""Distances between rows, centring and the inner product that relation measures share.
 
-A relation is centred and brought to unit length when it is made, so that two runs, and every
-permutation of their pairing, cost no more than the sum of a product.
+A relation is centred and scaled to unit norm once per run, so a pair of runs, or a permutation of
+its pairing, costs one sum of products.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 2**31
-"""Size of the largest n×n array that is made."""
+"""Size limit of an n×n array."""
 ROUNDING = 1e-13
-"""Numbers closer than this fraction of those they were computed from are taken as equal."""
+"""Numbers closer than this fraction of the numbers they were computed from count as equal."""
 
 
 def euclidean_squares(rows: Float) -> tuple[Float, Float]:
-    """Return squared distances between rows on a scale of one, and squared lengths of rows.
+    """Return squared distances between rows scaled to one, and squared norms of rows.
 
-    Lengths are about the median. Distances that are not above rounding are zero.
+    Norms are about the median. Distances within rounding are zero.
     """
-    # The scale goes before squares are taken: they would overflow or vanish.
+    # Scale before squaring, which could overflow or underflow.
     rows = _scaled(rows, np.abs(rows).max())
-    # A few far rows would take the mean, and the precision of all other distances, with them.
+    # A few distant rows would shift the mean and cost all other distances their precision.
     rows = rows - np.median(rows, axis=0)
     rows = _scaled(rows, np.abs(rows).max())
     lengths: Float = np.einsum("ij,ij->i", rows, rows)
@@ -40,7 +40,7 @@ def euclidean_squares(rows: Float) -> tuple[Float, Float]:
 
 
 def cosine_distances(rows: Float) -> Float:
-    """Return one minus the cosine between rows; a row of zeros is at right angles to all."""
+    """Return one minus the cosine between rows; a zero row is orthogonal to all."""
     rows = _unit_rows(rows)
     return _squares(rows, np.ones(len(rows))) / 2.0
 
@@ -48,7 +48,7 @@ def cosine_distances(rows: Float) -> Float:
 def correlation_distances(rows: Float) -> Float:
     """Return one minus the correlation between rows across their coordinates.
 
-    A row whose coordinates are all equal is correlated with none.
+    A row whose coordinates are all equal has correlation zero with every row.
     """
     rows = _unit_rows(rows)
     rows = rows - rows.mean(axis=1, keepdims=True)
@@ -57,7 +57,7 @@ def correlation_distances(rows: Float) -> Float:
 
 
 def about_mean(values: Float) -> Float:
-    """Return what is between different rows less its mean."""
+    """Return off-diagonal values minus their mean; the diagonal is zero."""
     n = len(values)
     centred: Float = values - (values.sum() - np.trace(values)) / max(n * (n - 1), 1)
     np.fill_diagonal(centred, 0.0)
@@ -65,18 +65,18 @@ def about_mean(values: Float) -> Float:
 
 
 def doubly_centred(values: Float) -> Float:
-    """Return values less the mean of their row and of their column, and more that of all."""
+    """Return values minus their row and column means, plus the grand mean."""
     means = values.mean(axis=0)
     centred: Float = values - means - means[:, None] + means.mean()
     return centred
 
 
 def unbiasedly_centred(values: Float) -> Float:
-    """Return what is between different rows, centred so that products of two are unbiased.
+    """Return U-centred values, whose inner products are unbiased.
 
-    This is the U-centring of Székely and Rizzo (2014): the sum of the product of two matrices
-    centred so is the estimate of Song et al. (2012), times n(n − 3). Fewer than four rows leave
-    nothing.
+    This is the U-centring of Székely and Rizzo (2014): the inner product of two U-centred matrices
+    is n(n − 3) times the estimate of Song et al. (2012). With fewer than four rows all values are
+    zero.
     """
     n = len(values)
     if n < 4:
@@ -89,7 +89,7 @@ def unbiasedly_centred(values: Float) -> Float:
 
 
 def unit_length(centred: Float, values: Float) -> tuple[NDArray[np.float32]]:
-    """Return a relation of unit length, or zeros where centring the values left only rounding."""
+    """Return a relation of unit norm, or zeros if centring left only rounding."""
     length = np.linalg.norm(centred)
     if length <= ROUNDING * np.linalg.norm(values):
         return (np.zeros(centred.shape, dtype=np.float32),)
@@ -98,19 +98,19 @@ def unit_length(centred: Float, values: Float) -> tuple[NDArray[np.float32]]:
 
 def inner_product(first: Relation, second: Relation, *_: float) -> float:
     """Return the sum of the product of two symmetric relations."""
-    # A transpose is itself here, and rows that lie together in memory are read much faster.
+    # Relations are symmetric, so the transpose is equal, and contiguous rows are read much faster.
     x, y = (each if each.flags.c_contiguous else each.T for each in (first[0], second[0]))
-    # Sums over rows are short enough for single precision; the sum of n of them is not.
+    # Single precision suffices for the sum over a row, but not for the sum over rows.
     return float(np.vecdot(x, y).sum(dtype=np.float64))
 
 
 def refuse_many_rows(n_samples: int) -> None:
-    """Refuse rows that are too many to relate every one to every other."""
+    """Raise if there are too many rows for an n×n array."""
     size = n_samples * n_samples * np.dtype(np.float64).itemsize
     if size > MOST_BYTES:
         message = (
-            f"{n_samples} rows make {size / 2**30:.3g} GiB of numbers between every two of them, "
-            f"but at most {MOST_BYTES / 2**30:.3g} GiB are made: measure at most "
+            f"{n_samples} rows need {size / 2**30:.3g} GiB for the relations between all of them, "
+            f"but the limit is {MOST_BYTES / 2**30:.3g} GiB: use at most "
             f"{int((MOST_BYTES / 8) ** 0.5)} rows."
         )
         raise InputError(message)
@@ -135,6 +135,6 @@ def _unit_rows(rows: Float) -> Float:
 
 
 def _scaled(rows: Float, largest: Any) -> Float:
-    """Divide by the power of two above the largest number, which is exact."""
+    """Divide by the power of two above the largest number, which is exact in floating point."""
     scaled: Float = np.ldexp(rows, -np.frexp(largest)[1])
     return scaled

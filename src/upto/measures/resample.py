@@ -1,10 +1,10 @@
-"""Random pairings and half-samples of rows, and what a value means beside them.
+"""Random pairings and half-samples of rows, with the p-values, limits and intervals from them.
 
-Intervals come from half-samples drawn without replacement and not from the bootstrap: a bootstrap
-sample holds rows twice, and a row at distance zero to its copy is its own nearest neighbour, gives
-kernels a second diagonal and lets what is fitted see what it is judged on. For a mean over n rows,
-half-samples vary about the whole as much as the whole varies about the truth, (1 - ½) / (n/2) = 1/n
-times the variance of a row, and smooth measures follow it.
+Intervals use half-samples drawn without replacement, not the bootstrap: a bootstrap sample contains
+rows twice, and a copy at distance zero becomes a row's nearest neighbour, adds a second diagonal to
+kernels and leaks fitted rows into held-out ones. For a mean over n rows, half-samples vary around
+the full sample as much as the full sample varies around the truth, (1 - ½) / (n/2) = 1/n times the
+variance of a row, and smooth measures behave alike.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 Better = Literal["higher", "lower"]
 
 LEVEL = 0.05
-"""Of the tests; the limit of chance is the value that just fails to reach it."""
+"""Level of the tests; the chance limit is the value that just fails to reach it."""
 ROUNDING = 1e-9
-"""Pairings that differ by equal rows score the same up to the order of sums."""
+"""Pairings that only exchange equal rows score the same up to the order of summation."""
 MIN_HALF = 10
-"""Half-samples of fewer rows give no interval."""
+"""Fewest rows of a half-sample for which an interval is computed."""
 _NORMAL_QUANTILE = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Pairings:
-    """Orders of rows that keep every row in its cell; the true pairing is not among them.
+    """Orders of rows that keep every row in its cell; the true pairing is not included.
 
-    `complete` says that there are no others: p-values are then exact, and not estimates.
+    If `complete`, there are no other pairings and p-values are exact.
     """
 
     orders: Index
@@ -45,14 +45,14 @@ class Pairings:
 
 
 def draw_pairings(cells: Index, permutations: int, seed: int) -> Pairings:
-    """Return random pairings within cells, or all of them where they are no more than asked for.
+    """Return random pairings within cells, or all of them if there are at most `permutations`.
 
-    Draws follow the positions of rows: give rows in an order that their content decides.
+    Draws follow the positions of rows: pass rows in an order determined by their content.
     """
     if permutations == 0:
         return Pairings(orders=np.empty((0, len(cells)), dtype=np.intp), complete=False)
     sizes = np.unique(cells, return_counts=True)[1]
-    # A product of factorials is too long a number to write out for many rows.
+    # For many rows the product of factorials is too large to compute.
     if math.fsum(math.lgamma(size + 1.0) for size in sizes) <= math.log(permutations) + 1e-9:
         every = list(_every_pairing(cells))
         return Pairings(
@@ -67,10 +67,10 @@ def draw_pairings(cells: Index, permutations: int, seed: int) -> Pairings:
 
 
 def draw_shifts(parts: Index, gap: int, permutations: int, seed: int) -> Pairings:
-    """Return pairings that move the rows of every part along, round its end, by `gap` at least.
+    """Return pairings that shift the rows of each part cyclically by at least `gap`.
 
-    For rows that depend on their neighbours: what follows what stays as it is. There are none where
-    a part is too short.
+    They keep the order of rows that depend on their neighbours. There are none if a part is too
+    short.
     """
     rng = random_stream(seed, "shifts of similarities")
     members = [np.flatnonzero(parts == part) for part in np.unique(parts)]
@@ -84,9 +84,9 @@ def draw_shifts(parts: Index, gap: int, permutations: int, seed: int) -> Pairing
 
 
 def draw_halves(parts: Index, count: int, seed: int, *, stretch: int = 1) -> list[Index]:
-    """Return the positions of half the rows of every part, drawn without replacement.
+    """Return the positions of half the rows of each part, drawn without replacement.
 
-    Rows that depend on their neighbours are drawn as stretches of so many rows.
+    Rows that depend on their neighbours are drawn in contiguous blocks of `stretch` rows.
     """
     rng = random_stream(seed, "half-samples")
     members = [np.flatnonzero(parts == part) for part in np.unique(parts)]
@@ -107,9 +107,9 @@ def draw_halves(parts: Index, count: int, seed: int, *, stretch: int = 1) -> lis
 
 
 def share_as_good(value: float, null: Float, *, better: Better) -> float:
-    """Return the p-value: the share of pairings as good as the true one, which counts as one.
+    """Return the p-value: the share of pairings as good as the true one, which is included.
 
-    Where all pairings are in the null this is exact, else it is an estimate that keeps the level.
+    Exact if the null contains all pairings; otherwise an estimate that keeps the level.
     """
     sign = 1.0 if better == "higher" else -1.0
     least = sign * value - ROUNDING * max(1.0, abs(value))
@@ -117,9 +117,9 @@ def share_as_good(value: float, null: Float, *, better: Better) -> float:
 
 
 def limit_of_chance(null: Float, *, better: Better) -> float | None:
-    """Return the value that must be beaten for a p-value of 5 %.
+    """Return the value that must be exceeded for a p-value of 5 %.
 
-    None where there are too few pairings for that.
+    None if there are too few pairings.
     """
     allowed = math.floor(LEVEL * (len(null) + 1) + ROUNDING)
     if allowed == 0:
@@ -129,9 +129,9 @@ def limit_of_chance(null: Float, *, better: Better) -> float | None:
 
 
 def share_beyond(value: float, limit: float, best: float) -> float | None:
-    """Return the share of the way from a limit to the best value; 0 before the limit.
+    """Rescale a value so that 0 is the limit (or below) and 1 the best value.
 
-    None where the best value is infinite.
+    None if the best value is infinite.
     """
     if not math.isfinite(best):
         return None
@@ -141,7 +141,7 @@ def share_beyond(value: float, limit: float, best: float) -> float | None:
 
 
 def half_sample_interval(value: float, halves: Float, low: float, high: float) -> Estimate:
-    """Return a value with its interval between `low` and `high`, where there are half-samples."""
+    """Return a value with its interval, clipped to `low` and `high`, if there are half-samples."""
     if len(halves) < 2:
         return Estimate(value=value)
     half = _NORMAL_QUANTILE * float(halves.std(ddof=1))
@@ -153,7 +153,7 @@ def half_sample_interval(value: float, halves: Float, low: float, high: float) -
 
 
 def _every_pairing(cells: Index) -> Iterator[Index]:
-    """Yield all orders, the true one first."""
+    """Yield all orders, starting with the true one."""
     members = [np.flatnonzero(cells == cell) for cell in np.unique(cells)]
     for moved in itertools.product(*(itertools.permutations(each) for each in members)):
         order = np.arange(len(cells))

@@ -1,8 +1,8 @@
-"""Components less what others tell of them within cells of batch and label.
+"""Components residualised on others within batch × label cells.
 
-ICA leaves components a little tilted: one of batches leans towards one of labels. Of two rows with
-the same batch and label, the lean shows as a correlation, and so it can be taken away without
-touching what the component has of its own.
+ICA leaves components slightly tilted: a batch component leans towards a label component. Among rows
+of the same batch and label the tilt appears as a correlation, so it can be removed without touching
+the component's own signal.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _BLOCK_BYTES = 2**25
 
 
 class UprightRows:
-    """Some components, each less its regression on others within cells.
+    """Some components, each residualised on others within cells.
 
     Parameters
     ----------
     components
-        All components; an array or anything that gives blocks of rows.
+        All components, as an array or any object that can be sliced into blocks of rows.
     some, others
-        Numbers of the components, and of those to regress on.
+        Indices of the components to residualise, and of the regressors.
     cell
-        The cell of each row.
+        Cell of each row.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Distances between shapes: runs without their position, their size and their orientation.
+"""Distances between shapes: runs up to position, size and orientation.
 
-What is fitted (means, stretches, the rotation) is fitted on some rows and scored on others. Only in
-sample are these distances metrics.
+Means, stretches and the rotation are fitted on some rows and scored on others. The distances are
+metrics in sample only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REACHED = 1e-12
 
 
 def procrustes(fit: PairMoments, held: PairMoments) -> float:
-    """Return the distance of two runs of unit size after the best rotation."""
+    """Return the distance between two runs of unit norm after the best rotation."""
     return math.sqrt(2.0 - 2.0 * _turned_cosine(fit, held))
 
 
@@ -40,7 +40,7 @@ def shape_distance(fit: PairMoments, held: PairMoments, alpha: float) -> float:
 
 
 def netrep_shape_distance(fit: PairMoments, held: PairMoments, alpha: float) -> float:
-    """Return the same where variances are sums over rows, as netrep has them."""
+    """Return the same with variances summed over rows, as in netrep."""
     return math.acos(_stretched_cosine(fit, held, _netrep_stretches, alpha))
 
 
@@ -59,7 +59,7 @@ def _stretched_cosine(
     alpha: float,
 ) -> float:
     if not 0.0 <= alpha <= 1.0:
-        message = f"alpha is {alpha:g}: give a number from 0, which whitens, to 1, which does not."
+        message = f"alpha is {alpha:g}: give a number from 0 (whitened) to 1 (not whitened)."
         raise InputError(message)
     x_map, y_map = (_stretched(run, stretches, alpha) for run in (fit.x, fit.y))
     x, y, cross = _about_fitted_means(fit, held)
@@ -72,7 +72,7 @@ def _stretched_cosine(
 
 
 def _about_fitted_means(fit: PairMoments, held: PairMoments) -> tuple[Float, Float, Float]:
-    """Return the scatters and the cross-scatter of held rows about the means of fitted rows."""
+    """Return the scatters and cross-scatter of held-out rows about the means of fitted rows."""
     if fit is held:
         return held.x.scatter, held.y.scatter, held.cross
     root = math.sqrt(held.n_samples)
@@ -85,9 +85,9 @@ def _about_fitted_means(fit: PairMoments, held: PairMoments) -> tuple[Float, Flo
 
 
 def _rotation(cross: Float) -> Float:
-    """Return the best rotation, which is zero on directions that the products do not reach.
+    """Return the best rotation, set to zero on directions outside the range of the products.
 
-    Any rotation would do there; this one depends neither on rounding nor on the basis.
+    Any rotation is optimal there; zero depends neither on rounding nor on the basis.
     """
     left, values, right = np.linalg.svd(cross, full_matrices=False)
     rank = int(np.count_nonzero(values > _REACHED * values.max(initial=0.0)))
@@ -121,14 +121,14 @@ def _netrep_stretches(values: Float, alpha: float) -> Float:
 PROCRUSTES = MomentMeasure(
     name="procrustes",
     title="Procrustes distance",
-    says="The distance of both runs, each centred and of Frobenius norm one, after the best "
-    "rotation or reflection.",
+    says="The distance between both runs, each centred and scaled to unit Frobenius norm, after "
+    "the best rotation or reflection.",
     source="Ding et al. 2021; Williams et al. 2021",
-    note="It is a metric in sample only. Runs without anything in common are √2 apart, and in "
-    "sample none are further; held out, where the rotation is that of other rows, 2 is the end. A "
-    "run without variance has no shape: it is √2 from every run, itself included. The narrower run "
-    "is padded with zeros. Ding et al. give the square of this distance, anatome half of the "
-    "square, netrep the angle: see angular-procrustes.",
+    note="It is a metric in sample only. In sample it is at most √2, the distance of runs with "
+    "nothing in common; held out, with the rotation of other rows, at most 2. A run without "
+    "variance has no shape: its distance to every run, itself included, is √2. The narrower run "
+    "is padded with zeros. Ding et al. use the square of this distance, anatome half the square, "
+    "netrep the angle: see angular-procrustes.",
     low=0.0,
     high=2.0,
     closer="lower",
@@ -141,9 +141,9 @@ ANGULAR_PROCRUSTES = MomentMeasure(
     title="angular Procrustes distance",
     says="The angle between both runs, each centred, after the best rotation or reflection.",
     source="Williams et al. 2021",
-    note="It is a metric in sample only, and the distance of netrep at alpha 1, held out too. Runs "
-    "without anything in common are π/2 apart, and in sample none are further. A run without "
-    "variance has no shape: it is π/2 from every run, itself included.",
+    note="It is a metric in sample only, and the distance of netrep at alpha 1, also held out. In "
+    "sample it is at most π/2, the distance between runs with nothing in common. A run without "
+    "variance has no shape: its distance to every run, itself included, is π/2.",
     low=0.0,
     high=math.pi,
     closer="lower",
@@ -154,13 +154,13 @@ ANGULAR_PROCRUSTES = MomentMeasure(
 SHAPE_DISTANCE = MomentMeasure(
     name="shape:0.5",
     title="shape distance",
-    says="The angle between both runs after the best rotation or reflection, where each direction "
-    "was first scaled by alpha + (1 - alpha) times the typical deviation over its own.",
+    says="The angle between both runs after the best rotation or reflection, with each direction "
+    "first scaled by alpha + (1 - alpha) × typical deviation / its own deviation.",
     source="Williams et al. 2021",
     note="It is a metric in sample only. At 1 it is angular-procrustes; at 0 runs are whitened, "
-    "and it ignores every affine map. The typical deviation is the root of the mean variance of "
-    "the present directions. Between 0 and 1 netrep takes one instead, in the units of the rows: "
-    "see shape-netrep. Both agree for runs whose squares add up to one for each direction.",
+    "and it is invariant to every affine map. The typical deviation is the root of the mean "
+    "variance of directions with variance. Between 0 and 1 netrep uses one instead, in the units "
+    "of the rows: see shape-netrep. Both agree for runs whose squares sum to one per direction.",
     low=0.0,
     high=math.pi,
     closer="lower",
@@ -173,13 +173,12 @@ SHAPE_DISTANCE = MomentMeasure(
 NETREP_SHAPE_DISTANCE = MomentMeasure(
     name="shape-netrep:0.5",
     title="shape distance of netrep",
-    says="The angle between both runs after the best rotation or reflection, where each direction "
-    "was first scaled by alpha + (1 - alpha) over its norm, summed over the rows.",
+    says="The angle between both runs after the best rotation or reflection, with each direction "
+    "first scaled by alpha + (1 - alpha) / its norm, summed over the rows.",
     source="Williams et al. 2021, netrep",
     note="It is a metric in sample only, and LinearMetric of netrep for runs without dead "
-    "directions, held out too. Between 0 "
-    "and 1 it depends on the scale and on the number of rows: more of either is like a higher "
-    "alpha.",
+    "directions, also held out. Between 0 and 1 it depends on the scale and on the number of rows: "
+    "a larger scale or more rows act like a higher alpha.",
     low=0.0,
     high=math.pi,
     closer="lower",

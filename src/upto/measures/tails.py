@@ -1,4 +1,4 @@
-"""P-values of shares of variance, and their correction for many tests."""
+"""P-values of explained variance, and their correction for multiple testing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def q_values(p: Float) -> Float:
-    """Return p-values corrected by Benjamini and Hochberg's procedure; NaN stays and counts not.
+    """Return p-values adjusted by the Benjamini-Hochberg procedure; NaN is ignored and kept.
 
     Examples
     --------
@@ -27,16 +27,16 @@ def q_values(p: Float) -> Float:
 
 
 def permutation_tail(explained: Float, tail: Float, counts: Float) -> Float:
-    """Return the p-values of shares explained, were rows dealt to batches at random.
+    """Return the p-values of explained shares under random assignment of rows to batches.
 
-    A beta distribution with the mean and the variance over all permutations (Pitman, Welch) takes
-    the place of the F-test, which finds too many batches of few rows where tails are heavy. `tail`
-    is the sum of fourth powers over the squared sum of squares.
+    A beta distribution with the mean and variance over all permutations (Pitman, Welch) replaces
+    the F-test, which finds too many batches of few rows if tails are heavy. `tail` is the sum of
+    fourth powers over the squared sum of squares.
     """
     from scipy.special import betainc
 
     n, groups = counts.sum(), len(counts)
-    # Means over permutations of products of four values of distinct rows, of two and so on.
+    # Means over permutations of products of four values from four distinct rows, from two, etc.
     pair, triple = (1 - tail) / (n * (n - 1)), (2 * tail - 1) / (n * (n - 1) * (n - 2))
     quadruple = (3 - 6 * tail) / (n * (n - 1) * (n - 2) * (n - 3))
     single, uneven = tail / n, -tail / (n * (n - 1))
@@ -52,7 +52,7 @@ def permutation_tail(explained: Float, tail: Float, counts: Float) -> Float:
 
 
 def upper_tail(ratio: Float, df: float, df_rest: float) -> Float:
-    """Return the p-values of ratios of mean squares; 0 where nothing is left to chance."""
+    """Return the p-values of ratios of mean squares; 0 where the ratio is infinite."""
     from scipy.special import fdtrc
 
     p: Float = np.where(np.isinf(ratio), 0.0, fdtrc(df, df_rest, ratio))

@@ -1,4 +1,4 @@
-"""How alike the coordinates of several runs are: the unsupervised disentanglement ranking."""
+"""Unsupervised disentanglement ranking: agreement of the coordinates of several runs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 INFORMATIVE_SHARE = 0.01
-"""Coordinates with less of the largest variance are not counted where nothing else is said."""
+"""By default, coordinates with less than this fraction of the largest variance do not count."""
 
 
 def relative_strength(_: PairMoments, held: PairMoments) -> float:
-    """Return how far every coordinate has one partner only in the other run."""
+    """Return how exclusively each coordinate matches one coordinate of the other run."""
     strength = np.abs(correlations(held))[varies(held.x)][:, varies(held.y)]
     return (_one_sided(strength, 0) + _one_sided(strength, 1)) / 2
 
@@ -35,16 +35,16 @@ def relative_strength(_: PairMoments, held: PairMoments) -> float:
 def udr_scores(
     runs: Sequence[ArrayLike], informative: Sequence[ArrayLike] | None = None
 ) -> NDArray[np.float64]:
-    """Return for every run the median of its pairwise scores with all others.
+    """Return, for each run, the median of its pairwise scores with all others.
 
     Parameters
     ----------
     runs
-        Two or more runs with the same rows.
+        Two or more runs of the same rows.
     informative
-        For every run, which of its coordinates count. By default those with more than 1 % of the
-        largest variance in the run; with a variational autoencoder, give those whose
-        Kullback-Leibler divergence from the prior is above 0.01.
+        For each run, which of its coordinates count. By default those with more than 1 % of the
+        largest variance in the run; for a variational autoencoder, pass those whose
+        Kullback-Leibler divergence from the prior exceeds 0.01.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def udr_scores(
     True
     """
     if len(runs) < 2:
-        message = f"there is {len(runs)} run: give two or more runs of the same model."
+        message = f"the number of runs is {len(runs)}: give two or more runs of the same model."
         raise InputError(message)
     rows = [as_rows(run, f"run {number}") for number, run in enumerate(runs, start=1)]
     lengths = sorted({len(run) for run in rows})
@@ -68,7 +68,7 @@ def udr_scores(
         message = f"runs have {lengths[0]} to {lengths[-1]} rows: all must describe the same ones."
         raise InputError(message)
     if informative is not None and len(informative) != len(runs):
-        message = f"there are {len(informative)} masks for {len(runs)} runs: give one for each."
+        message = f"there are {len(informative)} masks for {len(runs)} runs: give one per run."
         raise InputError(message)
     if informative is None:
         for number, run in enumerate(rows, start=1):
@@ -103,8 +103,8 @@ def _as_mask(mask: ArrayLike, rows: Float) -> NDArray[np.bool_]:
     found = np.asarray(mask)
     if found.dtype != np.bool_ or found.shape != rows.shape[1:]:
         message = (
-            f"a mask of {found.dtype} has shape {found.shape}, its run has {rows.shape[1]} "
-            "coordinates: give one True or False for each."
+            f"a mask of {found.dtype} has shape {found.shape}, but its run has {rows.shape[1]} "
+            "coordinates: give one boolean per coordinate."
         )
         raise InputError(message)
     return found
@@ -114,7 +114,7 @@ UDR = MomentMeasure(
     name="udr",
     title="UDR of a pair",
     says="The mean, over varying coordinates of both runs, of the largest rank correlation with a "
-    "coordinate of the other run, times its share of all of them.",
+    "coordinate of the other run, times its share of the sum of all of them.",
     source="Duan et al. 2020",
     low=0.0,
     high=1.0,
@@ -122,7 +122,7 @@ UDR = MomentMeasure(
     score=relative_strength,
     is_fitted=False,
     prepare=ranks,
-    note="The Spearman variant of disentanglement_lib, where every coordinate that varies counts "
-    "as informative; `udr_scores` takes other masks, and several runs. A run scores 1 with itself "
-    "only where its coordinates are uncorrelated. Nothing is fitted, and noise is not 0.",
+    note="The Spearman variant of disentanglement_lib, with every varying coordinate counted as "
+    "informative; `udr_scores` accepts other masks and several runs. A run scores 1 with itself "
+    "only if its coordinates are uncorrelated. Nothing is fitted, and noise does not score 0.",
 )

@@ -203,7 +203,7 @@ def test_rows_that_are_only_the_label_have_a_perfect_total():
         ({"rows": np.zeros(4)}, r"rows has shape \(4,\)"),
         ({"labels": ["a", "b", None, "b"]}, "1 of 4 labels are missing"),
         ({"rows": [["one", "two"]] * 4}, "not an array of numbers"),
-        ({"rows": np.full((4, 2), np.nan)}, "8 values that are not finite"),
+        ({"rows": np.full((4, 2), np.nan)}, "8 non-finite values"),
         ({"batches": ["p"]}, "1 batches for 4 rows"),
         ({"labels": ["p"] * 5}, "5 labels for 4 rows"),
         ({"scores": "brass"}, "no score 'brass'"),

@@ -144,7 +144,7 @@ def test_what_cannot_be_prepared_or_scored_is_refused():
         prepare(rows, classifier="trees")
     with pytest.raises(InputError, match="0 threads"):
         prepare(rows, threads=0)
-    with pytest.raises(InputError, match="not finite"):
+    with pytest.raises(InputError, match="non-finite"):
         prepare([[np.nan, 1.0]])
     fitted = prepare(rows, threads=1).fit(np.arange(600), labels)
     with pytest.raises(InputError, match="3 columns: those trained on have 8"):

@@ -12,9 +12,6 @@ import pytest
 
 from upto.core import RULES, Finding, Rule, finding, unique_findings
 from upto.question import questions
-from upto.questions.batches import findings as batch_rules
-from upto.questions.compare import findings as comparison_rules
-from upto.questions.factors import findings as factor_rules
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
@@ -36,13 +33,7 @@ def test_codes_are_unique_in_the_source():
     own = [import_module(home.partition(":")[0]) for home in homes]
     codes = [
         keyword.value.value
-        for module in (
-            finding,
-            comparison_rules,
-            factor_rules,
-            batch_rules,
-            *own,
-        )
+        for module in (finding, *own)
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Rule"
         for keyword in node.keywords

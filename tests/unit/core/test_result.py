@@ -111,7 +111,7 @@ DAMAGE = {
 def test_a_damaged_result_is_refused_with_the_place(damage, message):
     record = json.loads(sample.comparison().to_json())
     damage(record)
-    with pytest.raises(InputError, match="this comparison result is damaged") as caught:
+    with pytest.raises(InputError, match="this compare result is damaged") as caught:
         CompareResult.from_json(json.dumps(record))
     assert message in str(caught.value)
 
@@ -135,7 +135,7 @@ def test_rows_of_a_comparison_are_found_by_name():
     assert names == [*(group for group in Group if group.is_affine), "ica"]
     for name in names:
         assert getattr(result, name.replace("-", "_")) is result.fit(name)
-    with pytest.raises(KeyError, match=r"no row 'conformal'; it has identity, signed-permutation"):
+    with pytest.raises(KeyError, match=r"no row 'conformal': choose one of identity, signed"):
         result.fit("conformal")
 
 
@@ -143,7 +143,7 @@ def test_matrices_are_found_by_name():
     result = sample.matrix()
     assert result.pairs.matrix("ica").unmixed
     assert result.pairs.matrix("rigid").up_to is Group.RIGID
-    with pytest.raises(KeyError, match=r"no matrix 'x'; it has identity"):
+    with pytest.raises(KeyError, match=r"no matrix 'x': choose one of identity"):
         result.pairs.matrix("x")
 
 

@@ -121,7 +121,7 @@ def test_from_chance_is_not_told_of_few_rows(score):
     noise, factors = rng.normal(size=(60, 5)), rng.integers(4, size=(60, 2))
     found = score(noise, factors, variant="robust", from_chance=True, **DRAWN)
     assert found.value is None
-    assert "rows are too few to tell a score from chance" in found.says
+    assert "rows are too few to distinguish the score from chance" in found.says
 
 
 def test_rare_numbers_are_a_step_of_their_own():

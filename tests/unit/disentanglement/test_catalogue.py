@@ -157,8 +157,8 @@ def test_families_and_variants_are_found_by_name():
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ("mic", "there is no score 'mic': it is one of infomec/modularity"),
-        ("mig@tripod", "no variant 'tripod' of mig: it is one of disentanglement_lib, ubisoft"),
+        ("mic", "there is no score 'mic': choose one of infomec/modularity"),
+        ("mig@tripod", "no variant 'tripod' of mig: choose one of disentanglement_lib, ubisoft"),
         ("ridgeway@adjusted", "no variant 'adjusted' of ridgeway/explicitness"),
         ((), "no scores to compute"),
     ],

@@ -215,19 +215,19 @@ def test_what_cannot_be_read_is_refused():
     codes, factors = planted()
     with pytest.raises(InputError, match="no variant of DCI 'trees'"):
         dci_scores(codes, factors, variant="trees")
-    with pytest.raises(InputError, match="not a table"):
+    with pytest.raises(InputError, match="not a finite, non-negative codes × factors table"):
         importance_disentanglement([[1.0, -1.0], [0.0, 1.0]])
     with pytest.raises(InputError, match="59 rows of codes"):
         dci_scores(codes[1:], factors)
     with pytest.raises(InputError, match="mask of held-out rows"):
         dci_scores(codes, factors, held_out=np.arange(3))
-    with pytest.raises(InputError, match="not finite"):
+    with pytest.raises(InputError, match="non-finite"):
         dci_scores(np.where(codes > 1, np.nan, codes), factors)
-    with pytest.raises(InputError, match="3 factors are said"):
+    with pytest.raises(InputError, match="`continuous` has 3 flags"):
         dci_scores(codes, factors, continuous=[True, False, True])
-    with pytest.raises(InputError, match="no numbers"):
+    with pytest.raises(InputError, match="labels that are not numbers"):
         dci_scores(codes, [["a", "b"]] * N_SAMPLES, continuous=True)
     with pytest.raises(InputError, match="not whole numbers"):
         dci_scores(codes, factors, discrete_codes=True)
-    with pytest.raises(InputError, match="10 or more"):
+    with pytest.raises(InputError, match="needs at least 10"):
         dci_scores(codes[:9], factors[:9], variant="ubisoft/lasso")

@@ -133,7 +133,7 @@ def test_constant_codes_are_left_out_with_words(variant):
     found = mig_sup(dead, factors, variant=variant)
     assert found.value == pytest.approx(mig_sup(factors, factors, variant=variant).value, abs=1e-3)
     assert found.per_code[3] is None
-    assert "1 of 4 codes tell of no factor" in found.says
+    assert "no factor information in 1 of 4 codes" in found.says
 
 
 def test_noise_beside_factors_does_not_count_when_adjusted():
@@ -195,7 +195,7 @@ def test_information_may_be_given(score):
 
 def test_information_of_another_estimator_is_refused():
     codes, factors = grid()
-    with pytest.raises(InputError, match="made of information by 20 histogram"):
+    with pytest.raises(InputError, match="uses information estimated by 20 histogram"):
         mig(codes, factors, information=information(codes, factors))
     with pytest.raises(InputError, match="no variant of MIG 'other'"):
         mig(codes, factors, variant="other")

@@ -278,15 +278,15 @@ def test_factors_of_which_nothing_can_be_said_are_named():
     found = information(values[:, None], factors)
     assert list(found.told) == [True, False, False]
     assert found.faults[1] == "factor 2 has one value"
-    assert "another label on each of its 800 rows" in found.faults[2]
+    assert "a different label on each of its 800 rows" in found.faults[2]
 
 
 def test_information_that_a_score_is_not_made_of_is_refused():
     values, labels = labelled()
     found = information(values[:, None], labels[:, None])
-    with pytest.raises(InputError, match="by 20 histogram, and this is by 10 neighbours"):
+    with pytest.raises(InputError, match="by 20 histogram, but it was estimated by 10 neighbours"):
         informed(found, values[:, None], labels[:, None], HISTOGRAM, "MIG")
-    with pytest.raises(InputError, match="0 permutations of rows do not tell"):
+    with pytest.raises(InputError, match="permutations is 0"):
         beyond_chance(found)
     with pytest.raises(InputError, match="0 neighbours or bins"):
         Estimator(size=0)

@@ -83,7 +83,7 @@ def test_one_factor_that_can_be_held_is_not_enough(score):
     found = score(codes, factors, **DRAWN)
     assert found.value is None
     assert found.says == (
-        "factor 2 has one value; factor 3 has no value twice; "
+        "factor 2 has one value; factor 3 has no repeated value; "
         "two factors are needed and there are 1."
     )
 
@@ -110,7 +110,7 @@ def test_one_outlier_does_not_count_in_the_robust_variant(score):
 def test_the_seed_decides(score):
     codes, factors = noisy()
     assert score(codes, factors, seed=1, **DRAWN) == score(codes, factors, seed=1, **DRAWN)
-    with pytest.raises(InputError, match="batch has 1 rows"):
+    with pytest.raises(InputError, match="batch size is 1"):
         score(codes, factors, batch=1)
 
 

@@ -112,7 +112,9 @@ def test_a_factor_that_no_code_could_tell_has_no_score():
     factors = np.random.default_rng(1).normal(size=(16, 2))
     found = information(factors, factors, estimator=ADJUSTED, permutations=10, continuous=True)
     assert found.faults == ("", "")
-    assert all("too few to tell even a perfect code" in fault for fault in tellable(found).faults)
+    assert all(
+        "too few to distinguish even a perfect code" in fault for fault in tellable(found).faults
+    )
     scores = infomec(factors, factors, continuous=True)
     assert scores.modularity.value is None
     assert "factor 1 has 16 labels, too few" in scores.modularity.says

@@ -55,7 +55,7 @@ def test_rows_that_are_worth_too_few_have_no_p_value(kind):
     result = upto.similarity(x, y)
     assert result.n_pairings == 0
     assert {(row.p_value, row.chance, row.limit) for row in result.rows} == {(1.0, None, None)}
-    assert "are not told from chance" in result.verdict
+    assert "are not distinguishable from chance" in result.verdict
     (remark,) = (each.message for each in result.findings if each.code == "UP028")
     assert "a test needs 30" in remark
 

@@ -99,8 +99,8 @@ def test_batches_of_unrelated_runs_stay_in_the_range_and_constant_ones_score_not
     [
         ([(np.ones((3, 2)), np.ones((3, 2)))], "batch 0 has 3 rows of the first run and 3 of"),
         ([(np.eye(5), np.eye(5)), (np.eye(5), np.eye(6))], "batch 1 has 5 rows of the first run"),
-        ([], "there are 0 batches: give at least one"),
-        ([(np.full((5, 1), np.nan), np.ones((5, 1)))], "5 values that are not finite"),
+        ([], "no batches were given: give at least one"),
+        ([(np.full((5, 1), np.nan), np.ones((5, 1)))], "5 non-finite values"),
     ],
     ids=["three rows", "unequal", "none", "not finite"],
 )

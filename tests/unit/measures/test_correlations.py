@@ -323,12 +323,12 @@ def test_another_pairing_only_changes_the_cross_products(rng, measure):
 @pytest.mark.parametrize(
     ("measure", "number", "message"),
     [
-        (SVCCA, 0, "0 principal directions are asked for: ask for a whole number from 1"),
-        (SVCCA, 2.5, "2.5 principal directions are asked for"),
-        (STANDARDISED_SVCCA, np.inf, "inf principal directions are asked for"),
-        (STANDARDISED_SVCCA, np.nan, "nan principal directions are asked for"),
-        (SHARE_SVCCA, 0, "0 of the variance is to be kept: give a share above 0 and at most 1"),
-        (SHARE_SVCCA, 99, "99 of the variance is to be kept"),
+        (SVCCA, 0, "0 principal directions requested: give a whole number from 1"),
+        (SVCCA, 2.5, "2.5 principal directions requested"),
+        (STANDARDISED_SVCCA, np.inf, "inf principal directions requested"),
+        (STANDARDISED_SVCCA, np.nan, "nan principal directions requested"),
+        (SHARE_SVCCA, 0, r"the share of variance to keep is 0: give a share in \(0, 1\]"),
+        (SHARE_SVCCA, 99, "the share of variance to keep is 99"),
         (RIDGE_CCA, -0.1, "the ridge is -0.1: give a number from 0"),
         (RIDGE_CCA, 2, "the ridge is 2"),
     ],

@@ -224,14 +224,17 @@ GOOD = {"weights": [0.4, 0.6], "means": [[0, 0], [1, 1]], "covariances": [np.eye
     ("change", "message"),
     [
         ({"weights": [0.4, 0.5]}, "sum to 0.9"),
-        ({"weights": [1.4, -0.4]}, "weights from -0.4"),
-        ({"weights": [1, 0]}, "leave out components without weight"),
+        ({"weights": [1.4, -0.4]}, "the smallest weight is -0.4"),
+        ({"weights": [1, 0]}, "drop components of zero weight"),
         ({"weights": [1]}, "1 weights"),
         ({"weights": 1}, r"weights \(\)"),
         ({"means": [[0], [1]]}, r"means of shape \(2, 1\)"),
-        ({"means": [[0, np.nan], [1, 1]]}, "means of a mixture have values that are not finite"),
+        ({"means": [[0, np.nan], [1, 1]]}, "means of the mixture are not all finite"),
         ({"covariances": [np.eye(2), [[1, 1], [1, 1]]]}, "component 2 .* positive definite"),
-        ({"covariances": [np.eye(2), [[1, 0.5], [0, 1]]]}, "not all symmetric"),
+        (
+            {"covariances": [np.eye(2), [[1, 0.5], [0, 1]]]},
+            "not all of the 2 covariances are symmetric",
+        ),
     ],
     ids=str,
 )
@@ -246,7 +249,7 @@ def test_what_cannot_be_compared_is_refused_in_words(rng):
         l2_inner(mixture, mixture_of(rng, 2, 3))
     with pytest.raises(InputError, match="in 2 and 3 dimensions"):
         affine_l2_distance(mixture, mixture_of(rng, 2, 3))
-    with pytest.raises(InputError, match="0 starts are asked for"):
+    with pytest.raises(InputError, match="0 starts requested"):
         affine_l2_distance(mixture, mixture, n_starts=0)
     with pytest.raises(InputError, match=r"matrix of shape \(3, 2\)"):
         push_forward(mixture, np.ones((3, 2)), np.ones(2))
@@ -283,8 +286,8 @@ def test_an_affine_map_of_the_rows_maps_the_fitted_mixture(scale, rng):
 @pytest.mark.parametrize(
     ("rows", "count", "message"),
     [
-        (np.eye(4)[:, :2], 5, "5 components are asked for of 4 rows"),
-        (np.eye(4)[:, :2], 0, "0 components are asked for"),
+        (np.eye(4)[:, :2], 5, "5 components requested from 4 rows"),
+        (np.eye(4)[:, :2], 0, "0 components requested"),
         (np.repeat(np.arange(8.0)[:, None], 2, axis=1), 2, "vary in 1 of 2 directions"),
         (np.ones((8, 2)), 1, "vary in 0 of 2 directions"),
     ],

@@ -141,5 +141,5 @@ def test_another_number_of_features_is_used_everywhere(rng):
 
 @pytest.mark.parametrize("count", [0, 2.5, -3, 201, np.nan, np.inf])
 def test_a_number_of_features_that_counts_nothing_is_refused(count):
-    with pytest.raises(InputError, match=f"{count:g} random features are asked for: .* 1 to 200"):
+    with pytest.raises(InputError, match=f"{count:g} random features requested: .* 1 to 200"):
         MCC_RDC.with_parameter(count)

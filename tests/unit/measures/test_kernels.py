@@ -88,5 +88,5 @@ def test_where_most_pairs_are_equal_rows_the_kernel_says_which_are_equal():
 @pytest.mark.parametrize("bandwidth", [0.0, -1.0, np.nan, np.inf, 1e9, 1e-9])
 def test_a_bandwidth_of_no_use_is_refused(bandwidth, rng):
     rows = rng.normal(size=(5, 2))
-    with pytest.raises(InputError, match=r"median distances is asked for: .* from 0.001 to 1000"):
+    with pytest.raises(InputError, match=r"median distances: .* from 0.001 to 1000"):
         DEBIASED_RBF_CKA.with_parameter(bandwidth)(rows, rows)

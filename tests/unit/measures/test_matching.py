@@ -227,7 +227,7 @@ def test_weak_mcc_of_every_component_is_mean_cca_on_other_rows_too(rng):
 @pytest.mark.parametrize("count", [0, 2.5, -1, np.nan, np.inf])
 def test_a_number_of_components_that_counts_nothing_is_refused(count, rng):
     rows = rng.normal(size=(20, 3))
-    with pytest.raises(InputError, match=f"{count:g} canonical components are asked for"):
+    with pytest.raises(InputError, match=f"{count:g} canonical components requested"):
         WEAK_MCC.with_parameter(count)(rows, rows)
 
 
@@ -279,12 +279,12 @@ def test_a_run_with_nothing_informative_scores_zero(rng):
 @pytest.mark.parametrize(
     ("runs", "masks", "message"),
     [
-        ([np.ones((3, 2))], None, "there is 1 run"),
+        ([np.ones((3, 2))], None, "the number of runs is 1"),
         ([np.ones((3, 2)), np.ones((4, 2))], None, "3 to 4 rows"),
         ([np.ones((3, 2)), np.ones(3)], None, r"run 2 has shape \(3,\)"),
         ([np.ones((3, 2))] * 2, [np.ones(2, dtype=bool)], "1 masks for 2 runs"),
         ([np.ones((3, 2))] * 2, [np.ones(2)] * 2, "a mask of float64"),
-        ([np.ones((3, 2))] * 2, [np.ones(3, dtype=bool)] * 2, r"shape \(3,\), its run has 2"),
+        ([np.ones((3, 2))] * 2, [np.ones(3, dtype=bool)] * 2, r"shape \(3,\), but its run has 2"),
     ],
     ids=["one run", "lengths", "a vector", "too few masks", "not a mask", "too wide a mask"],
 )

@@ -165,7 +165,7 @@ def test_neighbours_are_as_many_as_asked_for(rng):
 @pytest.mark.parametrize("k", [0, -1, 12, 50, 2.5, np.nan, np.inf])
 def test_neighbours_that_cannot_be_counted_are_refused(measure, k, rng):
     first, second = rng.normal(size=(2, 12, 3))
-    with pytest.raises(InputError, match="of 12 rows: ask for a whole number from 1 to less than"):
+    with pytest.raises(InputError, match="from 12 rows: give a whole number from 1 to less than"):
         measure.with_parameter(k)(first, second)
 
 

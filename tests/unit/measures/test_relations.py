@@ -142,7 +142,7 @@ def test_squares_neither_overflow_nor_vanish(measure, scale):
 
 def test_more_rows_than_fit_are_refused_before_anything_is_made(measure):
     rows = np.zeros((16385, 1))
-    with pytest.raises(InputError, match=r"16385 rows make 2 GiB .* at most 16384 rows"):
+    with pytest.raises(InputError, match=r"16385 rows need 2 GiB .* at most 16384 rows"):
         measure.related(rows)
 
 

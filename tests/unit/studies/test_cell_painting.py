@@ -115,7 +115,7 @@ def test_questions_are_about_their_own_wells():
     assert len(asked) == 10
     assert set(asked["untreated by plate"].run.columns["treatment"]) == {UNTREATED}
     assert set(asked["parental by batch"].run.columns["clone"]) == {WILD}
-    assert (asked["clone by batch"].hold_out, asked["clone by batch"].folds) == ("batch", 7)
+    assert (asked["clone by batch"].fold_by, asked["clone by batch"].folds) == ("batch", 7)
     assert asked["clone by plate"].run.n_samples == len(profiles.plate)
 
 

@@ -1,6 +1,7 @@
 import json
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -17,6 +18,8 @@ from upto_studies.run import (
     study_readme,
     unrecorded_reason,
 )
+
+FIGURES = Path(__file__).parents[3] / "docs" / "studies"
 
 PLAN = """
 title = "Coins"
@@ -245,7 +248,7 @@ def test_every_study_has_all_its_parts(name):
 def test_the_recorded_run_is_of_the_full_size_with_the_settings_of_today(name):
     result = recorded_result(name)
     if result is None:
-        said = "run the study in full and keep its result.json and figure.svg"
+        said = "run the study in full and keep its result.json, and its figure beside the docs"
         assert unrecorded_reason(name), f"{said}, or let its README say why it was not run"
         return
     assert unrecorded_reason(name) is None
@@ -254,4 +257,4 @@ def test_the_recorded_run_is_of_the_full_size_with_the_settings_of_today(name):
     expected = json.loads((study_folder(name) / "expected.json").read_text())
     wanted = [each["name"] for each in expected if "full" in each.get("sizes", SIZES)]
     assert [each.name for each in result.quantities] == wanted
-    assert (study_folder(name) / "figure.svg").is_file()
+    assert (FIGURES / f"{name}.svg").is_file()

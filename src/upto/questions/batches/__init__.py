@@ -1,4 +1,4 @@
-"""Which transform lets labels transfer to unseen batches."""
+"""Compare transforms by how well labels transfer to unseen batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of folds added up: of every task and of all, one condition beside another."""
+"""Average scores over folds and tasks, and compare conditions."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ READINGS: dict[Reading, Callable[[float | None, float | None], float | None]] = 
 
 
 def _shared_by_pairs(splits: Sequence[Split]) -> float:
-    """Return what makes the variance of a mean over k batches that train 4 s²/k.
+    """Return the `shared` under which a mean over k training batches has variance 4 s²/k.
 
-    Folds share no row that trains, but nearly all that judge: what is averaged are pairs of a batch
-    that trains and one that judges, and every batch is in both places (Hoeffding's U-statistics).
+    Folds share no training rows but nearly all test rows: the mean is over pairs of a training and
+    a test batch, and every batch takes both roles (Hoeffding's U-statistics).
     """
     return 3 / len(splits)
 
@@ -52,27 +52,27 @@ SHARED: dict[Scheme, Callable[[Sequence[Split]], float]] = {
 
 
 _HALF_A_ROW = 0.5
-"""Near an AUROC of 1 folds agree by chance; none is surer than to half a row of its smaller side.
+"""Lower bound on the spread of folds, in rows of the smaller class.
 
-The spread of folds has this as its least value, which intervals near 1 need to cover what they
-should (`checks/batch_intervals.py`) and which does not reach others.
+Near an AUROC of 1 folds agree by chance. Intervals near 1 need this bound to reach their coverage
+(`checks/batch_intervals.py`); others are unaffected.
 """
 
 
 _MORE_SHARED = 3.0
-"""What folds share counts so many times for labels that some batches lack.
+"""Factor on `shared` for labels that some batches lack.
 
-What batches differ in is then part of every comparison, and of all folds alike.
+Differences between batches then enter every comparison, in all folds alike.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HeldOut:
-    """What intervals have to know of the rows that judge.
+    """Held-out rows, as needed for intervals.
 
-    `shared` is that of `mean_over_folds`; `n_rows` are rows of the smaller side, folds by tasks;
-    `partly_told` marks tasks that some batches lack a side of, whose intervals are wider, and
-    `untold` those that cannot be told from batches, which have none.
+    `shared` is that of `mean_over_folds`; `n_rows` are rows of the smaller class, folds by tasks;
+    `partly_told` marks tasks of which some batches lack a class, whose intervals are wider, and
+    `untold` those inseparable from batches, which have no interval.
     """
 
     shared: float
@@ -89,7 +89,7 @@ class HeldOut:
         n_batches: int,
         scheme: Scheme,
     ) -> Self:
-        """Count the rows of every question that judge in every fold."""
+        """Count the held-out rows of every question in every fold."""
         sides = [
             [
                 (np.sum(own & each.perturbed), np.sum(own & ~each.perturbed))
@@ -106,16 +106,16 @@ class HeldOut:
         )
 
     def widened(self, values: Float, chosen: slice) -> float:
-        """Return what folds share, more where rows of different batches are compared."""
+        """Return `shared`, larger where rows of different batches are compared."""
         partly = self.partly_told[chosen][np.isfinite(values).any(axis=0)].mean()
         return float(self.shared * (1 + (_MORE_SHARED - 1) * partly))
 
     def has_interval(self, values: Float, chosen: slice) -> bool:
-        """Tell whether most of the tasks that were judged can be told from batches."""
+        """Return whether most evaluated tasks are separable from batches."""
         return not are_mostly(self.untold[chosen][np.isfinite(values).any(axis=0)].tolist())
 
     def least_spread(self, values: Float, chosen: slice) -> float:
-        """Return what half a row does to the mean of tasks, in a typical fold."""
+        """Return the effect of half a row on the mean over tasks in a typical fold."""
         known = np.isfinite(values)
         n_tasks = known.sum(axis=1)
         rows = np.maximum(self.n_rows[:, chosen], 1.0)
@@ -126,7 +126,7 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summed:
-    """Everything that is a mean over folds."""
+    """Scores and differences averaged over folds."""
 
     scores: tuple[ConditionScore, ...]
     concentrations: tuple[Concentration, ...]
@@ -140,7 +140,7 @@ def add_up(
     judging: Judging,
     held: HeldOut,
 ) -> Summed:
-    """Add up the folds of all conditions."""
+    """Average the folds of all conditions."""
     shared = held.shared
     shape = (len(splits), len(tasks))
     place = {task: number for number, task in enumerate(tasks)}
@@ -183,16 +183,16 @@ def add_up(
 
 
 def estimate(values: Float, held: HeldOut, chosen: slice = slice(None)) -> Estimate | None:
-    """Return the mean of folds by tasks, held to the range of an AUROC.
+    """Return the mean over folds and tasks, with its interval clipped to [0, 1].
 
     Parameters
     ----------
     values
-        Areas, a row for each fold and a column for each of the chosen tasks.
+        AUROCs, one row per fold and one column per chosen task.
     held
-        The rows that judge all tasks.
+        Held-out rows of all tasks.
     chosen
-        Which of them the columns are.
+        Tasks that the columns stand for.
     """
     if not np.isfinite(values).any():
         return None
@@ -230,7 +230,7 @@ def _score(
 
 
 def _share(values: Float, held: HeldOut) -> Estimate | None:
-    """Return the mean over folds of what lies between 0 and 1, and so does its interval."""
+    """Return the mean over folds, with its interval clipped to [0, 1]."""
     found = mean_over_folds(values, shared=held.shared)
     if found is None or found.low is None or found.high is None:
         return found
@@ -273,7 +273,7 @@ def compare_conditions(
     *,
     shared: float,
 ) -> list[ConditionDifference]:
-    """Compare conditions with one other on the same folds; p-values are adjusted by Holm's rule."""
+    """Compare conditions with `against` on the same folds; p-values are Holm-adjusted."""
     others = [name for name in tables if name != against]
     differences = {name: tables[name] - tables[against] for name in others}
     known = {name: table for name, table in differences.items() if np.isfinite(table).any()}

@@ -1,4 +1,4 @@
-"""What components carry: each by its share of batch and of label, on square-root axes."""
+"""Chart of the batch and label information that each component carries."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SAYS: dict[Carries, tuple[str, str]] = {
     "batch": ("batch", "differ between batches, not between labels"),
     "label": ("label", "differ between labels, not between batches"),
     "both": ("both", "differ between batches and between labels"),
-    "neither": ("neither", "no difference shown, of either"),
+    "neither": ("neither", "no difference detected"),
 }
-"""What is carried, in the order of the legend, and what that means."""
+"""Name and meaning of each kind, in the order of the legend."""
 
 SIDE = 1000
 """Width and height of the drawing in its own units."""
@@ -34,7 +34,7 @@ _MAX_DRAWN = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarriedKind:
-    """How many components carry the same, and which mark they have."""
+    """Number of components of one kind, and their mark."""
 
     kind: Carries
     name: str
@@ -45,7 +45,7 @@ class CarriedKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarriedMap:
-    """Components on the plane of both shares; `points` is what the script needs to answer."""
+    """Scatter plot of components by both shares; `points` are the tooltip data."""
 
     drawing: Inert
     side: Inert
@@ -56,7 +56,7 @@ class CarriedMap:
 
 
 def carried_map(result: BatchesResult) -> CarriedMap | None:
-    """Draw the components by what they carry; None where there are none."""
+    """Draw the components by what they carry; None if there are none."""
     if not result.components:
         return None
     known = [
@@ -75,7 +75,7 @@ def carried_map(result: BatchesResult) -> CarriedMap | None:
     )
     marks = [_grid(high)]
     size = 9 if len(drawn) <= 100 else 7
-    # Components that carry nothing are the most and say the least: the others lie above them.
+    # The many components that carry nothing are drawn below the others.
     for kind in ("neither", "batch", "label", "both"):
         own = [(x, y) for x, y, _, carries, *_ in points if carries == kind]
         if own:
@@ -103,18 +103,18 @@ def carried_map(result: BatchesResult) -> CarriedMap | None:
 
 
 def shares_end(components: Iterable[ComponentCarries]) -> float:
-    """Return the largest share that both axes have room for."""
+    """Return the upper end of both axes."""
     shares = [share for each in components for share in (each.batch_share, each.label_share)]
     return min(max([0.02, *(1.15 * share for share in shares if share is not None)]), 1.0)
 
 
 def share_place(share: float | None, high: float) -> float:
-    """Return where a share stands between 0 and 1: small ones are told apart by a square root."""
+    """Return the axis position of a share; the square root separates small ones."""
     return math.sqrt(min(max(share or 0.0, 0.0), high) / high)
 
 
 def share_ticks(high: float) -> tuple[float, ...]:
-    """Return the shares that an axis names."""
+    """Return the ticks of an axis."""
     ticks = _TICKS if high > 0.1 else _NARROW_TICKS
     kept: list[float] = []
     for tick in ticks:
@@ -126,7 +126,7 @@ def share_ticks(high: float) -> tuple[float, ...]:
 
 
 def carried_path(kind: str, places: Iterable[tuple[float, float]], size: float) -> Inert:
-    """Draw all components of a kind as one path: a square, a dot, a diamond or a cross each."""
+    """Draw all components of a kind as one path of squares, dots, diamonds or crosses."""
     r, w = f"{size:g}", f"{2 * size:g}"
     shapes = {
         "batch": f"m-{r}-{r}h{w}v{w}h-{w}z",
@@ -169,7 +169,7 @@ def _axis(high: float) -> Inert:
 
 
 def _side(high: float) -> Inert:
-    """Write the numbers at the left, at per cents of the height."""
+    """Draw the tick labels on the left."""
     texts = [
         element(
             "text",

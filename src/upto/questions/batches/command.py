@@ -1,4 +1,4 @@
-"""`upto batches RUN --batch COL --label COL`: which transform lets labels transfer."""
+"""`upto batches RUN --batch COL --label COL`: compare transforms on unseen batches."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ _NOT_WITH_KEEP = (
     "report",
 )
 CLASSIFIERS = ("boosted", "boosted-fast", "linear")
-"""The names of `upto.batch_metrics.classifiers`, here again because importing them takes NumPy."""
+"""Copy of the names in `upto.batch_metrics.classifiers`, whose import requires NumPy."""
 
 
 def _split(_context: object, _parameter: object, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Take names given again and names with commas between them."""
+    """Split comma-separated names of a repeatable option."""
     names = tuple(name.strip() for value in values for name in value.split(",") if name.strip())
     if values and not names:
-        message = f"{values[0]!r} names no condition; --list shows those there are."
+        message = f"{values[0]!r} names no condition; --list shows the available ones."
         raise click.BadParameter(message)
     return names
 
 
 def _number(_context: object, _parameter: object, value: str | None) -> int | float | None:
-    """Read a number of directions, or the share of variance that they reach."""
+    """Read a number of components, or the fraction of variance to keep."""
     if value is None:
         return None
     if value.isdecimal() and int(value) >= 1:
@@ -59,8 +59,8 @@ def _number(_context: object, _parameter: object, value: str | None) -> int | fl
         share = 0.0
     if not 0 < share < 1:
         message = (
-            f"{value!r} is neither a number of directions, as 20, nor a share of variance between "
-            "0 and 1, as 0.95."
+            f"{value!r} is neither a number of components, e.g. 20, nor a fraction of variance "
+            "between 0 and 1, e.g. 0.95."
         )
         raise click.BadParameter(message)
     return share
@@ -72,69 +72,71 @@ def _number(_context: object, _parameter: object, value: str | None) -> int | fl
     "--batch",
     multiple=True,
     metavar="COL",
-    help="Column of batches, as plates; given again, columns make a batch together.",
+    help="Batch column, e.g. plate. Repeat to combine columns.",
 )
-@click.option("--label", metavar="COL", help="Column of labels, as perturbations.")
+@click.option("--label", metavar="COL", help="Label column, e.g. perturbation.")
 @click.option(
-    "--control", metavar="VALUE", help="Label of controls; without, one against the rest."
+    "--control",
+    metavar="VALUE",
+    help="Label of the controls. By default each label is compared with all others.",
 )
 @click.option(
     "--conditions",
     multiple=True,
     metavar="NAMES",
     callback=_split,
-    help="Transforms, as base,ica,control-scaled+ica or all; may be given again.",
+    help="Transforms, e.g. base,ica,control-scaled+ica, or all. Repeatable.",
 )
-@click.option("--list", "listed", is_flag=True, help="List the conditions and do nothing else.")
+@click.option("--list", "listed", is_flag=True, help="List the available conditions and exit.")
 @click.option(
     "--task",
     "tasks",
     multiple=True,
     metavar="LABEL",
-    help="Label to judge, by name or pattern; may be given again; all by default.",
+    help="Label to evaluate, by name or pattern. Repeatable; all by default.",
 )
 @click.option(
     "--fold-by",
     multiple=True,
     metavar="COL",
-    help="Column whose values are held out as a whole, as days; the batches by default.",
+    help="Column whose values are held out as a whole, e.g. day; batches by default.",
 )
 @click.option(
-    "--well", metavar="COL", help="Column of well positions; found by its name if not given."
+    "--well", metavar="COL", help="Column of well positions; detected by name by default."
 )
 @click.option(
     "--scheme",
     type=click.Choice(("folds", "one-trains")),
     default="folds",
     show_default=True,
-    help="Hold out a part of the batches in turn, or train on one at a time.",
+    help="Hold out parts of the batches in turn, or train on one batch at a time.",
 )
 @click.option(
     "--folds",
     type=click.IntRange(2),
     default=5,
     show_default=True,
-    help="Parts of the batches that are held out in turn.",
+    help="Number of folds of batches.",
 )
 @click.option(
     "--fit",
     type=click.Choice(("training", "all")),
     default="training",
     show_default=True,
-    help="Rows that transforms are fitted to; all is the paper's way.",
+    help="Rows that transforms are fitted to; the paper uses all.",
 )
 @click.option(
     "--n-components",
     metavar="NUMBER",
     callback=_number,
-    help="Directions that whitening keeps, or the share of variance they reach; all by default.",
+    help="Components kept by whitening: a number or a fraction of variance; all by default.",
 )
 @click.option(
     "--classifier",
     type=click.Choice(CLASSIFIERS),
     default="boosted",
     show_default=True,
-    help="LightGBM as in the paper, a faster form of it, or logistic regression.",
+    help="LightGBM as in the paper, a faster variant of it, or logistic regression.",
 )
 @click.option(
     "--concentration",
@@ -142,38 +144,36 @@ def _number(_context: object, _parameter: object, value: str | None) -> int | fl
     type=click.FloatRange(0, 100, min_open=True, max_open=True),
     default=(25.0,),
     show_default=True,
-    help="Per cent of the columns that are tried alone; may be given again.",
+    help="Percentage of top columns that are tested alone. Repeatable.",
 )
 @click.option(
     "--shuffled/--no-shuffled",
     default=True,
     show_default=True,
-    help="Train again on shuffled labels.",
+    help="Also train on shuffled labels.",
 )
 @click.option(
     "--probe-labels",
     type=click.IntRange(1),
     default=60,
     show_default=True,
-    help="Labels, drawn where there are more, that are shuffled and tried on parts of the columns.",
+    help="Largest number of labels, drawn at random, for shuffling and concentration.",
+)
+@click.option("--mixing/--no-mixing", default=True, help="Score batch mixing.", show_default=True)
+@click.option(
+    "--maps/--no-maps", default=True, help="Add t-SNE maps to the report.", show_default=True
 )
 @click.option(
-    "--mixing/--no-mixing", default=True, help="Score how batches mix.", show_default=True
-)
-@click.option(
-    "--maps/--no-maps", default=True, help="Lay rows on a plane for the page.", show_default=True
-)
-@click.option(
-    "--keep", type=click.Choice(("biology",)), help="Write RUN without its batch components to OUT."
+    "--keep", type=click.Choice(("biology",)), help="Write RUN to OUT without its batch components."
 )
 @click.option(
     "--space",
     type=click.Choice(("original", "components")),
     default="original",
     show_default=True,
-    help="With --keep: write the coordinates of RUN, or the components that are kept.",
+    help="With --keep: write the coordinates of RUN or the kept components.",
 )
-@click.option("--ids", help="Column or entry with one id a row.")
+@click.option("--ids", help="Column or entry with one id per row.")
 @strict_option
 @report_option
 @output_options
@@ -185,12 +185,12 @@ def command(
     keep: str | None,
     **options: Any,
 ) -> None:
-    """Tell which transform of an embedding lets labels transfer to batches never seen.
+    """Test which transform of an embedding lets labels transfer to unseen batches.
 
-    RUN is a file of embeddings with columns, or FILE::KEY: parquet, CSV, h5ad, npz and others.
-    Transforms are fitted to some batches, a classifier learns every label against controls on them,
-    and is judged on the other batches. Shown are AUROCs with intervals, what each transform gains
-    over the embedding as given, and what labels are told by without any biology.
+    RUN is a file of embeddings with metadata columns, or FILE::KEY: parquet, CSV, h5ad, npz and
+    others. Transforms and classifiers of each label against controls are fitted to some batches and
+    tested on the others. The output lists AUROCs with intervals, the gain of each transform over
+    the unmodified embedding, and how well labels are predicted without any biology.
 
     \b
     upto batches wells.parquet --batch Metadata_Plate --label Metadata_JCP2022 --control DMSO
@@ -221,7 +221,7 @@ def _judge(output: Output, run: str, options: dict[str, Any]) -> None:
     report: Path | None = options.pop("report")
     strict, ids = options.pop("strict"), options.pop("ids")
     options.pop("space")
-    _refuse(("space",), "is for --keep, which is not given: add that or drop this")
+    _refuse(("space",), "requires --keep: add --keep or drop this option")
     output.check(page=report)
     import upto
     from upto.core import InputError
@@ -229,7 +229,7 @@ def _judge(output: Output, run: str, options: dict[str, Any]) -> None:
 
     runs = read_runs([run], ids=ids)
     if len(runs) != 1:
-        message = f"one run is judged at a time, and {run} lists {len(runs)}: name one."
+        message = f"batches takes one run, but {run} lists {len(runs)}: name one."
         raise InputError(message)
     result = upto.batches(
         runs[0],
@@ -246,7 +246,7 @@ def _judge(output: Output, run: str, options: dict[str, Any]) -> None:
 
 
 def _refuse(names: tuple[str, ...], why: str) -> None:
-    """Refuse options that would change nothing."""
+    """Refuse options that would have no effect."""
     context = click.get_current_context()
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
@@ -256,12 +256,14 @@ def _refuse(names: tuple[str, ...], why: str) -> None:
 
 
 def _keep(output: Output, run: str, options: dict[str, Any]) -> None:
-    _refuse(_NOT_WITH_KEEP, "is for judging, and --keep judges nothing: drop one")
+    _refuse(
+        _NOT_WITH_KEEP, "cannot be combined with --keep, which evaluates nothing: drop one of them"
+    )
     out = output.path
     if out is None:
-        message = "--keep writes an embedding: give the file with -o OUT."
+        message = "--keep writes an embedding: name the file with -o OUT."
         raise click.UsageError(message)
-    # The file is an embedding, and what was found goes to stdout.
+    # OUT is the embedding, so the table goes to stdout.
     output = replace(output, path=None)
     output.check(rows=("-o", out))
     from upto.questions.batches.remove_batch import keep_biology
@@ -297,7 +299,7 @@ def _kept(found: Any) -> Table:
                 "carries",
                 "share of batch",
                 "share of label",
-                "label moves it at most",
+                "largest label shift",
                 "written",
             )
         ),
@@ -327,5 +329,5 @@ def _catalogue() -> Table:
         ),
         rows=tuple((kind.name, kind.title, kind.needs, kind.says) for kind in CONDITIONS.values()),
         caption=f"without --conditions: {', '.join(DEFAULT)}; with --control: "
-        f"{', '.join(WITH_CONTROLS)}; a plus puts one after another",
+        f"{', '.join(WITH_CONTROLS)}; + applies conditions in sequence",
     )

@@ -1,4 +1,4 @@
-"""A line for each condition: AUROC on held-out batches with every fold, and the gain over base."""
+"""Chart of the AUROC of each condition on held-out batches, and its gain over base."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CHANCE = 0.5
 _ROW = 40
 _MEAN, _FOLDS = 14, 28
-"""Where the mean and the folds of a row stand, in pixels below its top."""
+"""Vertical positions of the mean and of the folds in a row, in pixels."""
 _MAX_FOLDS = 300
 _TICK_ROOM = 13
 _SAYS = {"gain": "gain", "loss": "loss", "none": "no gain", "open": "undecided"}
@@ -34,10 +34,10 @@ _NEEDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionLine:
-    """One condition: its drawings and the texts beside them.
+    """Drawings and texts of one condition.
 
-    Without an AUROC there is no `drawing`, and without a comparison no `against`. `word` says
-    whether there is a gain, and `tone` is the word in style.
+    `drawing` is None without an AUROC, and `against` None without a comparison. `word` is the
+    outcome of the comparison and `tone` its style.
     """
 
     title: str
@@ -59,7 +59,7 @@ class ConditionLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakLine:
-    """What can be predicted without an embedding, on the axis of the conditions."""
+    """AUROC of a predictor without the embedding, on the axis of the conditions."""
 
     name: str
     says: str
@@ -70,7 +70,7 @@ class LeakLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionChart:
-    """All conditions on one axis of AUROC and on one of differences to base."""
+    """All conditions on one AUROC axis and one axis of differences to base."""
 
     lines: tuple[ConditionLine, ...]
     axis: Inert
@@ -80,7 +80,7 @@ class ConditionChart:
 
 
 def condition_chart(result: BatchesResult) -> ConditionChart:
-    """Draw every condition with its folds, and what is predicted without any."""
+    """Draw every condition with its folds, and the predictors without the embedding."""
     totals = {score.condition: score for score in result.scores if score.task is None}
     folds = fold_means(result)
     found = differences_to_base(result)
@@ -106,7 +106,7 @@ def condition_chart(result: BatchesResult) -> ConditionChart:
 
 
 def fold_means(result: BatchesResult) -> dict[str, tuple[float, ...]]:
-    """Return of each condition its AUROC in every fold, a mean over the tasks judged there."""
+    """Return the AUROC of each condition in every fold, averaged over tasks."""
     found: dict[str, dict[int, list[float]]] = {}
     for score in result.fold_scores:
         if score.auroc is not None:
@@ -119,7 +119,7 @@ def fold_means(result: BatchesResult) -> dict[str, tuple[float, ...]]:
 
 
 def differences_to_base(result: BatchesResult) -> dict[str, ConditionDifference]:
-    """Return by condition how its AUROC differs from that of the embedding as given."""
+    """Return the AUROC difference of each condition to the unmodified embedding."""
     return {
         each.condition: each
         for each in result.differences
@@ -128,25 +128,25 @@ def differences_to_base(result: BatchesResult) -> dict[str, ConditionDifference]
 
 
 def tone_of(found: ConditionDifference) -> str:
-    """Return whether a difference is a gain, a loss, neither, or open because it has no p-value."""
+    """Return whether a difference is a gain, a loss, none, or open (no p-value)."""
     if found.p_value is None:
         return "open"
     return "gain" if found.is_gain else "loss" if found.is_loss else "none"
 
 
 def word_of(found: ConditionDifference) -> str:
-    """Say whether a difference is a gain."""
+    """Return the displayed outcome of a difference."""
     return _SAYS[tone_of(found)]
 
 
 def ends_of(estimate: Estimate) -> tuple[float, ...]:
-    """Return the value and, where it has one, the ends of its interval."""
+    """Return the value and the ends of its interval, if any."""
     numbers = (estimate.value, estimate.low, estimate.high)
     return tuple(number for number in numbers if number is not None)
 
 
 def interval_text(estimate: Estimate | None, spec: str = ".3f") -> str:
-    """Write an interval, or nothing where there is none."""
+    """Format an interval; empty if there is none."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return ""
     return f"[{estimate.low:{spec}}, {estimate.high:{spec}}]"
@@ -161,7 +161,7 @@ def _numbers(
         numbers += [score.shuffled.value] if score.shuffled is not None else []
     numbers += [value for own in folds for value in own]
     numbers += [end for leak in leaks for end in ends_of(leak)]
-    # An interval may end beyond what an AUROC can be.
+    # An interval may extend beyond 0 or 1.
     return [min(max(number, 0.0), 1.0) for number in numbers]
 
 
@@ -219,7 +219,7 @@ def _words(
     if folds:
         words.append(f"{counted(len(folds), 'fold')}, from {min(folds):.3f} to {max(folds):.3f}")
     if found is not None:
-        words.append(f"less base {found.value:+.3f}")
+        words.append(f"minus base {found.value:+.3f}")
         p_value = "" if found.p_value is None else f", adjusted p {found.p_value:.2g}"
         words.append(f"{word_of(found)}{p_value}")
     for name, each in (
@@ -242,7 +242,7 @@ def auroc_drawing(
     shuffled: float | None = None,
     base: float | None = None,
 ) -> Inert:
-    """Draw an AUROC with its interval and, below it, every fold."""
+    """Draw an AUROC with its interval and, below it, all folds."""
     marks = [_upright("grid", x) for x in map(scale.position, scale.ticks)]
     marks.append(_upright("coin", scale.position(CHANCE)))
     if base is not None:
@@ -259,7 +259,7 @@ def auroc_drawing(
 
 
 def _some(folds: Sequence[float]) -> list[float]:
-    """Return at most a few hundred folds, with the smallest and the largest among them."""
+    """Return at most `_MAX_FOLDS` folds, including the smallest and the largest."""
     ordered = sorted(folds)
     if len(ordered) <= _MAX_FOLDS:
         return ordered
@@ -297,7 +297,7 @@ def _row(marks: Sequence[Inert], words: Sequence[str]) -> Inert:
 
 
 def _axis(scale: Scale) -> Inert:
-    """Write as many numbers under a chart as have room beside each other."""
+    """Draw the tick labels that fit below a chart."""
     places: list[tuple[float, str]] = []
     for tick, text in zip(scale.ticks, tick_texts(scale.ticks), strict=True):
         x = scale.position(tick)
@@ -308,7 +308,7 @@ def _axis(scale: Scale) -> Inert:
 
 def _leaks(result: BatchesResult, scale: Scale, base: float | None) -> tuple[LeakLine, ...]:
     kinds = (
-        ("position of the well", result.leak.well, "no embedding, only where a well is"),
+        ("well position", result.leak.well, "position only, no embedding"),
         ("batches alone", result.leak.batch, "labels shuffled within each batch"),
     )
     return tuple(

@@ -1,4 +1,4 @@
-"""Conditions: transforms of the rows by name, fitted to training batches."""
+"""Catalogue of conditions: named transforms of the rows, fitted to training batches."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Counts = NDArray[np.intp]
 Rows = NDArray[np.floating[Any]]
 Needs = Literal["nothing", "batch", "controls"]
 THEN = "+"
-"""What stands between the names of conditions that follow each other."""
+"""Separator between conditions that are applied in sequence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Making:
-    """What the steps of a condition are made with."""
+    """Options shared by the steps of conditions."""
 
     n_components: int | float | None
     engine: Engine | str | None
@@ -41,11 +41,11 @@ class Making:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionKind:
-    """One transform: what it is called, what it needs of a new batch, and its steps.
+    """One transform: its name, its steps, and what it needs from a new batch.
 
-    `uses_labels` says whether it is fitted to labels, and `is_transductive` whether it can only
-    transform the rows it was fitted to. `own_rows` and `own_controls` are what every batch must
-    have to be corrected by, and `training_batches` how many there must be to learn from.
+    `uses_labels` marks transforms fitted to labels, and `is_transductive` those that can only
+    transform the rows they were fitted to. `own_rows` and `own_controls` are the fewest rows and
+    controls that correct a batch, and `training_batches` the fewest training batches.
     """
 
     name: str
@@ -84,28 +84,28 @@ CONDITIONS: Catalogue[ConditionKind] = Catalogue(
         ConditionKind(
             name="base",
             title="Base",
-            says="The embedding as given.",
+            says="The unmodified embedding.",
             needs="nothing",
             steps=lambda _: [],
         ),
         ConditionKind(
             name="pca",
             title="PCA",
-            says="Whitened by principal components.",
+            says="Whitened by PCA.",
             needs="nothing",
             steps=lambda making: [_whitener(making)],
         ),
         ConditionKind(
             name="ica",
             title="PCA + ICA",
-            says="Whitened, then turned to independent components.",
+            says="Whitened, then rotated to independent components.",
             needs="nothing",
             steps=lambda making: [_ica(making)],
         ),
         ConditionKind(
             name="random",
             title="PCA + Rand",
-            says="Whitened, then turned at random: the control for PCA + ICA.",
+            says="Whitened, then rotated at random: the control for PCA + ICA.",
             needs="nothing",
             steps=lambda making: [
                 _whitener(making),
@@ -115,7 +115,7 @@ CONDITIONS: Catalogue[ConditionKind] = Catalogue(
         ConditionKind(
             name="batch-scaled",
             title="Batch scaled",
-            says="Every batch centred and scaled by its own rows.",
+            says="Each batch centred and scaled by its own rows.",
             needs="batch",
             steps=lambda _: [_correction("BatchScaler", reference="all")],
             own_rows=2,
@@ -123,7 +123,7 @@ CONDITIONS: Catalogue[ConditionKind] = Catalogue(
         ConditionKind(
             name="control-scaled",
             title="Control scaled",
-            says="Every batch centred and scaled by its own controls.",
+            says="Each batch centred and scaled by its own controls.",
             needs="controls",
             steps=lambda _: [_correction("BatchScaler", reference="controls")],
             own_controls=2,
@@ -138,8 +138,8 @@ CONDITIONS: Catalogue[ConditionKind] = Catalogue(
         ConditionKind(
             name="tvn",
             title="TVN",
-            says="Typical variation normalised: whitened on controls, and the controls of every "
-            "batch brought to the same mean and covariance.",
+            says="Typical variation normalization: whitened on controls, then the controls of each "
+            "batch aligned to the same mean and covariance.",
             needs="controls",
             steps=lambda _: [_correction("TypicalVariation")],
             own_controls=2,
@@ -147,7 +147,7 @@ CONDITIONS: Catalogue[ConditionKind] = Catalogue(
         ConditionKind(
             name="combat",
             title="ComBat",
-            says="Offsets and scales of batches, shrunk to what batches have in common.",
+            says="Batch offsets and scales, shrunk towards values common to all batches.",
             needs="batch",
             steps=lambda _: [_correction("ComBat")],
             own_rows=2,
@@ -156,8 +156,8 @@ CONDITIONS: Catalogue[ConditionKind] = Catalogue(
         ConditionKind(
             name="harmony",
             title="Harmony",
-            says="Clusters of rows brought together over batches, by scanpy: fitted to all rows, "
-            "because it cannot transform new ones.",
+            says="Clusters of rows aligned across batches, by scanpy; fitted to all rows because "
+            "it cannot transform new ones.",
             needs="batch",
             steps=lambda making: [_whitener(making), _correction("Harmony")],
             is_transductive=True,
@@ -165,8 +165,8 @@ CONDITIONS: Catalogue[ConditionKind] = Catalogue(
         ConditionKind(
             name="biology",
             title="ICA, biology kept",
-            says="Without the independent components that batches move and labels on batches held "
-            "out do not miss; as given where that is not shown.",
+            says="Independent components that carry batch removed, if held-out batches show that "
+            "no label needs them; otherwise unmodified.",
             needs="nothing",
             steps=lambda making: [_correction("BiologyComponents", unmixer=_ica(making))],
             uses_labels=True,
@@ -181,14 +181,14 @@ WITH_CONTROLS = ("base", "pca", "ica", "random", "control-scaled", "tvn", "biolo
 def find_conditions(
     names: str | Iterable[str] | None, *, has_controls: bool
 ) -> tuple[ConditionKind, ...]:
-    """Return conditions by their names, the embedding as given first.
+    """Return conditions by name, the unmodified embedding first.
 
-    Names with a plus between them follow each other, as ``"control-scaled+ica"``.
+    A plus applies conditions in sequence, e.g. ``"control-scaled+ica"``.
 
     Raises
     ------
     InputError
-        If there is no such condition, or it needs controls and none are known.
+        If a condition does not exist, or needs controls and none are named.
     """
 
     def read(name: str) -> Iterable[ConditionKind]:
@@ -207,8 +207,8 @@ def _find(name: str, has_controls: bool) -> ConditionKind:  # noqa: FBT001 - pri
         needing = [kind.name for kind in kinds if kind.needs == "controls"]
         if needing:
             message = (
-                f"the condition {needing[0]} needs controls, and none are named: give the value of "
-                "the label that they have, as control='DMSO'."
+                f"the condition {needing[0]} needs controls, but none are named: set the label of "
+                "the controls, e.g. control='DMSO'."
             )
             raise ArgumentError(message, control="DMSO")
     if len(kinds) == 1:
@@ -231,16 +231,16 @@ def _find(name: str, has_controls: bool) -> ConditionKind:  # noqa: FBT001 - pri
 def check_usable(
     kinds: Iterable[ConditionKind], screen: Screen, training_batches: Sequence[int]
 ) -> None:
-    """Refuse what a condition would refuse, before hours have gone into those before it.
+    """Check that every condition can be fitted, before the first one is.
 
     Parameters
     ----------
     kinds
         The conditions.
     screen
-        What is known of the rows.
+        Batches, labels and controls of the rows.
     training_batches
-        How many batches each fit to training batches sees.
+        Number of training batches in each fold.
 
     Raises
     ------
@@ -254,13 +254,13 @@ def check_usable(
         n_controls = np.bincount(screen.batch[screen.controls], minlength=len(n_rows))
     fewest = min(training_batches)
     for kind in kinds:
-        # Every other control corrects, and the others are judged.
+        # Every other control corrects, and the others are tested.
         _refuse_few(kind, "controls", n_controls, 2 * kind.own_controls - 1, screen)
         _refuse_few(kind, "rows", n_rows, kind.own_rows, screen)
         if fewest < kind.training_batches and not kind.is_transductive:
             message = (
-                f"{fewest} batch trains, and {kind.name} learns from {kind.training_batches} at "
-                "least how batches differ: give more batches, or leave that condition out."
+                f"a fold has {fewest} training batch, but {kind.name} needs at least "
+                f"{kind.training_batches}: add batches, or omit that condition."
             )
             raise InputError(message)
         if "harmony" in kind.name.split(THEN) and not (
@@ -275,14 +275,14 @@ def _refuse_few(kind: ConditionKind, what: str, counts: Counts, least: int, scre
     if not few:
         return
     why = (
-        f"{kind.name} corrects each by {kind.own_controls} of its own at least, and others are "
-        "judged"
+        f"{kind.name} corrects each batch by at least {kind.own_controls} of them and the others "
+        "are tested"
         if what == "controls"
-        else f"{kind.name} corrects each by its own"
+        else f"{kind.name} corrects each batch by its own"
     )
     message = (
-        f"{len(few)} of {len(counts)} batches have fewer than {least} {what} ({listed(few)}), and "
-        f"{why}: leave those batches out, or choose other conditions, as pca and ica."
+        f"{len(few)} of {len(counts)} batches have fewer than {least} {what} ({listed(few)}), but "
+        f"{why}: drop those batches, or choose other conditions, e.g. pca and ica."
     )
     raise InputError(message)
 
@@ -295,20 +295,20 @@ class Fitted:
 
     @property
     def converged(self) -> bool | None:
-        """Whether every search ended; None where nothing was searched for."""
+        """Whether every iterative fit converged; None if there was none."""
         searched = [getattr(step, "ica_", step) for step in self.steps]
         known = [step.converged_ for step in searched if hasattr(step, "converged_")]
         return all(known) if known else None
 
     @property
     def n_dropped(self) -> int | None:
-        """How many components were dropped; None where none could be."""
+        """Number of dropped components; None if no step drops any."""
         known = [len(step.dropped_) for step in self.steps if hasattr(step, "dropped_")]
         return sum(known) if known else None
 
     @property
     def costs(self) -> list[DroppingCost]:
-        """What dropping would cost or costs, where it came into question."""
+        """Costs of dropping components, for steps that considered it."""
         known = [getattr(step, "cost_", None) for step in self.steps]
         return [cost for cost in known if cost is not None]
 
@@ -328,10 +328,10 @@ def fit_condition(
     groups: Names,
     controls: Mask | None,
 ) -> tuple[Fitted, Rows]:
-    """Fit the steps of a condition one after the other; return them and the transformed rows."""
+    """Fit the steps of a condition in sequence; return them and the transformed rows."""
     steps = kind.steps(making)
     with warnings.catch_warnings():
-        # Whether a search ended is part of the result.
+        # Convergence is part of the result.
         warnings.filterwarnings("ignore", message="ICA stopped", category=ConvergenceWarning)
         for step in steps:
             given = _routed(step, "fit", groups, controls)
@@ -340,7 +340,7 @@ def fit_condition(
 
 
 def _routed(step: Any, method: str, groups: Names, controls: Mask | None) -> dict[str, Any]:
-    """Return what a step asks for, of batches and controls."""
+    """Return the metadata that a step consumes: batches, controls or both."""
     given: dict[str, Any] = {"groups": groups}
     if controls is not None:
         given["controls"] = controls

@@ -1,4 +1,4 @@
-"""Labels and batches that go together: which answers nobody can tell from batches."""
+"""Confounding of labels with batches."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ if TYPE_CHECKING:
 HALF = 0.5
 NEARLY_ALL = 0.8
 FEW_SHARED = 10
-"""Below so many batches with both sides, no interval of confounded labels covers what it should."""
+"""Shared batches below which intervals of confounded labels do not reach their coverage."""
 LEAST_SHARED = 2
-"""Below so many batches with both sides, nothing can be compared within batches."""
+"""Shared batches below which nothing can be compared within batches."""
 
 
 def is_confounded(task: Task, n_batches: int) -> bool:
-    """Tell whether no more than half of the batches have rows of both sides of a question."""
+    """Return whether at most half of the batches contain both classes of a question."""
     return task.n_batches <= HALF * n_batches
 
 
 def is_partly_told(task: Task, n_batches: int) -> bool:
-    """Tell whether some batches lack a side, so that rows of different batches are compared."""
+    """Return whether some batches lack a class, so that rows are compared across batches."""
     return task.n_batches < NEARLY_ALL * n_batches
 
 
 def is_untold(task: Task, n_batches: int) -> bool:
-    """Tell whether a confounded label meets what it is told from on few batches or none."""
+    """Return whether a confounded label shares few or no batches with its comparison group."""
     return is_confounded(task, n_batches) and task.n_batches < FEW_SHARED
 
 
 def untold(tasks: Sequence[Task], n_batches: int) -> list[Task]:
-    """Return the judged labels whose AUROC over all batches may be that of batches."""
+    """Return the evaluated labels whose AUROC across batches may reflect batches alone."""
     return [task for task in tasks if task.n_folds and is_untold(task, n_batches)]
 
 
 def are_mostly(marks: Sequence[bool]) -> bool:
-    """Tell whether more than half are marked: then the mean of all is one of those."""
+    """Return whether more than half are true."""
     return sum(marks) > HALF * len(marks)
 
 
 def are_mostly_untold(tasks: Sequence[Task], n_batches: int) -> bool:
-    """Tell whether the AUROC of more than half of the judged labels may be that of batches."""
+    """Return whether most evaluated labels have an AUROC that may reflect batches alone."""
     return are_mostly([is_untold(task, n_batches) for task in tasks if task.n_folds])
 
 
 def are_mostly_apart(tasks: Sequence[Task], n_batches: int) -> bool:
-    """Tell whether more than half of the judged labels hardly meet what they are told from.
+    """Return whether most evaluated labels share hardly any batch with their comparison group.
 
-    Then no AUROC within batches speaks for the mean of all.
+    The AUROC within batches then does not represent the mean over labels.
     """
     return are_mostly(
         [

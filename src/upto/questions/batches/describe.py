@@ -1,4 +1,4 @@
-"""Batches, folds, labels and conditions of a screen, as its result lists them."""
+"""Summaries of the batches, folds, labels and conditions of a screen."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def describe_tasks(screen: Screen, splits: Sequence[Split]) -> tuple[Task, ...]:
-    """Say of every label on how many folds it can be judged, and stop if none can."""
+    """Count the folds on which each label can be evaluated; raise if there are none."""
     found = []
     for question in screen.questions:
         n_folds = sum(can_judge(question, split) for split in splits)
@@ -28,7 +28,7 @@ def describe_tasks(screen: Screen, splits: Sequence[Split]) -> tuple[Task, ...]:
         if n_folds < len(splits):
             says = (
                 f"{_fewer_side(screen, batch, side)}, so {len(splits) - n_folds} of {len(splits)} "
-                "folds lack a side to train or to judge on"
+                "folds lack a class to train or to test on"
             )
         found.append(
             Task(
@@ -42,17 +42,17 @@ def describe_tasks(screen: Screen, splits: Sequence[Split]) -> tuple[Task, ...]:
         )
     if not any(task.n_folds for task in found):
         message = (
-            f"no value of {screen.label_words} can be judged on {screen.fold_by_words} never "
-            f"seen: {found[0].name!r} cannot because {found[0].says}. Give labels and what they "
-            "are compared with in two batches or more, or hold out smaller parts."
+            f"no value of {screen.label_words} can be evaluated on held-out "
+            f"{screen.fold_by_words}: {found[0].name!r} cannot because {found[0].says}. Provide "
+            "each label and its comparison group in at least two batches, or use smaller folds."
         )
         raise InputError(message)
     return tuple(found)
 
 
 def _fewer_side(screen: Screen, batch: Codes, side: Mask) -> str:
-    """Say how many rows and batches the side of a question has that has fewer batches."""
-    # Controls that correct are judged by nobody, but a reader counts them.
+    """Describe the class of a question that occurs in fewer batches."""
+    # Correcting controls are not tested, but a reader counts them.
     others = batch[~side] if screen.controls is None else screen.batch[screen.controls]
     own = batch[side]
     is_own = len(np.unique(own)) <= len(np.unique(others))
@@ -87,7 +87,7 @@ def describe_batches(screen: Screen, fold_of: Codes) -> tuple[BatchSummary, ...]
 
 
 def describe_fold(screen: Screen, split: Split) -> BatchFold:
-    """Return how many batches and rows train and judge."""
+    """Return the numbers of training and held-out batches and rows."""
     return BatchFold(
         n_training_batches=len(np.unique(screen.batch[split.training])),
         n_training=int(split.training.sum()),
@@ -97,7 +97,7 @@ def describe_fold(screen: Screen, split: Split) -> BatchFold:
 
 
 def describe_condition(judged: Judged) -> Condition:
-    """Return what a condition is and how its search ended."""
+    """Return the description of a condition and whether its fit converged."""
     return Condition(
         name=judged.kind.name,
         title=judged.kind.title,

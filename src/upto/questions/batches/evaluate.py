@@ -1,4 +1,4 @@
-"""One condition, fold by fold: fitted to training batches, judged on the others."""
+"""Fit a condition to training batches and evaluate it on held-out ones, fold by fold."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from upto.questions.batches.screen import Screen
 
 PROBED = 60
-"""Labels that are trained on more than once, unless told otherwise."""
+"""Default number of labels that are also shuffled and tested on subsets of columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judging:
-    """How conditions are judged."""
+    """Options of the evaluation."""
 
     classifier: str
     fit: Literal["training", "all"]
@@ -48,16 +48,16 @@ class Judging:
     making: Making
     threads: int | None
     probed: frozenset[str] = frozenset()
-    """Labels that are trained on again: shuffled, and on parts of the columns."""
+    """Labels that are also shuffled and tested on subsets of columns."""
 
     def n_trainings(self, name: str) -> int:
-        """Return how often a label is trained on in a fold."""
+        """Return the number of classifiers trained for a label in a fold."""
         return 1 + (self.shuffled + 2 * len(self.percents)) * (name in self.probed)
 
 
 @dataclass(slots=True, kw_only=True)
 class Judged:
-    """What one condition reached, and its transform of all rows by the fit to all of them."""
+    """Scores of one condition, and all rows transformed by its fit to all rows."""
 
     kind: ConditionKind
     scores: list[FoldScore] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Judged:
 def probed_labels(
     questions: Sequence[Question], splits: Sequence[Split], most: int | None, seed: int
 ) -> frozenset[str]:
-    """Draw some of the labels that can be judged: what is a mean over labels needs no more."""
+    """Draw labels from those that can be evaluated; means over labels need no more."""
     names = [each.name for each in questions if any(can_judge(each, split) for split in splits)]
     if most is None or len(names) <= most:
         return frozenset(names)
@@ -81,7 +81,7 @@ def probed_labels(
 
 
 def count_trainings(screen: Screen, splits: Sequence[Split], judging: Judging) -> int:
-    """Return how many trainings judge a condition."""
+    """Return the number of classifiers trained for a condition."""
     return sum(
         judging.n_trainings(question.name)
         for split in splits
@@ -98,7 +98,7 @@ def judge_condition(
     judging: Judging,
     advance: Callable[[int], None],
 ) -> Judged:
-    """Fit a condition in every fold and predict every label on the batches held out."""
+    """Fit a condition in every fold and predict every label on the held-out batches."""
     started = time.perf_counter()
     whole_fit, whole = fit_condition(
         kind,
@@ -148,7 +148,7 @@ def _transformed(
     judging: Judging,
     found: Judged,
 ) -> tuple[Rows, Rows]:
-    """Return the rows that train and those that judge, under a condition."""
+    """Return training and held-out rows under a condition."""
     if judging.fit == "all" or kind.is_transductive:
         return whole[split.training], whole[split.judging]
     names, controls = screen.batch_names, screen.references
@@ -180,7 +180,7 @@ def _judge(
     judging: Judging,
     advance: Callable[[int], None],
 ) -> None:
-    """Train on every question: with its labels, with shuffled ones, on parts of the columns."""
+    """Train classifiers with true labels, with shuffled ones, and on subsets of columns."""
     parts = [_Part.of(question, fold.split) for question in asked]
     probed = [part for part in parts if part.name in judging.probed]
     mixed = probed if judging.shuffled else []
@@ -224,7 +224,7 @@ def _judge_tops(
     judging: Judging,
     advance: Callable[[int], None],
 ) -> None:
-    """Train on the columns that were used most, and on all others."""
+    """Train on the most used columns, and on all others."""
     wanted = [
         (part, percent, top, np.setdiff1d(np.arange(len(splits)), top))
         for part, splits in zip(parts, used, strict=True)
@@ -258,7 +258,7 @@ def _judge_tops(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """The rows of a question in a fold: where they are, and on which side."""
+    """Rows of a question in a fold, and their classes."""
 
     name: str
     train: Codes
@@ -292,10 +292,10 @@ def _shuffled(part: _Part, fold: _Fold, judging: Judging) -> Mask:
 def _top(
     splits: NDArray[np.float64], percent: float, part: _Part, fold: _Fold, judging: Judging
 ) -> Codes:
-    """Return the columns that were split most.
+    """Return the columns with most splits; ties are broken at random.
 
-    Trees of few rows leave most columns without any split. The first of those would be the leading
-    ones of PCA, whose biology is no merit of the trees: equal ones are drawn.
+    With few rows most columns have no split, and taking the first of them would favour the leading
+    principal components, whose biology is not due to the trees.
     """
     random = random_stream(judging.making.seed, "equal splits", part.name, str(fold.number))
     drawn = random.permutation(len(splits))

@@ -1,4 +1,4 @@
-"""The figure of batches and labels: conditions with folds, components, rows before and after."""
+"""Figure of conditions with their folds, components, and embedding maps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _NAME, _TITLE = 24, 60
 _MAX_CONDITIONS = 30
-# The tenth colour of all figures is grey, which stands for the rest here.
+# The tenth colour is grey, which marks the rest here.
 _COLOURS = (*COLOURS[:9], COLOURS[10])
 _MARKS = ("o", "s", "D", "^", "x")
 _CARRIED = {"batch": ("s", ORANGE), "label": ("o", BLUE), "both": ("D", "#b8558f"),
@@ -28,18 +28,18 @@ _CARRIED = {"batch": ("s", ORANGE), "label": ("o", BLUE), "both": ("D", "#b8558f
 
 
 def draw(result: BatchesResult) -> Figure:
-    """Draw the result on a figure of its own."""
+    """Draw the result in a new figure."""
     return draw_batches(blank_figure(*batches_size(result)), result)
 
 
 def batches_size(result: BatchesResult) -> tuple[float, float]:
-    """Return the width and height of the figure, in inches."""
+    """Return the width and height of the figure in inches."""
     upper, lower = _heights(result)
     return 9.6, upper + lower + 0.3
 
 
 def draw_batches(figure: Figure, result: BatchesResult) -> Figure:
-    """Draw conditions beside what components carry, and below them rows before and after."""
+    """Draw conditions next to components, with embedding maps below."""
     upper: Any = figure
     if result.maps:
         parts: Any = figure.subfigures(2, height_ratios=_heights(result))
@@ -56,7 +56,7 @@ def draw_batches(figure: Figure, result: BatchesResult) -> Figure:
 
 
 def shown_maps(result: BatchesResult) -> tuple[BatchMap, ...]:
-    """Return the maps of the figure: the first, and that of the best condition or of ICA."""
+    """Return the maps to draw: the first, and that of the best condition or of ICA."""
     if len(result.maps) < 2:
         return result.maps
     first, *others = result.maps
@@ -95,7 +95,7 @@ def _draw_conditions(axes: Axes, result: BatchesResult) -> None:
     more = len(result.conditions) - len(shown)
     left = f"; {more} more conditions" if more else ""
     axes.set_xlabel(f"dots: folds; orange: shuffled labels{left}", fontsize=7)
-    axes.set_title("AUROC on held-out batches, less base", loc="left", fontsize=8)
+    axes.set_title("AUROC on held-out batches (right: minus base)", loc="left", fontsize=8)
     plain(axes)
     beside = axes.secondary_yaxis("right")
     beside.set_yticks(range(len(shown)), words, fontsize=7)
@@ -133,7 +133,7 @@ def _draw_components(axes: Axes, result: BatchesResult) -> None:
     axes.set_ylim(-0.04, 1.04)
     axes.set_xlabel("share of batch", fontsize=7)
     axes.set_ylabel("share of label", fontsize=7)
-    axes.set_title("what components carry", loc="left", fontsize=8)
+    axes.set_title("batch and label information of components", loc="left", fontsize=8)
     axes.grid(color="#e1e4e8", linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

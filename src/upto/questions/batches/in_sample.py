@@ -1,4 +1,4 @@
-"""What a fit to all rows shows, in sample: how batches mix, what components carry, a map."""
+"""In-sample summaries: mixing scores, batch and label shares of components, maps."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ MIN_MAPPED = 8
 def score_mixing(
     transformed: Mapping[str, Rows], base: Rows, screen: Screen, sample: Codes, seed: int
 ) -> list[BatchScore]:
-    """Score how batches mix and how labels stay apart, as other tools do.
+    """Score batch mixing and label separation, as other tools do.
 
-    By one thread: matrices are small, and threads that wait for the next one spin.
+    Uses one thread: the matrices are small, and idle threads would spin.
     """
     with threadpool_limits(1):
         return _score_mixing(transformed, base, screen, sample, seed)
@@ -63,7 +63,7 @@ def _score_mixing(
             batches=batches,
             control=screen.control,
             positives="other-batches",
-            # Only the mean is shown, and what chance gives takes longer than all else here.
+            # Only the mean is shown, and the chance level would dominate the run time.
             null_size=0,
         )
         found.append(
@@ -82,7 +82,7 @@ def _score_mixing(
 def find_components(
     rows: Rows, whole: Rows | None, screen: Screen, making: Making
 ) -> tuple[ComponentCarries, ...]:
-    """Tell which independent components carry batch and which carry label."""
+    """Return which independent components carry batch and which carry label."""
     if whole is None:
         whole = fit_condition(
             CONDITIONS["ica"],
@@ -115,7 +115,7 @@ def find_components(
 def map_rows(
     condition: str, rows: Rows, screen: Screen, labels: Sequence[str], sample: Codes, seed: int
 ) -> BatchMap:
-    """Lay rows on a plane so that neighbours stay neighbours."""
+    """Return a t-SNE map of the rows."""
     from sklearn.manifold import TSNE
 
     own: Any = np.asarray(rows[sample], dtype=np.float32)
@@ -124,7 +124,7 @@ def map_rows(
         own = np.hstack([own, np.zeros_like(own)])
     spread = float(np.abs(own).max())
     search = TSNE(perplexity=min(30.0, (len(own) - 1) / 3), init="pca", random_state=seed, n_jobs=1)
-    # Its thousand steps are too short to share out: threads spin at the end of each.
+    # Its thousand steps are too short for several threads.
     with threadpool_limits(1):
         plane = search.fit_transform(own / (spread or 1.0))
     place = {label: number for number, label in enumerate(labels)}

@@ -1,4 +1,4 @@
-"""What predicts the label without any biology: positions of wells, batches, rows seen twice."""
+"""Label leaks without biology: well positions, batches and repeated rows."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from upto.questions.batches.screen import Screen
 
 LEAST_TOLD = 0.52
-"""Below the AUROC of who knows the share of the label in every batch, batches tell nothing."""
+"""AUROC of the label fraction per batch below which batches cannot predict the label."""
 
 
 def predict_by_well(screen: Screen, splits: Sequence[Split]) -> Float | None:
-    """Return the AUROC of positions alone, folds by questions; None where they are not known."""
+    """Return the AUROC of well positions alone, folds by questions; None without wells."""
     if screen.wells is None:
         return None
     well = np.unique(screen.wells, return_inverse=True)[1]
@@ -46,7 +46,7 @@ def predict_by_well(screen: Screen, splits: Sequence[Split]) -> Float | None:
 
 
 def _rates(well: Codes, perturbed: Mask, n_wells: int) -> Float:
-    """Return how often each well was perturbed; a well never seen has the mean of all."""
+    """Return the perturbed fraction of each well; unseen wells have the overall mean."""
     counts = np.bincount(well, minlength=n_wells)
     hits = np.bincount(well, weights=perturbed, minlength=n_wells)
     prior = float(perturbed.mean())
@@ -55,7 +55,7 @@ def _rates(well: Codes, perturbed: Mask, n_wells: int) -> Float:
 
 
 def told_by_batches(screen: Screen, judging: Judging) -> frozenset[str]:
-    """Return the probed labels that batches have different shares of."""
+    """Return the probed labels whose frequency differs between batches."""
     return frozenset(
         each.name
         for each in screen.questions
@@ -64,7 +64,7 @@ def told_by_batches(screen: Screen, judging: Judging) -> frozenset[str]:
 
 
 def can_batches_tell(perturbed: Mask, batch: Codes) -> bool:
-    """Tell whether shares of a label differ so much that a batch could give it away."""
+    """Return whether the frequency of a label differs enough for batches to predict it."""
     n_rows = np.bincount(batch)
     shares = np.bincount(batch, weights=perturbed) / np.maximum(n_rows, 1)
     best = auroc(perturbed, shares[batch])
@@ -80,8 +80,8 @@ def predict_by_batch(
 ) -> Float:
     """Return the AUROC of labels shuffled within batches, folds by questions.
 
-    Only what batches differ in can predict them: rows of a batch were made exchangeable. NaN for
-    labels that are not probed, and for those that batches have equal shares of.
+    Shuffling makes rows of a batch exchangeable, so only differences between batches can predict
+    these labels. NaN for labels that are not probed or are equally frequent in all batches.
     """
     found = np.full((len(splits), len(screen.questions)), np.nan)
     shuffled = [
@@ -121,7 +121,7 @@ def predict_by_batch(
 def _area(
     prepared: Prepared, rows: Rows, split: Split, question: Question, shuffled: Mask
 ) -> float:
-    """Return the AUROC of shuffled sides, NaN where only one of them is judged."""
+    """Return the AUROC of shuffled labels; NaN if training or test rows have one class."""
     training, held = split.training[question.rows], split.judging[question.rows]
     if shuffled[training].all() or not shuffled[training].any():
         return float("nan")
@@ -132,7 +132,7 @@ def _area(
 
 
 def _shuffled_within(perturbed: Mask, batch: Codes, random: np.random.Generator) -> Mask:
-    """Permute sides among rows of the same batch."""
+    """Permute labels among rows of the same batch."""
     order = np.argsort(batch, kind="stable")
     drawn = np.lexsort((random.random(len(batch)), batch))
     shuffled = np.empty_like(perturbed)
@@ -141,7 +141,7 @@ def _shuffled_within(perturbed: Mask, batch: Codes, random: np.random.Generator)
 
 
 def count_repeated_wells(screen: Screen) -> int:
-    """Return the number of rows whose well of the same batch occurred on a row before."""
+    """Return the number of rows that repeat a well of the same batch."""
     if screen.wells is None:
         return 0
     wells = np.unique(screen.wells, return_inverse=True)[1]
@@ -150,7 +150,7 @@ def count_repeated_wells(screen: Screen) -> int:
 
 
 def repeated_rows(alike: Codes, held: Codes) -> Mask:
-    """Mark the rows whose values occur in several of what is held out together."""
+    """Mark rows whose values occur in several held-out groups."""
     pairs = np.unique(np.stack([alike, held]), axis=1)[0]
     values, counts = np.unique(pairs, return_counts=True)
     return np.isin(alike, values[counts > 1])

@@ -1,4 +1,4 @@
-"""Rows on a plane under each condition, coloured by batch and by label."""
+"""t-SNE maps of the rows under each condition, coloured by batch and by label."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ By = Literal["batch", "label"]
 
 MAX_COLOURS = 10
 REST, CONTROL = 10, 11
-"""Places of what has no colour of its own: all other names, and the control."""
+"""Places without a colour of their own: all other names, and the control."""
 _SIDE, _EDGE = 1000, 30
 _MAX_ROWS, _MAX_MARKS = 1500, 12_000
 _SHAPES = ("dot", "square", "diamond", "triangle", "cross")
@@ -27,7 +27,7 @@ _SHAPES = ("dot", "square", "diamond", "triangle", "cross")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapKey:
-    """One entry of a legend: a batch or label, its mark, and how many rows have it."""
+    """Legend entry: a batch or label, its mark and its number of rows."""
 
     name: str
     place: int
@@ -38,7 +38,7 @@ class MapKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapLegend:
-    """What the marks of all maps mean, by batch or by label; `names` can be seen alone."""
+    """Legend of all maps, by batch or by label; each of `names` can be shown alone."""
 
     by: By
     column: str
@@ -48,7 +48,7 @@ class MapLegend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapView:
-    """One condition: its rows by batch and by label."""
+    """Maps of one condition, by batch and by label."""
 
     title: str
     drawings: tuple[tuple[By, Inert], ...]
@@ -58,7 +58,7 @@ class MapView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapsView:
-    """All maps; the first stands beside one of the others, `chosen`, and `why` says which."""
+    """All maps; the first is shown next to the one at `chosen`, explained by `why`."""
 
     maps: tuple[MapView, ...]
     chosen: int
@@ -67,7 +67,7 @@ class MapsView:
 
 
 def maps_view(result: BatchesResult) -> MapsView | None:
-    """Draw the map of every condition that has one; None where none has."""
+    """Draw the map of every condition that has one; None if there are none."""
     if not result.maps:
         return None
     titles = {condition.name: condition.title for condition in result.conditions}
@@ -96,22 +96,22 @@ def _other_aurocs(result: BatchesResult) -> dict[str, float]:
 
 
 def _why(result: BatchesResult, shown: str, base: str) -> str:
-    """Say what the condition beside base is, which may be no better."""
+    """Explain which condition is shown next to base."""
     aurocs = _other_aurocs(result)
     if shown not in aurocs:
         return ""
     is_best = aurocs[shown] == max(aurocs.values())
     if result.best == BASE:
-        rank = "the best of the others" if is_best else "one of the others"
-        return f"{base} has the largest AUROC; beside it is {rank}."
-    return f"Beside {base} is the condition of the largest AUROC." if is_best else ""
+        rank = "the best other condition" if is_best else "another condition"
+        return f"{base} has the largest AUROC and is shown next to {rank}."
+    return f"Next to {base}: the condition with the largest AUROC." if is_best else ""
 
 
 _BOTH: tuple[By, ...] = ("batch", "label")
 
 
 def maps_data(result: BatchesResult) -> dict[str, Any] | None:
-    """Return where rows stand and what they are, for the page's script."""
+    """Return the positions, batches and labels of rows for the page's script."""
     if not result.maps:
         return None
     step = _step(result.maps)
@@ -133,9 +133,9 @@ def maps_data(result: BatchesResult) -> dict[str, Any] | None:
 
 
 def map_places(result: BatchesResult, by: By) -> dict[int, int]:
-    """Return by number of a batch or label its colour: the ten with most rows have their own.
+    """Map the numbers of batches or labels to colours; the ten with most rows have their own.
 
-    Labels leave the control out of the ten: it has a mark of its own.
+    The control has its own mark and is not among the ten.
     """
     counts = _counts(result.maps[0], by)
     control = _control(result, by)
@@ -174,7 +174,7 @@ def _map(each: BatchMap, title: str, places: dict[By, dict[int, int]], step: int
 
 
 def _points(each: BatchMap, step: int) -> list[tuple[int, int]]:
-    """Return where rows stand, with one scale both ways: neighbours are the subject."""
+    """Return the positions of rows, with the same scale on both axes."""
     if not each.x:
         return []
     width, depth = max(each.x) - min(each.x), max(each.y) - min(each.y)
@@ -188,7 +188,7 @@ def _points(each: BatchMap, step: int) -> list[tuple[int, int]]:
 
 def _drawing(points: Sequence[tuple[int, int]], places: Sequence[int], title: str, by: By) -> Inert:
     marks = []
-    # Rows without a colour of their own are the background of the others.
+    # Rows without a colour of their own are drawn in the background.
     for place in (CONTROL, REST, *range(MAX_COLOURS)):
         own = [point for point, other in zip(points, places, strict=True) if other == place]
         if own:
@@ -202,12 +202,12 @@ def _drawing(points: Sequence[tuple[int, int]], places: Sequence[int], title: st
         viewBox=f"0 0 {_SIDE} {_SIDE}",
         role="img",
         data_by=by,
-        aria_label=f"Rows on a plane, {shorten(title)}, marked by {by}",
+        aria_label=f"Embedding map, {shorten(title)}, marked by {by}",
     )
 
 
 def _marks(place: int, points: Sequence[tuple[int, int]], size: float) -> Inert:
-    """Draw all rows of a place as one path; shapes tell apart what colours may not."""
+    """Draw all rows of a place as one path; shapes distinguish what colours may not."""
     if place >= REST:
         kind = f"mark {'plus kother' if place == REST else 'speck k12'}"
         shape = "h0" if place == CONTROL else _sized("m-6 0h12m-6-6v12", size)

@@ -1,4 +1,4 @@
-"""Columns of a run by the names users give them."""
+"""Find columns of a run by name."""
 
 from __future__ import annotations
 
@@ -19,26 +19,24 @@ if TYPE_CHECKING:
 
 
 def find_column(run: Embeddings, name: Any, *, argument: str) -> tuple[str, NDArray[Any]]:
-    """Return the column of a run that a user means, with the name it has there.
+    """Return the name and values of a column.
 
-    A name that no column has is tried with and without the prefix ``Metadata_``, which profiles of
-    cells put before everything that is no feature. What is no name is taken as the values, one for
-    each row.
+    Names are also tried with and without the prefix ``Metadata_``, which marks non-feature columns
+    of cell profiles. Anything but a string is taken as the values, one per row.
 
     Parameters
     ----------
     run
         The run.
     name
-        The name, as the user wrote it, or the values themselves.
+        Name of the column, or its values.
     argument
-        What the name was given as, such as ``batch``, for the message.
+        Name of the argument, e.g. ``batch``, for error messages.
 
     Raises
     ------
     InputError
-        If no column has that name; the message names those there are and the closest. If there is
-        not one value for each row.
+        If no column has that name, or there is not one value per row.
     """
     if not isinstance(name, str):
         return _values(run, name, argument)
@@ -47,22 +45,22 @@ def find_column(run: Embeddings, name: Any, *, argument: str) -> tuple[str, NDAr
             return each, run.columns[each]
     if not run.columns:
         message = (
-            f"{argument}={name!r} names a column, but {run.name} has 0 columns beside its numbers: "
-            "give a table, an AnnData file or an archive that has one."
+            f"{argument}={name!r} names a column, but {run.name} has 0 metadata columns: "
+            "use a table, an AnnData file or an archive that has one."
         )
         raise ArgumentError(message, **{argument: name})
     closest = _closest(name, list(run.columns))
     guess = "" if closest is None else f"; did you mean {closest}?"
     has = f"{len(run.columns)} column{'s' if len(run.columns) > 1 else ''}"
     message = (
-        f"{argument}={name!r} is none of the {has} of {run.name}: choose one of "
+        f"{argument}={name!r} is not among the {has} of {run.name}: choose one of "
         f"{listed(list(run.columns))}{guess or '.'}"
     )
     raise ArgumentError(message, **{argument: name})
 
 
 def is_values(run: Embeddings, given: Any) -> bool:
-    """Tell values, one for each row, from one or several names of columns."""
+    """Return whether the argument contains values per row rather than column names."""
     if isinstance(given, str):
         return False
     if hasattr(given, "__array__"):
@@ -75,19 +73,19 @@ def is_values(run: Embeddings, given: Any) -> bool:
     is_plain = all(each is None or isinstance(each, str) for each in listed_ones)
     if not is_plain or all(each in run.columns for each in listed_ones):
         return False
-    # A run without columns has none that several names could be of.
+    # Without columns, several strings cannot be column names.
     return len(listed_ones) == run.n_samples or (not run.columns and len(listed_ones) > 1)
 
 
 def _values(run: Embeddings, given: Any, argument: str) -> tuple[str, NDArray[Any]]:
     if given is None:
-        message = f"{argument} is None: name a column, or give a value for each row."
+        message = f"{argument} is None: name a column, or pass one value per row."
         raise InputError(message)
     values = _as_array(given)
     if values.shape != (run.n_samples,):
         message = (
-            f"{argument} has values of shape {values.shape} for {run.n_samples} rows: give one for "
-            "each row, or the name of a column."
+            f"{argument} has values of shape {values.shape} for {run.n_samples} rows: pass one per "
+            "row, or the name of a column."
         )
         raise InputError(message)
     name = getattr(given, "name", None)
@@ -95,7 +93,7 @@ def _values(run: Embeddings, given: Any, argument: str) -> tuple[str, NDArray[An
 
 
 def _as_array(given: Any) -> NDArray[Any]:
-    """Return values as an array in which what is missing among texts is still missing."""
+    """Return values as an array that preserves missing values among strings."""
     if isinstance(given, list | tuple) and any(isinstance(each, str) for each in given):
         mixed = np.empty(len(given), dtype=object)
         mixed[:] = given
@@ -104,7 +102,7 @@ def _as_array(given: Any) -> NDArray[Any]:
 
 
 def _closest(name: str, columns: list[str]) -> str | None:
-    """Find the column most like a name, whatever its case and prefix."""
+    """Return the column most similar to a name, ignoring case and prefix."""
     plain: dict[str, str] = {}
     for column in columns:
         plain.setdefault(_plain(column), column)

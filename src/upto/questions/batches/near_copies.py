@@ -1,4 +1,4 @@
-"""What is alike that should be one or should not meet: names, and rows of several batches."""
+"""Near-duplicate names, and near-copies of rows across batches."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 
 def find_look_alikes(screen: Screen) -> list[Finding]:
-    """Say which labels and batches differ by how they are written only, or are no name at all."""
+    """Report labels and batches that differ only in spelling or denote missing values."""
     found = []
     labels = np.unique(screen.labels[screen.labels != ""]).tolist()
     for words, names in ((screen.label_words, labels), (screen.batch_words, list(screen.batches))):
         groups = look_alikes(names)
         control = screen.control if names is labels else None
-        # What should have been a control comes first: it is judged as a label.
+        # Misspelt controls come first, because they are evaluated as a label.
         groups.sort(key=lambda own: control not in own)
         if groups:
             said = listed([" and ".join(map(repr, own)) for own in groups])
             beside = ""
             if control is not None and control in groups[0]:
-                beside = f"; only {control!r} are controls"
+                beside = f"; only rows with {control!r} count as controls"
             found.append(
-                Finding(code="UP085", message=f"{words} has {said} as values of their own{beside}.")
+                Finding(code="UP085", message=f"{words} has {said} as separate values{beside}.")
             )
         missing = reads_as_missing(names)
         if missing:
@@ -49,7 +49,7 @@ def find_look_alikes(screen: Screen) -> list[Finding]:
 
 
 def near_copies(rows: Rows, screen: Screen, engine: Engine, seed: int) -> Codes:
-    """Return the rows that have near copies in other batches; controls are looked at alone too."""
+    """Return rows with near-copies in other batches; controls are also searched separately."""
     looks = [np.arange(min(len(rows), GROUPED))]
     if screen.controls is not None:
         looks.append(np.flatnonzero(screen.controls)[:GROUPED])
@@ -58,15 +58,15 @@ def near_copies(rows: Rows, screen: Screen, engine: Engine, seed: int) -> Codes:
 
 
 def find_shared_copies(near: Codes, screen: Screen) -> list[Finding]:
-    """Say how many rows have near copies in other batches."""
+    """Report the number of rows with near-copies in other batches."""
     if not len(near):
         return []
     n_rows = len(screen.held)
-    of = f"{n_rows}" if n_rows <= GROUPED else f"the {GROUPED} looked at"
+    of = f"{n_rows}" if n_rows <= GROUPED else f"the {GROUPED} examined"
     return [
         Finding(
             code="UP086",
-            message=f"{len(near)} of {of} rows are nearly equal to a row in another value of "
+            message=f"{len(near)} of {of} rows are nearly equal to a row in another "
             f"{screen.fold_by_words}.",
         )
     ]
@@ -75,9 +75,9 @@ def find_shared_copies(near: Codes, screen: Screen) -> list[Finding]:
 def count_copied(
     equal: Mask, near: Codes, screen: Screen, splits: Sequence[Split]
 ) -> tuple[int, int]:
-    """Count the judged rows that have an equal or nearly equal one in another batch, and all.
+    """Count evaluated rows with an exact or near copy in another batch, and all evaluated rows.
 
-    Near copies are known of some rows only where there are very many: only those count then.
+    Near-copies are searched among the first `GROUPED` rows only, so only those count.
     """
     judged = np.zeros(len(equal), dtype=np.bool_)
     for split in splits:
@@ -91,7 +91,7 @@ def count_copied(
 
 
 def _shared(rows: Rows, index: Codes, held: Codes, engine: Engine, seed: int) -> Codes:
-    """Return the rows that have near copies, not equal ones, in several of what is held out."""
+    """Return rows with near but not exact copies in several held-out groups."""
     own = np.asarray(rows[index], dtype=np.float64)
     if len(own) == 0:
         return index
@@ -105,7 +105,7 @@ def _shared(rows: Rows, index: Codes, held: Codes, engine: Engine, seed: int) ->
 
 
 def _spread_over(units: Codes, held: Codes) -> Mask:
-    """Tell of each row whether its unit has rows in several of what is held out."""
+    """Mark rows whose unit has rows in several held-out groups."""
     least = np.full(int(units.max()) + 1, np.iinfo(np.intp).max, dtype=np.intp)
     most = np.full_like(least, -1)
     np.minimum.at(least, units, held)

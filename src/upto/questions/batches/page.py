@@ -1,4 +1,4 @@
-"""What a page says of batches and labels: whether a condition is a gain on batches never seen."""
+"""Report section on batches and labels."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _MAX_TABLE_ROWS = 300
 _MAX_TABLE_CELLS = 2000
 _FEW_BATCHES, _BATCHES_PREDICT = "UP081", "UP078"
 _READINGS: tuple[Reading, ...] = ("ratio", "difference", "normalised")
-_SIDES = {"batch": "batches mix", "biology": "labels stay apart", "total": "both, weighed"}
+_SIDES = {"batch": "batches mix", "biology": "labels separate", "total": "both (weighted)"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchesBody:
-    """The sections of batches and labels; what a result does not have is None or empty."""
+    """Parts of the section; parts that the result lacks are None or empty."""
 
     chart: ConditionChart
     scheme: str
@@ -47,7 +47,7 @@ class BatchesBody:
 
 
 def page(result: BatchesResult) -> Section:
-    """Return what a page shows of batches and labels."""
+    """Return the report section of a result."""
     tables, omitted = batches_tables(result)
     return Section(
         names=(result.name,),
@@ -56,14 +56,14 @@ def page(result: BatchesResult) -> Section:
         tables=tables,
         body=batches_body(result),
         data=batches_data(result),
-        details="Every fold, batch, label and component, as tables",
+        details="Tables of all folds, batches, labels and components",
         n_shown=0,
         omitted=omitted,
     )
 
 
 def batches_body(result: BatchesResult) -> BatchesBody:
-    """Draw the conditions, components and maps, and set the tables beside them."""
+    """Draw the conditions, components and maps, and build the tables."""
     return BatchesBody(
         chart=condition_chart(result),
         scheme=_scheme(result),
@@ -77,7 +77,7 @@ def batches_body(result: BatchesResult) -> BatchesBody:
 
 
 def batches_data(result: BatchesResult) -> dict[str, Any]:
-    """Return what the page's script needs to answer the pointer."""
+    """Return the data for the page's tooltips."""
     carried, maps = carried_map(result), maps_data(result)
     data: dict[str, Any] = {}
     if carried is not None:
@@ -90,14 +90,14 @@ def batches_data(result: BatchesResult) -> dict[str, Any]:
 def batches_badge(result: BatchesResult) -> tuple[str, str] | None:
     """Return whether any condition is a gain over base, if any was compared with it.
 
-    Nothing is decided where there are few batches: no gain could have been seen.
+    Few batches leave the result undecided, because no gain could have been detected.
     """
     tones = {tone_of(found) for found in differences_to_base(result).values()}
     if not tones:
         return None
     codes = {finding.code for finding in result.findings}
     if result.leak.has_many_copies:
-        return "judged rows are copies", "fair"
+        return "held-out rows are copies", "fair"
     if _BATCHES_PREDICT in codes:
         return "batches predict the label", "fair"
     if "gain" in tones:
@@ -110,20 +110,20 @@ def batches_badge(result: BatchesResult) -> tuple[str, str] | None:
 
 
 def batches_facts(result: BatchesResult) -> tuple[tuple[str, str, str], ...]:
-    """Return the label, value and detail of each number under the verdict."""
+    """Return the label, value and detail of each headline number."""
     folds = counted(len(result.folds), "fold")
     if result.scheme == "one-trains":
-        folds = "one trains at a time"
+        folds = "one training batch at a time"
     judged = len(result.judged)
     asked = len(result.tasks)
-    control = "one against all others"
+    control = "one versus all others"
     if result.control is not None:
-        control = f"against {shorten(result.control, 24)}"
+        control = f"versus {shorten(result.control, 24)}"
     return (
         *_score_facts(result),
-        ("batches", f"{len(result.batches):,}", f"{folds}; held out whole"),
+        ("batches", f"{len(result.batches):,}", f"{folds}; held out as a whole"),
         (
-            "labels judged",
+            "labels evaluated",
             f"{judged:,}" if judged == asked else f"{judged:,} of {asked:,}",
             control,
         ),
@@ -132,7 +132,7 @@ def batches_facts(result: BatchesResult) -> tuple[tuple[str, str, str], ...]:
 
 
 def tasks_table(result: BatchesResult) -> TableView | None:
-    """Return the AUROC of each label under each condition, where there are several labels."""
+    """Return the AUROC of each label under each condition, if there are several labels."""
     if len(result.judged) < 2:
         return None
     totals = {(score.condition, score.task): score for score in result.scores}
@@ -146,11 +146,11 @@ def tasks_table(result: BatchesResult) -> TableView | None:
         )
         for task in shown
     ]
-    note = "AUROC on held-out batches, with the standard error over folds."
+    note = "AUROC on held-out batches with its standard error over folds."
     if left:
-        note += f" Left to the JSON of the result: {counted(left, 'more label')}."
+        note += f" In the JSON only: {counted(left, 'more label')}."
     return TableView(
-        title="Label by label",
+        title="AUROC of each label",
         caption=note,
         heads=(shorten(result.label, 40), *(each.title for each in result.conditions)),
         wordy=(True, *(False for _ in result.conditions)),
@@ -159,7 +159,7 @@ def tasks_table(result: BatchesResult) -> TableView | None:
 
 
 def concentration_table(result: BatchesResult) -> TableView | None:
-    """Return how much better the most used columns predict than all others."""
+    """Return how much better the most used columns predict than the others."""
     if not result.concentrations:
         return None
     percents = sorted({found.percent for found in result.concentrations})
@@ -170,9 +170,9 @@ def concentration_table(result: BatchesResult) -> TableView | None:
     columns = [(percent, reading) for percent in percents for reading in _READINGS]
     return TableView(
         title="Concentration in the top columns",
-        caption="The columns used most against the rest. ratio: AUROC of the top over that of the "
-        "rest, less 1; difference: their difference; normalised: 1 less the rest's part of what "
-        "the top has above 0.5. Columns are ranked on training folds only.",
+        caption="The most used columns (top) compared with the rest. ratio: AUROC of the top "
+        "divided by that of the rest, minus 1; difference: top minus rest; normalised: 1 − (rest "
+        "− 0.5) / (top − 0.5). Columns are ranked on training rows only.",
         heads=("condition", *(f"{reading}, top {percent:g} %" for percent, reading in columns)),
         wordy=(True, *(False for _ in columns)),
         rows=tuple(
@@ -186,9 +186,9 @@ def concentration_table(result: BatchesResult) -> TableView | None:
 
 
 def mixing_table(result: BatchesResult) -> TableView | None:
-    """Return scores of mixing below the AUROC on held-out batches, which they do not see.
+    """Return mixing scores below the AUROC on held-out batches.
 
-    There are more scores than conditions, so that scores are the rows.
+    Scores are the rows because they outnumber the conditions.
     """
     if not result.mixing:
         return None
@@ -202,9 +202,9 @@ def mixing_table(result: BatchesResult) -> TableView | None:
         *(_estimate_cell(totals.get(name)) for name in names),
     )
     return TableView(
-        title="Mixing beside held-out AUROC",
-        caption="Scores of mixing are in sample: each condition is scored on rows it was fitted "
-        "to, as other tools do. An embedding of noise mixes batches perfectly; choose by the "
+        title="Mixing scores and held-out AUROC",
+        caption="Mixing scores are in sample: each condition is scored on the rows it was fitted "
+        "to, as in other tools. An embedding of noise mixes batches perfectly; choose by the "
         f"held-out AUROC.{_unscored(result)}",
         heads=("score", "high if", *(condition.title for condition in result.conditions)),
         wordy=(True, True, *(False for _ in names)),
@@ -213,7 +213,7 @@ def mixing_table(result: BatchesResult) -> TableView | None:
             *(
                 (
                     CellView(text=title),
-                    # The means of the two sides are totals, each of what its name says.
+                    # The mean of each side is a total, but rewards only its own side.
                     CellView(text=_SIDES.get(score, _SIDES[side])),
                     *(_number_cell(values.get((name, score))) for name in names),
                 )
@@ -225,7 +225,7 @@ def mixing_table(result: BatchesResult) -> TableView | None:
 
 
 def _unscored(result: BatchesResult) -> str:
-    """Say once why scores have no value."""
+    """List the reasons for missing values, each once."""
     why = dict.fromkeys(
         f"{shorten(found.title, 40)}: {shorten(found.says, 120)}"
         for found in result.mixing
@@ -235,10 +235,10 @@ def _unscored(result: BatchesResult) -> str:
 
 
 def batches_tables(result: BatchesResult) -> tuple[tuple[TableView, ...], str]:
-    """Return the tables behind a page, the folds first, and what it says of rows left out."""
+    """Return the detail tables, folds first, and a note on omitted rows."""
     tables, omitted = [folds_table(result)], len(result.folds) > _MAX_TABLE_ROWS
     shown = (len(result.judged) > 1) + bool(result.concentrations) + bool(result.mixing)
-    # The page has its own tables of labels, concentrations and mixing, which come after the first.
+    # Labels, concentrations and mixing, which follow the first table, are shown elsewhere.
     first, *others = result.tables()
     for table in (first, *others[shown:]):
         wide = len(table.columns) * len(table.rows) > _MAX_TABLE_CELLS
@@ -247,18 +247,18 @@ def batches_tables(result: BatchesResult) -> tuple[tuple[TableView, ...], str]:
         omitted |= len(table.rows) > room
         tables.append(table_view(replace(table, rows=table.rows[:room])))
     words = (
-        f"The page leaves the rows of a table after the first {_MAX_TABLE_ROWS}, and fewer of wide "
-        "ones, to the JSON of the result."
+        f"Tables show at most {_MAX_TABLE_ROWS} rows, and wide ones fewer; the others are in the "
+        "JSON only."
     )
     return tuple(tables), words if omitted else ""
 
 
 def folds_table(result: BatchesResult) -> TableView:
-    """Return how many batches and rows train and judge in each fold."""
-    heads = ("fold", "batches that train", "rows", "batches that judge", "rows held out")
+    """Return the numbers of training and held-out batches and rows in each fold."""
+    heads = ("fold", "training batches", "training rows", "held-out batches", "held-out rows")
     return TableView(
         title="Folds",
-        caption=f"No fold trains on a value of {shorten(result.fold_by, 60)} that it judges.",
+        caption=f"Training and held-out rows share no value of {shorten(result.fold_by, 60)}.",
         heads=heads,
         wordy=tuple(False for _ in heads),
         rows=tuple(
@@ -280,10 +280,10 @@ def folds_table(result: BatchesResult) -> TableView:
 def _scheme(result: BatchesResult) -> str:
     way = f"{counted(len(result.folds), 'fold')} of batches"
     if result.scheme == "one-trains":
-        way = "one batch trains at a time, all others judge"
+        way = "trained on one batch at a time, tested on all others"
     fitted = "training rows only"
     if result.fit == "all":
-        fitted = "all rows, also those that judge"
+        fitted = "all rows, including held-out ones"
     return f"{way}; conditions are fitted to {fitted}; classifier: {shorten(result.classifier, 60)}"
 
 
@@ -301,12 +301,12 @@ def _score_facts(result: BatchesResult) -> list[tuple[str, str, str]]:
         if found is not None:
             words = [interval_text(found.value, "+.3f"), word_of(found)]
             detail = ", ".join(word for word in words if word)
-            facts.append((f"{titles[best]} less base", f"{found.value.value:+.3f}", detail))
+            facts.append((f"{titles[best]} minus base", f"{found.value.value:+.3f}", detail))
     return facts
 
 
 def _value(value: Estimate | None) -> tuple[str, str]:
-    return ("–", "no fold could be judged") if value is None else (
+    return ("–", "no fold could be evaluated") if value is None else (
         f"{value.value:.3f}",
         interval_text(value),
     )  # fmt: skip
@@ -316,10 +316,10 @@ def _repeats(result: BatchesResult) -> tuple[str, ...]:
     leak = result.leak
     wells, rows = leak.n_repeated_wells, leak.n_repeated_rows
     return (
-        f"{counted(wells, 'well')} named twice in a batch" if wells else "no well is named twice",
-        f"{counted(rows, 'row')} with equal values in several batches"
+        f"{counted(wells, 'well')} repeated within a batch" if wells else "no duplicate wells",
+        f"{counted(rows, 'row')} with identical values in several batches"
         if rows
-        else "no row is repeated in another batch",
+        else "no row repeated in another batch",
     )
 
 
@@ -338,5 +338,5 @@ def _estimate_cell(value: Estimate | None) -> CellView:
 def _number_cell(number: float | None) -> CellView:
     if number is None:
         return CellView(text="–", sort="")
-    # Rounding leaves a minus before zero, which would look like a finding.
+    # Avoids "-0.000", which would look like a negative value.
     return CellView(text=f"{round(number, 3) + 0.0:.3f}", sort=f"{number:.6g}")

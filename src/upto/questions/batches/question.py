@@ -1,8 +1,7 @@
-"""Which transform of an embedding lets labels transfer to batches never seen."""
+"""Compare transforms of an embedding by how well labels transfer to unseen batches."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -11,12 +10,12 @@ import numpy as np
 from upto.batch_metrics.folds import split_batches
 from upto.batch_metrics.within_batches import chance_error
 from upto.core import (
+    UNRECORDED,
     Finding,
     InputError,
-    Provenance,
     SilentProgress,
-    library_versions,
     unique_findings,
+    with_provenance,
 )
 from upto.corrections.biology import NothingKeptError
 from upto.engines import choose_engine
@@ -77,6 +76,7 @@ if TYPE_CHECKING:
 MIN_ROWS = 8
 
 
+@with_provenance
 def batches(
     run: Run,
     *,
@@ -102,71 +102,69 @@ def batches(
     engine: Engine | str | None = None,
     progress: Progress | None = None,
 ) -> BatchesResult:
-    """Judge transforms of an embedding by labels predicted on batches never seen.
+    """Compare transforms of an embedding by labels predicted on held-out batches.
 
-    For every condition a transform is fitted to training batches, a classifier is trained on them
-    for every label against controls, and its AUROC is that on the batches held out.
+    Each condition is fitted to training batches, a classifier of each label against controls is
+    trained on them, and its AUROC is computed on the held-out batches.
 
     Parameters
     ----------
     run
-        An array with columns, as `Embeddings`, or a path.
+        `Embeddings` with columns, or a path.
     batch
-        The column of batches, such as plates; several columns together make a batch. An array or
-        list with a value for each row stands for a column, here and for `label`, `hold_out` and
-        `well`.
+        Batch column, e.g. plate; several columns are combined. An array or list with one value per
+        row may replace the name of a column, also for `label`, `fold_by` and `well`.
     label
-        The column of labels, such as perturbations.
+        Label column, e.g. perturbation.
     control
-        The label of controls, which every other label is told from; by default from all others.
+        Label of the controls, which every other label is compared with. By default each label is
+        compared with all others.
     conditions
-        Names of transforms, in a list or with commas between them; a plus puts them one after the
-        other, as ``"control-scaled+ica"``.
+        Names of transforms, as a list or separated by commas; a plus applies them in sequence, e.g.
+        ``"control-scaled+ica"``.
     tasks
-        Labels to judge, by name or pattern; all by default.
-    hold_out
-        Columns whose values are held out as a whole, such as days; the batches by default.
+        Labels to evaluate, by name or pattern; all by default.
+    fold_by
+        Columns whose values are held out as a whole, e.g. day; the batches by default.
     well
-        The column of well positions; by default one that is named like it.
+        Column of well positions; detected by name by default.
     scheme
-        ``"folds"``: a part of the batches is held out in turn; ``"one-trains"``: one batch trains
-        and all others judge.
+        ``"folds"``: hold out parts of the batches in turn; ``"one-trains"``: train on one batch and
+        test on all others.
     folds
-        Parts that are held out in turn.
+        Number of folds.
     fit
-        ``"training"``: conditions are fitted to training batches; ``"all"``: to all rows, which is
-        the paper's way.
+        ``"training"``: fit conditions to training batches; ``"all"``: to all rows, as in the paper.
     n_components
-        Directions that whitening keeps: a number, or the share of variance they reach; by default
-        all.
+        Number of components kept by whitening, or the fraction of variance they explain; all by
+        default.
     classifier
         ``"boosted"``: LightGBM with the settings of the paper; ``"boosted-fast"``; or ``"linear"``.
     concentration
-        Percentages of the columns that are tried alone, and their complements; one or several.
+        Percentage or percentages of top columns that are tested alone, as are the rest.
     shuffled
-        Whether every classifier is trained again on shuffled labels.
+        Whether to also train every classifier on shuffled labels.
     probe_labels
-        Labels that are trained on more than once, shuffled and on parts of the columns: all such
-        numbers are means over labels. So many are drawn where there are more; None takes all.
+        Largest number of labels, drawn at random, for shuffled labels and concentration, which are
+        means over labels; None for all.
     mixing
-        Whether to score how batches mix, in sample, as other tools do.
+        Whether to compute in-sample mixing scores, as other tools do.
     maps
-        Whether to lay rows on a plane.
+        Whether to compute t-SNE maps.
     seed
-        Of folds, shuffles, rotations and classifiers.
+        Seed of the random number generator.
     threads
-        Of the classifier; all cores by default.
+        Number of threads of the classifier; all cores by default.
     engine
-        Engine of the passes.
+        Engine of the passes, as an object or by name.
     progress
-        Where to show it.
+        Progress reporter.
 
     Raises
     ------
     InputError
-        If a column or value does not exist, or no label can be judged on any fold.
+        If a column or value does not exist, or no label can be evaluated on any fold.
     """
-    started = time.perf_counter()
     percents = as_percents(concentration)
     check_options(classifier=classifier, fit=fit, probe_labels=probe_labels, folds=folds, seed=seed)
     progress = progress or SilentProgress()
@@ -207,12 +205,12 @@ def batches(
     n_trainings = count_trainings(screen, splits, judging)
     judged: list[Judged] = []
     left_out: list[Finding] = []
-    with progress.task("judge conditions", len(kinds) * n_trainings) as advance:
+    with progress.task("evaluate conditions", len(kinds) * n_trainings) as advance:
         for kind in kinds:
             try:
                 judged.append(judge_condition(kind, rows, screen, splits, judging, advance))
             except NothingKeptError as error:
-                # What the others took hours to find is not lost for it.
+                # Keep the conditions that may have taken hours.
                 left_out.append(Finding(code="UP084", message=f"{kind.title}: {error}"))
     held = HeldOut.of(splits, screen.questions, judged_tasks, len(screen.batches), scheme)
     summed = add_up(judged, splits, [task.name for task in judged_tasks], judging, held)
@@ -220,7 +218,7 @@ def batches(
     leak = _find_leaks(rows, screen, splits, judging, alike, near, held, progress)
     labels = tuple(np.unique(screen.labels).tolist())
     wholes = {each.kind.name: each.whole for each in judged}
-    with progress.task("look at rows", 3) as advance:
+    with progress.task("summarise in sample", 3) as advance:
         looked = (
             score_mixing(wholes, rows, screen, _sample(screen, MAX_MIXED), seed) if mixing else []
         )
@@ -262,21 +260,9 @@ def batches(
         leak=leak,
         verdict="",
         findings=(),
-        provenance=Provenance(
-            call=f"upto.batches({given.name}, batch={screen.batch_words!r}, "
-            f"label={screen.label_words!r}, control={screen.control!r}, "
-            f"conditions=[{', '.join(kind.name for kind in kinds)}], tasks={each_of(tasks)}, "
-            f"hold_out={screen.fold_by_words!r}, scheme={scheme!r}, folds={folds}, fit={fit!r}, "
-            f"n_components={n_components}, classifier={classifier!r}, "
-            f"concentration={list(percents)}, shuffled={shuffled}, "
-            f"probe_labels={probe_labels}, mixing={mixing}, maps={maps}, seed={seed})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
+        provenance=UNRECORDED,
     )
-    # A condition of several steps changes rows even where this one does not.
+    # In a sequence, other steps change rows even if this one does not.
     unchanged = [
         each.kind.name
         for each in judged
@@ -300,7 +286,7 @@ def batches(
 def _one_run(run: Run) -> Embeddings:
     runs = as_embeddings([run], names=("run",))
     if len(runs) != 1:
-        message = f"one run is judged at a time, and this manifest lists {len(runs)}: name one."
+        message = f"batches takes one run, but this manifest lists {len(runs)}: name one."
         raise InputError(message)
     return runs[0]
 
@@ -308,10 +294,10 @@ def _one_run(run: Run) -> Embeddings:
 def _in_order(
     run: Embeddings, engine: Engine, seed: int, **asked: object
 ) -> tuple[Rows, Screen, Codes]:
-    """Bring rows into memory in an order of their content, with what is known of them.
+    """Read rows in an order that depends only on their content, with their metadata.
 
-    Trees add up rows in their order: files that list the same rows in another one get the same
-    result, and so do those that have them in other units. Equal rows have equal numbers.
+    Boosted trees depend on the order of rows, so this makes the result independent of the order and
+    units of the file. Equal rows have equal keys.
     """
     survey_runs(engine, [replace(run, rows=engine.place(run.rows))])
     if run.n_samples < MIN_ROWS:
@@ -338,7 +324,7 @@ def _find_leaks(
     progress: Progress,
 ) -> Leak:
     n_trainings = len(splits) * len(leaks.told_by_batches(screen, judging))
-    with progress.task("look for leaks", n_trainings) as advance:
+    with progress.task("check for leaks", n_trainings) as advance:
         by_well = leaks.predict_by_well(screen, splits)
         by_batch = leaks.predict_by_batch(rows, screen, splits, judging, advance)
     equal = leaks.repeated_rows(alike, screen.held)
@@ -354,5 +340,5 @@ def _find_leaks(
 
 
 def _sample(screen: Screen, most: int) -> Codes:
-    """Return some of the labelled rows: in the order of their content, the first are as any."""
+    """Return the first labelled rows: in hash order, they are a random sample."""
     return np.flatnonzero(screen.labels != "")[:most]

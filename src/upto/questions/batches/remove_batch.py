@@ -1,4 +1,4 @@
-"""A run written without the components that batches move and labels do not miss."""
+"""Write a run without the components that carry batch but no label."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ _TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptBiology:
-    """What was kept of a run and what was dropped.
+    """Kept and dropped components of a run.
 
     Parameters
     ----------
     batch, label
-        The columns, as the run names them.
+        Names of the columns in the run.
     control
-        The value of the label that controls have, if one was given.
+        Label of the controls, if any.
     effects
-        What batches and labels explain of each component.
+        Variance of each component explained by batches and labels.
     kept, dropped
         Numbers of the components.
     cost
-        What dropping costs on batches held out; None where nothing came into question.
+        Cost of dropping on held-out batches; None if no component was considered.
     converged
-        Whether the search for the components met its tolerance.
+        Whether ICA converged.
     """
 
     batch: str
@@ -66,31 +66,32 @@ class KeptBiology:
 
     @property
     def says(self) -> str:
-        """What was left out or, if nothing was, why."""
+        """Summary of the dropped components, or the reason why none was dropped."""
         carried = [each for each in self.effects if each.carries in ("batch", "both")]
         n_all = len(self.effects)
         if self.dropped:
             assert self.cost is not None
             carry = "carries {} and is" if len(self.dropped) == 1 else "carry {} and are"
             return (
-                f"{len(self.dropped)} of {n_all} components {carry.format(self.batch)} left out: "
+                f"{len(self.dropped)} of {n_all} components {carry.format(self.batch)} removed: "
                 f"{self.cost.says}"
             )
         if not carried:
-            return f"none of {n_all} components carries {self.batch}; the rows are as given"
+            return f"none of {n_all} components carries {self.batch}; the rows are unchanged"
         if self.cost is not None:
-            return f"nothing can be dropped safely ({self.cost.says}), so the rows are as given"
+            return f"no component can be dropped safely ({self.cost.says}); the rows are unchanged"
         closest = min((each.label_shift for each in carried if each.label_shift), default=None)
         why = next((each.says for each in carried if each.says), "").rstrip(".")
         if closest is not None:
             why = (
-                f"{self.label} may move even the best of them by {closest:.2f} standard deviations"
+                f"{self.label} may shift even the least affected one by {closest:.2f} standard "
+                "deviations"
             )
         return (
-            f"nothing can be dropped safely; {len(carried)} of {n_all} components "
-            f"{'carry' if len(carried) > 1 else 'carries'} {self.batch}, and it cannot be shown "
-            f"that {self.label} does not move {'any' if len(carried) > 1 else 'it'} ({why}), so "
-            "the rows are as given"
+            f"no component can be dropped safely; {len(carried)} of {n_all} components "
+            f"{'carry' if len(carried) > 1 else 'carries'} {self.batch}, but it cannot be shown "
+            f"that {self.label} does not shift {'them' if len(carried) > 1 else 'it'} ({why}); "
+            "the rows are unchanged"
         )
 
 
@@ -108,45 +109,44 @@ def keep_biology(
     engine: Engine | str | None = None,
     progress: Progress | None = None,
 ) -> KeptBiology:
-    """Write a run without the independent components that batches move and no label does.
+    """Write a run without the independent components that carry batch but no label.
 
-    Components are left out only if it is shown that labels do not miss them, by the rule of
-    `upto.corrections.BiologyComponents`; else the run is written as it is. Ids and columns are
-    kept, and in tables the names of features too; rows are read and written block by block, but
-    for the batches that are held out, which are drawn up to 20,000 rows.
+    Components are dropped only if labels are shown not to need them, by the rule of
+    `upto.corrections.BiologyComponents`; otherwise the run is written unchanged. Ids and columns
+    are kept, and feature names in tables. Rows are read and written block by block, except those of
+    held-out batches, of which up to 20,000 are sampled.
 
     Parameters
     ----------
     run
         An array, a path or `Embeddings`, with columns for batch and label.
     out
-        File to write to; not the run's own, unless it is an h5ad file, which gets
-        ``obsm["X_biology"]``.
+        Output file. It may be the run's own file only if that is an h5ad file, to which
+        ``obsm["X_biology"]`` is added.
     batch, label
-        Names of the columns; several columns together make a batch.
+        Names of the columns; several batch columns are combined.
     control
-        The value of the label that controls have: batches are then judged by these.
+        Label of the controls; batch effects are then estimated from them.
     space
-        ``original``, the same coordinates; ``components``, the kept components.
+        ``original`` for the same coordinates; ``components`` for the kept components.
     ids
-        Column or entry of a file with one id a row; by default one that is named like it.
+        Column or entry of a file with one id per row; detected by name by default.
     limit
-        Share of the variance from which a component carries a batch or a label.
+        Fraction of the variance above which a component carries batch or label.
     seed
-        Seed of the search.
+        Seed of the random number generator.
     engine
         Engine of the passes, as an object or by name.
     progress
-        What long work reports to.
+        Progress reporter.
 
     Raises
     ------
     InputError
-        If the run cannot be used as given, every component would be dropped, or the file cannot be
-        written.
+        If the run is invalid, every component would be dropped, or the file cannot be written.
     """
     if space not in SPACES:
-        message = f"there is no space {space!r}: choose one of {', '.join(SPACES)}."
+        message = f"unknown space {space!r}: choose one of {', '.join(SPACES)}."
         raise InputError(message)
     engine, progress = choose_engine(engine), progress or SilentProgress()
     inputs = [run] if isinstance(run, str | Path) else []
@@ -161,7 +161,7 @@ def keep_biology(
     survey_runs(engine, [placed])
     with progress.task("keep biology", 3) as advance:
         with warnings.catch_warnings():
-            # The record says whether the search converged.
+            # Convergence is part of the result.
             warnings.simplefilter("ignore", ConvergenceWarning)
             ica = ICA(engine=engine, random_state=seed).fit_rows(embeddings.rows)
         advance(1)
@@ -210,7 +210,7 @@ def _one_run(run: Run, ids: str | None) -> Embeddings:
         return single_run(run)
     runs = read_runs([run], ids=ids)
     if len(runs) != 1:
-        message = f"one run is taken at a time, and {run} lists {len(runs)}: name one."
+        message = f"keep_biology takes one run, but {run} lists {len(runs)}: name one."
         raise InputError(message)
     return runs[0]
 
@@ -220,7 +220,7 @@ def _kept(xp: Any, x: Any, mean: Any, matrix: Any, offset: Any) -> Arrays:
 
 
 class _Sources:
-    """Components of rows, made of each block when it is asked for."""
+    """Components of the rows, computed block by block on access."""
 
     def __init__(self, rows: Rows, ica: ICA) -> None:
         self.shape = (int(rows.shape[0]), len(ica.components_))
@@ -253,7 +253,7 @@ def _naming(
     if space == "components":
         return replace(naming, features=tuple(f"ica_{number}" for number in found.kept))
     if not naming.features:
-        # Readers take columns of this prefix for the features, whatever else is numeric.
+        # Readers recognise features by this prefix, even next to other numeric columns.
         numbers = range(embeddings.n_features)
         return replace(naming, features=tuple(f"feature_{number}" for number in numbers))
     return naming

@@ -1,4 +1,4 @@
-"""Whether labels transfer to batches never seen, under transforms of the embedding."""
+"""Result of comparing transforms of an embedding on held-out batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from upto.core.finding import Finding
-from upto.core.result import Provenance, Result
+from upto.core.provenance import Provenance
+from upto.core.result import Result
 from upto.core.table import Cell, Column, Table
 from upto.questions.batches.scores import (
     BatchFold,
@@ -30,18 +31,18 @@ if TYPE_CHECKING:
     from upto.core.estimate import Estimate
 
 BASE = "base"
-"""The condition that all others are compared with: the embedding as given."""
+"""Reference condition: the unmodified embedding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchesResult(Result):
-    """Labels predicted on batches never seen, under several conditions.
+    """Labels predicted on held-out batches, under several conditions.
 
-    `batch`, `label` and `fold_by` are columns of the run; `fold_by` are those whose values are
-    never shared by rows that train and rows that judge. `scheme` is ``"folds"`` (a part of the
-    batches is held out in turn) or ``"one-trains"`` (one batch trains, all others judge). `fit`
-    says what conditions were fitted to: ``"training"`` rows or ``"all"``, the paper's way. Scores
-    in `mixing`, `components` and `maps` are of fits to all rows: in sample.
+    `batch`, `label` and `fold_by` are columns of the run; training and held-out rows never share a
+    value of `fold_by`. `scheme` is ``"folds"`` (parts of the batches are held out in turn) or
+    ``"one-trains"`` (train on one batch, test on all others). Conditions were fitted to the rows in
+    `fit`: ``"training"``, or ``"all"`` as in the paper. `mixing`, `components` and `maps` come from
+    fits to all rows (in sample).
     """
 
     kind: ClassVar[str] = "batches"
@@ -76,7 +77,7 @@ class BatchesResult(Result):
     provenance: Provenance
 
     def condition(self, name: str) -> Condition:
-        """Return a condition by its name, such as ``"base"`` or ``"ica"``."""
+        """Return a condition by name, e.g. ``"base"`` or ``"ica"``."""
         for condition in self.conditions:
             if condition.name == name:
                 return condition
@@ -85,7 +86,7 @@ class BatchesResult(Result):
         raise KeyError(message)
 
     def score(self, condition: str, task: str | None = None) -> ConditionScore:
-        """Return the scores of a condition, over all tasks or of one."""
+        """Return the scores of a condition, for one task or averaged over all."""
         self.condition(condition)
         for score in self.scores:
             if (score.condition, score.task) == (condition, task):
@@ -96,17 +97,17 @@ class BatchesResult(Result):
     def difference(
         self, condition: str, against: str = BASE, measure: Measure = "auroc"
     ) -> ConditionDifference:
-        """Return how much better one condition is than another."""
+        """Return the difference between two conditions."""
         for found in self.differences:
             if (found.condition, found.against, found.measure) == (condition, against, measure):
                 return found
-        message = f"this result does not compare {condition!r} with {against!r} by {measure}."
+        message = f"this result has no comparison of {condition!r} with {against!r} by {measure}."
         raise KeyError(message)
 
     def concentration(
         self, condition: str, percent: float, reading: Reading = "ratio"
     ) -> Concentration:
-        """Return the concentration of a condition at a share of the columns."""
+        """Return the concentration of a condition at a percentage of the columns."""
         for found in self.concentrations:
             if (found.condition, found.percent, found.reading) == (condition, percent, reading):
                 return found
@@ -115,17 +116,17 @@ class BatchesResult(Result):
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """Names of the tasks that could be judged in at least one fold."""
+        """Names of the tasks evaluated in at least one fold."""
         return tuple(task.name for task in self.tasks if task.n_folds)
 
     @property
     def best(self) -> str:
-        """The condition of the largest AUROC on held-out batches."""
+        """Condition with the largest AUROC on held-out batches."""
         known = [score for score in self.scores if score.task is None and score.auroc is not None]
         return max(known, key=_auroc).condition if known else self.conditions[0].name
 
     def tables(self) -> tuple[Table, ...]:
-        """Return conditions first, then what they are made of and what else was looked at."""
+        """Return all tables, conditions first."""
         return (
             self._conditions(),
             *((self._tasks(),) if len(self.judged) > 1 else ()),
@@ -139,11 +140,11 @@ class BatchesResult(Result):
         )
 
     def brief_tables(self) -> tuple[Table, ...]:
-        """Return the conditions, and tasks where there are several."""
+        """Return the tables of conditions and, if there are several, of tasks."""
         return self.tables()[: 2 if 1 < len(self.judged) <= 24 else 1]
 
     def data_table(self) -> Table:
-        """Return one row for every condition, task and fold."""
+        """Return one row per condition, task and fold."""
         heads = ("condition", "task", "fold", "AUROC", "within batches", "shuffled", "sparsity")
         return Table(
             title="Every fold",
@@ -181,10 +182,10 @@ class BatchesResult(Result):
                     _value(score.shuffled),
                 )
             )
-        # No more than these: with both intervals they fill a terminal of 100 columns.
-        heads = ("condition", "AUROC", "less base", "within", "shuffled")
+        # With both intervals, these columns fill a terminal of 100 characters.
+        heads = ("condition", "AUROC", "minus base", "within", "shuffled")
         return Table(
-            title=f"{self.name}: {self.label} predicted on values of {self.fold_by} never seen",
+            title=f"{self.name}: {self.label} predicted on held-out {self.fold_by}",
             columns=tuple(Column(name=name, spec=".3f") for name in heads),
             rows=tuple(rows),
             caption=self._said(),
@@ -192,21 +193,23 @@ class BatchesResult(Result):
 
     def _said(self) -> str:
         judged = f"{len(self.judged)} of {len(self.tasks)} labels"
-        way = f"{len(self.folds)} folds" if self.scheme == "folds" else "one batch trains at a time"
+        way = (
+            f"{len(self.folds)} folds" if self.scheme == "folds" else "one training batch at a time"
+        )
         fitted = "training rows" if self.fit == "training" else "all rows"
         return (
             f"{judged}, {len(self.batches)} batches, {way}; conditions fitted to {fitted}; AUROC: "
-            "mean and 95 % interval, 0.5 is chance; less base: the gain over the embedding as "
-            "given, called a gain or a loss where it is one beyond how folds differ, allowing "
-            "for the number of conditions; within: AUROC among rows of the same batch; shuffled: "
-            "trained on shuffled labels, near 0.5 if all is well"
+            "mean and 95 % interval (chance 0.5); minus base: difference to the unmodified "
+            "embedding, called a gain or a loss if it exceeds the variation between folds after "
+            "correction for the number of conditions; within: AUROC among rows of the same batch; "
+            "shuffled: trained on shuffled labels, expected near 0.5"
         )
 
     def _uses(self) -> Table:
         scores = [(each.title, self.score(each.name)) for each in self.conditions]
         heads = ("condition", "standard error", "sparsity", "sparsity, shuffled labels")
         return Table(
-            title="Standard errors and sparsity, as papers print them",
+            title="Standard errors and sparsity, as reported in papers",
             columns=tuple(Column(name=name, spec=".3f") for name in heads),
             rows=tuple(
                 (
@@ -217,9 +220,9 @@ class BatchesResult(Result):
                 )
                 for title, score in scores
             ),
-            caption="standard error: of the AUROC, as if folds and labels were independent, which "
-            "is too small; sparsity: Hoyer's, of the use of columns, 1 if one is used and 0 if all "
-            "are alike",
+            caption="standard error: of the AUROC, too small because it treats folds and labels as "
+            "independent; sparsity: Hoyer's, of column use, 1 if one column is used and 0 if all "
+            "are used equally",
         )
 
     def _tasks(self) -> Table:
@@ -237,7 +240,7 @@ class BatchesResult(Result):
             for score in self.scores
             if score.task is not None and score.standard_error is not None
         ]
-        said = f"standard errors over folds reach {max(errors):.3f}" if errors else ""
+        said = f"largest standard error over folds: {max(errors):.3f}" if errors else ""
         return Table(
             title=f"AUROC of each {self.label}",
             columns=tuple(Column(name=name, spec=".3f") for name in heads),
@@ -258,11 +261,11 @@ class BatchesResult(Result):
             ]
             rows.append((condition.title, *(None if each is None else each.value for each in own)))
         return Table(
-            title="Concentration: how much better the most used columns predict than the rest",
+            title="Concentration: predictive advantage of the most used columns over the rest",
             columns=(Column(name="condition"), *(Column(name=name, spec=".3f") for name in heads)),
             rows=tuple(rows),
-            caption="ratio: AUROC of the top over that of the rest, less 1; normalised: 1 less the "
-            "rest's part of what the top has above 0.5; ranked by training folds only",
+            caption="ratio: AUROC of the top divided by that of the rest, minus 1; normalised: "
+            "1 − (rest − 0.5) / (top − 0.5); columns ranked on training rows only",
         )
 
     def _mixing(self) -> Table:
@@ -273,18 +276,18 @@ class BatchesResult(Result):
             for condition in self.conditions
         ]
         return Table(
-            title="How batches mix and labels stay apart, in sample, as other tools score it",
+            title="Batch mixing and label separation, in sample, as scored by other tools",
             columns=(
                 Column(name="condition"),
                 *(Column(name=title, spec=".3f") for title in titles.values()),
             ),
             rows=tuple(rows),
-            caption="an embedding of noise mixes batches perfectly: read beside held-out batches",
+            caption="an embedding of noise mixes batches perfectly: see also the held-out AUROC",
         )
 
     def _components(self) -> Table:
         return Table(
-            title="What each component carries, in sample",
+            title="Batch and label information of each component, in sample",
             columns=tuple(
                 Column(name=name, spec=".3f")
                 for name in ("component", "carries", "share of batch", "share of label")
@@ -293,12 +296,12 @@ class BatchesResult(Result):
                 (each.component, each.carries, each.batch_share, each.label_share)
                 for each in self.components
             ),
-            caption="components of PCA + ICA fitted to all rows; shares of variance, each beyond "
-            "the other",
+            caption="components of PCA + ICA fitted to all rows; fraction of variance explained by "
+            "batches beyond labels and by labels beyond batches",
         )
 
     def _asked(self) -> Table:
-        heads = ("label", "rows", "others", "batches with both", "folds judged", "why not")
+        heads = ("label", "rows", "others", "batches with both", "folds", "note")
         return Table(
             title="Labels",
             columns=tuple(Column(name=name) for name in heads),
@@ -335,6 +338,6 @@ def _value(found: Estimate | None) -> float | None:
 
 
 def _difference_text(found: ConditionDifference) -> str:
-    # A sign would not do: every difference has one.
+    # Spelled out, because every difference has a sign.
     mark = " gain" if found.is_gain else " loss" if found.is_loss else ""
     return f"{found.value:+.3f}{mark}"

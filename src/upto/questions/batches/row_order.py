@@ -1,4 +1,4 @@
-"""An order of rows by what they hold, whatever the units, the order or the type of columns."""
+"""Order rows by content, independent of units, order and type of columns."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 def rank_keys(rows: NDArray[Any], seed: int) -> NDArray[np.uint64]:
-    """Return a number for each row, made of the rank of each of its values in its column.
+    """Return a key for each row, computed from the ranks of its values within columns.
 
-    Numbers drawn for ranks add up over columns: columns that grow with the given ones, in another
-    order or other units, have the same. So have numbers of another type, unless rounding makes
-    values equal that were not.
+    Each rank has a random number, and these are summed over columns, so keys do not change with
+    the order of columns or their increasing transforms, nor with the type, unless rounding makes
+    different values equal.
 
     Parameters
     ----------
     rows
         The rows.
     seed
-        Of the numbers drawn.
+        Seed of the random number generator.
     """
     drawn = random_stream(seed, "ranks").integers(2**64, size=len(rows) + 1, dtype=np.uint64)
     found = np.zeros(len(rows), dtype=np.uint64)

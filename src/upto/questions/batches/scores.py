@@ -1,4 +1,4 @@
-"""Batches, tasks and conditions: what a transform of the rows is worth on batches never seen."""
+"""Records of batches, tasks, conditions and their scores."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Carries = Literal["batch", "label", "both", "neither"]
 Reading = Literal["difference", "ratio", "normalised"]
 Measure = Literal["auroc", "within", "sparsity"]
 MANY_COPIES = 0.1
-"""The share of the judged rows from which copies are said before any AUROC."""
+"""Fraction of copies among evaluated rows from which the verdict starts with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSummary:
     """One batch: its rows, and the fold in which it is held out.
 
-    Where one batch trains at a time, `fold` is the fold in which it is the one that trains.
+    With ``"one-trains"``, `fold` is the fold in which it is the training batch.
     """
 
     name: str
@@ -29,7 +29,7 @@ class BatchSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchFold:
-    """One fold: how many batches and rows train, and how many judge."""
+    """Numbers of training and held-out batches and rows in one fold."""
 
     n_training_batches: int
     n_training: int
@@ -39,10 +39,10 @@ class BatchFold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One question to a classifier: a label against the controls, or against all other labels.
+    """One classification task: a label against the controls, or against all other labels.
 
-    `n_batches` have rows of both sides, and `n_folds` could be judged; `says` is why some or all
-    could not, and empty otherwise.
+    `n_batches` batches contain both classes, and `n_folds` folds could be evaluated; `says` is the
+    reason if some could not, otherwise empty.
     """
 
     name: str
@@ -55,10 +55,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One transform of the rows, fitted anew in every fold.
+    """One transform of the rows, refit in every fold.
 
-    `needs` says what it asks beside rows: which batch they are of, or controls. `n_components` is
-    its number of columns in the fit to all rows; `converged` is None where nothing was sought.
+    `needs` is what it requires of a new batch besides its rows: their batch, or controls.
+    `n_components` is the number of columns in the fit to all rows; `converged` is None for
+    transforms without iterations.
     """
 
     name: str
@@ -72,10 +73,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldScore:
-    """What one classifier reached on the held-out batches of one fold.
+    """Scores of one classifier on the held-out batches of one fold.
 
-    `within` is the AUROC among rows of the same batch, `shuffled` the AUROC where the labels of the
-    training rows were shuffled, and `sparsity` Hoyer's, of the shares of splits.
+    `within` is the AUROC among rows of the same batch, `shuffled` the AUROC after training on
+    shuffled labels, and `sparsity` Hoyer's sparsity of the splits per column.
     """
 
     condition: str
@@ -90,7 +91,7 @@ class FoldScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopScore:
-    """AUROC of the columns a classifier used most, and of all others; `percent` are at the top."""
+    """AUROC of the top `percent` of columns by classifier use, and of the others."""
 
     condition: str
     task: str
@@ -102,12 +103,12 @@ class TopScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionScore:
-    """A condition over all folds of a task, or of all tasks where `task` is None.
+    """Scores of a condition over all folds of a task, or of all tasks if `task` is None.
 
-    Intervals are of means over folds, widened because folds share their training rows (Nadeau and
-    Bengio) or, where one batch trains at a time, the rows that judge, and wider near an AUROC of 1
-    and where batches lack a label; where label and batch go together (UP071) there is none.
-    `standard_error` is the paper's, of folds and tasks as if they were independent.
+    Intervals of means over folds are widened because folds share training rows (Nadeau and Bengio)
+    or, with ``"one-trains"``, test rows; they are wider near an AUROC of 1 and where batches lack a
+    label, and missing where label and batch are confounded (UP071). `standard_error` is the
+    paper's, which treats folds and tasks as independent.
     """
 
     condition: str
@@ -123,7 +124,7 @@ class ConditionScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concentration:
-    """How much better the top columns predict than the rest, in one of three readings."""
+    """Predictive advantage of the top columns over the rest, in one of three readings."""
 
     condition: str
     percent: float
@@ -133,10 +134,9 @@ class Concentration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionDifference:
-    """One condition less another on the same folds.
+    """Difference between two conditions on the same folds.
 
-    `p_value` is of no difference, two-sided, and adjusted (Holm) for the number of conditions that
-    are compared with the same other one.
+    `p_value` is two-sided and Holm-adjusted for the number of conditions compared with `against`.
     """
 
     condition: str
@@ -147,20 +147,20 @@ class ConditionDifference:
 
     @property
     def is_gain(self) -> bool:
-        """Whether the condition is better by more than folds differ."""
+        """Whether the condition is better, beyond the variation between folds."""
         return self.value.value > 0 and self.p_value is not None and self.p_value <= 0.05
 
     @property
     def is_loss(self) -> bool:
-        """Whether the condition is worse by more than folds differ."""
+        """Whether the condition is worse, beyond the variation between folds."""
         return self.value.value < 0 and self.p_value is not None and self.p_value <= 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchScore:
-    """A score of mixing or of retrieval, in sample, as other tools give it.
+    """A mixing or retrieval score, in sample, as computed by other tools.
 
-    `side` says what a high value rewards: batches that mix, labels that stay apart, or both.
+    `side` is what a high value rewards: batch mixing, label separation, or both.
     """
 
     condition: str
@@ -173,9 +173,9 @@ class BatchScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentCarries:
-    """What one component carries: shares of its variance, each beyond the other.
+    """Fractions of a component's variance explained by batch and by label, each beyond the other.
 
-    Components are counted from 0. A share is None where it is not defined.
+    Components are numbered from 0. A share is None where it is not defined.
     """
 
     component: int
@@ -188,7 +188,7 @@ class ComponentCarries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchMap:
-    """Rows on a plane, neighbours kept (t-SNE); `batch` and `label` count the result's lists."""
+    """t-SNE map; `batch` and `label` are indices into the result's lists."""
 
     condition: str
     x: tuple[float, ...]
@@ -199,12 +199,12 @@ class BatchMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """What could be predicted without any embedding, judged on the same folds.
+    """Label predictability without the embedding, on the same folds.
 
-    `well` is the AUROC of well positions, `batch` that of labels shuffled within batches: what the
-    batches alone give away. None where it does not apply: where wells are not known, or batches
-    have equal shares of every label. `n_copied` of `n_judged` rows that judge have an equal or
-    nearly equal row in another part that is held out; of very many rows, some are looked at.
+    `well` is the AUROC of well positions, None if they are unknown. `batch` is that of labels
+    shuffled within batches, i.e. of batches alone, None if all labels are equally frequent in all
+    batches. `n_copied` of `n_judged` evaluated rows have an exact or near copy in another held-out
+    part; only some rows of very large runs are examined.
     """
 
     well: Estimate | None
@@ -216,5 +216,5 @@ class Leak:
 
     @property
     def has_many_copies(self) -> bool:
-        """Whether a tenth or more of the rows that judge may have been trained on."""
+        """Whether at least a tenth of the evaluated rows may have been trained on."""
         return self.n_copied > 0 and self.n_copied >= MANY_COPIES * self.n_judged

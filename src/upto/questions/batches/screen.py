@@ -1,4 +1,4 @@
-"""A screen: rows with their batches, labels and wells, and the questions they can answer."""
+"""Screens: rows with batches, labels and wells, and their classification tasks."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ WELLS = ("well", "address", "well_position", "wellposition")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Screen:
-    """What is known of the rows.
+    """Metadata of the rows.
 
-    `batch` and `held` are numbers of the values in `batches` and of what is held out together;
-    `labels` are texts, empty where a row has none; `wells` is None where positions are not known.
-    `references` are the controls that corrections may use; those are not judged where some are not.
+    `batch` are indices into `batches`, and `held` numbers of the groups held out together;
+    `labels` are strings, empty if missing; `wells` is None if positions are unknown. `references`
+    are the controls available to corrections; if they are only some of the controls, they are not
+    tested.
     """
 
     batch_words: str
@@ -53,15 +54,15 @@ class Screen:
 
     @property
     def batch_names(self) -> Names:
-        """The name of every row's batch."""
+        """Batch name of every row."""
         return np.asarray(self.batches)[self.batch]
 
     def with_references(self, alike: Codes) -> Screen:
-        """Keep every other control of each batch for corrections, and judge the others only.
+        """Use every other control of each batch for corrections, and test only the others.
 
-        A control that its own batch was corrected by is given away by it: with fewer controls than
-        columns, a covariance of controls is the identity on just those. Rows are `alike` if these
-        numbers are equal, and stay on one side.
+        A control that corrects its own batch would be recognisable: with fewer controls than
+        columns, whitening makes the covariance of exactly those controls the identity. Rows with
+        equal `alike` stay together.
         """
         if self.controls is None:
             return self
@@ -81,7 +82,7 @@ class Screen:
         )
 
     def ordered(self, order: Codes) -> Screen:
-        """Return the same rows in another order."""
+        """Return the screen with reordered rows."""
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         questions = []
@@ -113,13 +114,13 @@ def read_screen(
     well: Any,
     tasks: Sequence[Any],
 ) -> Screen:
-    """Find the columns of a run and the questions they can answer.
+    """Read the metadata columns of a run and build its classification tasks.
 
     Raises
     ------
     InputError
-        If a column, the control or a task does not exist, a row has no batch, or there is nothing
-        to tell apart.
+        If a column, the control or a task does not exist, a row has no batch, or there are fewer
+        than two labels.
     """
     batch_words, batch_names = join_columns(run, batch, argument="batch")
     hold_words, hold_names = batch_words, batch_names
@@ -132,7 +133,7 @@ def read_screen(
     if held.max() == 0:
         message = (
             f"{hold_words} has 1 value in {len(labels)} rows: at least two are needed, one to "
-            "train on and one to judge on."
+            "train on and one to test on."
         )
         raise InputError(message)
     controls = None
@@ -156,10 +157,10 @@ def read_screen(
 
 
 def join_columns(run: Embeddings, columns: Any, *, argument: str) -> tuple[str, Names]:
-    """Return the names of what several columns make together."""
+    """Return the joined name and values of several columns."""
     if not np.iterable(columns):
         message = (
-            f"{argument} is {columns!r}: name a column, or several, or give a value for each row."
+            f"{argument} is {columns!r}: name one or several columns, or pass one value per row."
         )
         raise InputError(message)
     is_one = isinstance(columns, str) or is_values(run, columns)
@@ -172,7 +173,7 @@ def join_columns(run: Embeddings, columns: Any, *, argument: str) -> tuple[str, 
         words, values = find_column(run, each, argument=argument)
         if words in named and not isinstance(each, str):
             words = f"{words} {len(named) + 1}"
-        # A column that is named twice, with and without its prefix, is one.
+        # The same column with and without its prefix counts once.
         named[words] = values
     found = list(named.items())
     parts = [as_names(values) for _, values in found]
@@ -191,12 +192,12 @@ def join_columns(run: Embeddings, columns: Any, *, argument: str) -> tuple[str, 
 
 
 def find_label(run: Embeddings, label: Any, batch_words: str) -> tuple[str, Names]:
-    """Return the column of labels, which must be none of those that make a batch."""
+    """Return the label column, which must not be a batch column."""
     words, found = find_column(run, label, argument="label")
     if words in batch_words.split(TIMES):
         message = (
-            f"batch={words!r} and label={words!r} are one column: a batch never seen would have "
-            "only labels never seen. Name two columns."
+            f"batch={words!r} and label={words!r} are the same column: held-out batches would "
+            "contain only unseen labels. Name two columns."
         )
         raise ArgumentError(message, batch=words, label=words)
     return words, as_names(found)
@@ -217,25 +218,22 @@ def _check_nested(
     if len(broken):
         columns = [*hold_words.split(TIMES), *batch_words.split(TIMES)]
         given: dict[str, Any] = {}
-        remedy = "Let batch differ between values of fold_by."
+        remedy = "Use batches that do not span several values of fold_by."
         if label_words in hold_words.split(TIMES):
-            remedy = f"Hold out other columns than {label_words}, which are the labels."
+            remedy = f"Hold out columns other than {label_words}, the label."
         elif all(each in columns_of_run for each in columns):
             given = {"batch": columns}
-            remedy = f"Name every column that makes a batch, as batch={columns}."
+            remedy = f"Name every column that identifies a batch: batch={columns}."
         message = (
             f"{len(broken)} of {len(batches)} values of {batch_words} have rows in several values "
-            f"of {hold_words}, such as {str(batches[broken[0]])!r}: what is held out must be whole "
-            f"batches. {remedy}"
+            f"of {hold_words}, e.g. {str(batches[broken[0]])!r}: batches must be held out as a "
+            f"whole. {remedy}"
         )
         raise ArgumentError(message, **given)
 
 
 def find_control(given: Any, labels: Names, words: str) -> str:
-    """Return the label of controls, or say which labels there are.
-
-    A number is named as labels are, which are texts: 0.0 is 0.
-    """
+    """Return the label of the controls as a string; numbers are normalised (0.0 is ``"0"``)."""
     known = np.unique(labels[labels != ""]).tolist()
     value = _named(given, known)
     if value in known:
@@ -244,14 +242,14 @@ def find_control(given: Any, labels: Names, words: str) -> str:
     folded = {each.lower(): each for each in known}
     guess = f"; did you mean {folded[near[0]]!r}?" if near else "."
     message = (
-        f"control={value!r} is none of the {len(known)} values of {words}: choose one of "
+        f"control={value!r} is not among the {len(known)} values of {words}: choose one of "
         f"{listed(known)}{guess}"
     )
     raise ArgumentError(message, control=value)
 
 
 def _named(given: Any, known: Container[str]) -> str:
-    """Return the text that a value is known by; a number may be written in another way."""
+    """Return the name of a value; numbers may be formatted differently."""
     value = str(as_names(np.array([given], dtype=object))[0])
     if value in known:
         return value
@@ -262,7 +260,7 @@ def _named(given: Any, known: Container[str]) -> str:
 
 
 def _wells(run: Embeddings, well: Any) -> Names | None:
-    """Return the positions of wells, by the column that is named, or named like one."""
+    """Return well positions from the named column, or from one with a typical name."""
     if well is not None:
         return _named_wells(as_names(find_column(run, well, argument="well")[1]))
     for name, values in run.columns.items():
@@ -272,7 +270,7 @@ def _wells(run: Embeddings, well: Any) -> Names | None:
 
 
 def _named_wells(wells: Names) -> Names | None:
-    """Give every row without a position one of its own: two of them are not the same well."""
+    """Assign a unique position to rows without one, so that they do not share a well."""
     empty = wells == ""
     if empty.all():
         return None
@@ -285,7 +283,7 @@ def _questions(labels: Names, words: str, control: str | None, tasks: Any) -> tu
     if len(known) < 2:
         message = (
             f"{words} has {len(known)} value{'s' * (len(known) != 1)} in {len(labels)} rows: at "
-            "least two are needed to tell them apart."
+            "least two are needed."
         )
         raise InputError(message)
     could = [name for name in known if name != control]
@@ -297,12 +295,12 @@ def _questions(labels: Names, words: str, control: str | None, tasks: Any) -> tu
 
 
 def each_of(tasks: Any) -> list[Any]:
-    """Return what is asked for one by one; one name alone may stand for a list of it."""
+    """Return tasks as a list; a single name is accepted."""
     return list(tasks) if np.iterable(tasks) and not isinstance(tasks, str) else [tasks]
 
 
 def _chosen(tasks: Sequence[Any], known: list[str], words: str) -> list[str]:
-    """Return the values that names or patterns of a user choose."""
+    """Return the values that match names or patterns."""
     chosen: dict[str, None] = {}
     for given in tasks:
         task = _named(given, known)
@@ -312,11 +310,11 @@ def _chosen(tasks: Sequence[Any], known: list[str], words: str) -> list[str]:
         if not found:
             near = difflib.get_close_matches(task, known, n=1)
             guess = f"; did you mean {near[0]!r}?" if near else "."
-            choice = f"choose of {listed(known)}{guess}"
+            choice = f"choose from {listed(known)}{guess}"
             if len(known) == 1:
-                choice = f"only {known[0]!r} can."
+                choice = f"only {known[0]!r} is available."
             asked = [str(given)]
-            message = f"tasks={asked} chooses no value of {words} that could be judged: {choice}"
+            message = f"tasks={asked} matches no value of {words} that can be evaluated: {choice}"
             raise ArgumentError(message, tasks=asked)
         chosen.update(dict.fromkeys(found))
     return list(chosen)

@@ -1,4 +1,4 @@
-"""What was found, in words: the findings beside the verdict."""
+"""Findings of a comparison of conditions on held-out batches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEW_ROWS = 5
 
 
 def best_condition(scores: Sequence[ConditionScore]) -> str:
-    """Return the condition of the largest AUROC over all tasks."""
+    """Return the condition with the largest AUROC over all tasks."""
     known = {
         score.condition: score.auroc.value
         for score in scores
@@ -38,7 +38,7 @@ def best_condition(scores: Sequence[ConditionScore]) -> str:
 def findings(
     result: BatchesResult, screen: Screen, splits: Sequence[Split], unchanged: Collection[str] = ()
 ) -> list[Finding]:
-    """Say everything that a reader of the table has to know."""
+    """Return the caveats that a reader of the table needs."""
     return [
         *_of_missing(result, screen),
         *_of_labels(result),
@@ -49,7 +49,7 @@ def findings(
 
 
 def kept_whole(judged: Sequence[Judged]) -> list[Finding]:
-    """Say which conditions found nothing that they may drop, in any fit, and why."""
+    """Report conditions that drop no component in any fit, and why."""
     found = []
     for each in judged:
         if not drops_nothing(each):
@@ -57,7 +57,7 @@ def kept_whole(judged: Sequence[Judged]) -> list[Finding]:
         n_fits = len(each.n_dropped)
         message = f"{each.kind.title} drops no component in {n_fits} fit{'s' * (n_fits != 1)}"
         worst = max(each.costs, key=lambda cost: cost.most or 0.0, default=None)
-        why = "" if worst is None else f"; in the worst of them {worst.says}"
+        why = "" if worst is None else f"; in the worst fit, {worst.says}"
         if worst is not None and worst.most is None:
             why = f"; {worst.says}"
         found.append(Finding(code="UP089", message=f"{message}{why}."))
@@ -65,7 +65,7 @@ def kept_whole(judged: Sequence[Judged]) -> list[Finding]:
 
 
 def drops_nothing(judged: Judged) -> bool:
-    """Tell whether a condition could drop components and dropped none in any fit."""
+    """Return whether a condition could drop components but dropped none in any fit."""
     return bool(judged.n_dropped) and all(number == 0 for number in judged.n_dropped)
 
 
@@ -77,8 +77,8 @@ def _of_missing(result: BatchesResult, screen: Screen) -> list[Finding]:
     return [
         Finding(
             code="UP063",
-            message=f"{n_missing} of {result.n_samples} rows {has} no {result.label}; no "
-            "classifier is trained or judged on them.",
+            message=f"{n_missing} of {result.n_samples} rows {has} no {result.label}; "
+            "classifiers are neither trained nor tested on them.",
         )
     ]
 
@@ -90,8 +90,8 @@ def _of_labels(result: BatchesResult) -> list[Finding]:
         found.append(
             Finding(
                 code="UP075",
-                message=f"{len(never)} of {len(result.tasks)} labels {_are(never)} judged on no "
-                f"fold, as {never[0].name}: {never[0].says}.",
+                message=f"{len(never)} of {len(result.tasks)} labels {_are(never)} evaluated on "
+                f"no fold, e.g. {never[0].name}: {never[0].says}.",
             )
         )
     n_batches = len(result.batches)
@@ -101,17 +101,17 @@ def _of_labels(result: BatchesResult) -> list[Finding]:
         n_untold = len(untold(result.tasks, n_batches))
         if len(confounded) == 1:
             shares = (
-                f"{worst.name} shares {worst.n_batches or 'none'} of {n_batches} batches with what "
-                "it is told from."
+                f"{worst.name} shares {worst.n_batches or 'none'} of {n_batches} batches with "
+                "its comparison group."
             )
         else:
             shares = (
-                f"{len(confounded)} of {len(result.judged)} labels share no more than half of the "
-                f"{n_batches} batches with what they are told from; {worst.name} shares "
+                f"{len(confounded)} of {len(result.judged)} labels share at most half of the "
+                f"{n_batches} batches with their comparison group; {worst.name} shares "
                 f"{worst.n_batches or 'none'}."
             )
         of_them = "it" if len(confounded) == 1 else f"{n_untold} of them"
-        without = f" No interval is given for {of_them}." if n_untold else ""
+        without = f" No interval is reported for {of_them}." if n_untold else ""
         found.append(
             Finding(
                 code="UP071",
@@ -123,8 +123,8 @@ def _of_labels(result: BatchesResult) -> list[Finding]:
         found.append(
             Finding(
                 code="UP075",
-                message=f"{len(partly)} of {len(result.tasks)} labels {_are(partly)} judged on "
-                f"some folds only, as {partly[0].name}: {partly[0].says}.",
+                message=f"{len(partly)} of {len(result.tasks)} labels {_are(partly)} evaluated "
+                f"on some folds only, e.g. {partly[0].name}: {partly[0].says}.",
             )
         )
     return found
@@ -134,16 +134,14 @@ def _of_leaks(result: BatchesResult) -> list[Finding]:
     leak, found = result.leak, []
     if do_wells_predict(result):
         found.append(
-            Finding(
-                code="UP072", message=f"positions of wells alone have an AUROC of {leak.well:.3f}."
-            )
+            Finding(code="UP072", message=f"well position alone has an AUROC of {leak.well:.3f}.")
         )
     if leak.n_repeated_wells:
         found.append(
             Finding(
                 code="UP073",
-                message=f"{leak.n_repeated_wells} of {result.n_samples} rows name a well of "
-                f"{result.batch} that a row before named.",
+                message=f"{leak.n_repeated_wells} of {result.n_samples} rows repeat a well of "
+                f"{result.batch} that an earlier row lists.",
             )
         )
     if leak.n_repeated_rows:
@@ -158,7 +156,7 @@ def _of_leaks(result: BatchesResult) -> list[Finding]:
         found.append(
             Finding(
                 code="UP078",
-                message="labels that were shuffled within batches are predicted with an AUROC of "
+                message="labels shuffled within batches are predicted with an AUROC of "
                 f"{leak.batch:.3f}.",
             )
         )
@@ -166,7 +164,7 @@ def _of_leaks(result: BatchesResult) -> list[Finding]:
         shuffled = result.score(condition.name).shuffled
         if shuffled is None or shuffled.low is None or shuffled.high is None:
             continue
-        # An interval of 95 % would be left by one condition in twenty.
+        # One condition in twenty falls outside a 95 % interval by chance.
         reach = 1.5 * (shuffled.high - shuffled.value)
         if abs(shuffled.value - 0.5) > max(reach, 0.02):
             found.append(
@@ -189,17 +187,19 @@ def _of_conditions(
         found.append(
             Finding(
                 code="UP076",
-                message=f"of {len(against)} tried, the best, "
-                f"{result.condition(best.condition).title}, differs by {best.value:+.3f}.",
+                message=f"the best of {len(against)} tried, "
+                f"{result.condition(best.condition).title}, changes AUROC by {best.value:+.3f}.",
             )
         )
     transductive = [each.name for each in result.conditions if _is_transductive(each.name)]
     if result.fit == "all" or transductive:
         which = "all conditions" if result.fit == "all" else listed(transductive)
         labelled = [each.name for each in result.conditions if saw_labels(each.name, result.fit)]
-        more = f", and {listed(labelled)} their labels" if labelled else ""
+        more = f", and {listed(labelled)} to their labels" if labelled else ""
         found.append(
-            Finding(code="UP079", message=f"{which} saw the rows of the batches held out{more}.")
+            Finding(
+                code="UP079", message=f"{which} were fitted to rows of the held-out batches{more}."
+            )
         )
     if screen.controls is not None and screen.references is not None:
         n_kept, n_all = int(screen.references.sum()), int(screen.controls.sum())
@@ -208,7 +208,7 @@ def _of_conditions(
                 Finding(
                     code="UP083",
                     message=f"{n_kept} of {n_all} controls correct their batch, {n_all - n_kept} "
-                    "are judged.",
+                    "are tested.",
                 )
             )
     unsettled = [each.title for each in result.conditions if each.converged is False]
@@ -226,15 +226,15 @@ def _of_conditions(
             Finding(
                 code="UP001",
                 message=f"{fewest} training rows for {widest} directions: whitening enlarges "
-                "directions that are noise. Keep fewer components: a number of them, or a share of "
-                "the variance such as 0.95.",
+                "directions that are noise. Keep fewer components: a number, or a fraction of the "
+                "variance such as 0.95.",
             )
         )
     return found + _disagreement(result)
 
 
 def saw_labels(name: str, fit: str) -> bool:
-    """Tell whether a condition was fitted to labels of the batches held out."""
+    """Return whether a condition was fitted to labels of the held-out batches."""
     is_seen = fit == "all" or _is_transductive(name)
     return is_seen and any(CONDITIONS[part].uses_labels for part in name.split(THEN))
 
@@ -262,7 +262,7 @@ def _disagreement(result: BatchesResult) -> list[Finding]:
         Finding(
             code="UP080",
             message=f"{result.condition(mixed).title} has the best total, {totals[mixed]:.3f}, and "
-            f"an AUROC of {behind.value:.3f} on batches held out; "
+            f"an AUROC of {behind.value:.3f} on held-out batches; "
             f"{result.condition(best).title} has {ahead.value:.3f}.",
         )
     ]
@@ -276,7 +276,7 @@ def _of_components(result: BatchesResult) -> list[Finding]:
     return [
         Finding(
             code="UP082",
-            message=f"{both} of {len(carries)} components {_carry(both)} {result.batch} and "
+            message=f"{both} of {len(carries)} components {_carry(both)} both {result.batch} and "
             f"{result.label}; {batch} {_carry(batch)} {result.batch} only.",
         )
     ]

@@ -1,4 +1,4 @@
-"""What was found, in a sentence or a few: what an AUROC may not be trusted for comes first."""
+"""Verdict of a comparison of conditions: reasons to distrust an AUROC come first."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from upto.questions.batches.scores import ConditionDifference, Measure
 
 CLEARLY = 1e-3
-"""The p-value from which an AUROC within batches is above chance, whatever batches differ in."""
+"""Largest p-value at which an AUROC within batches counts as clearly above chance."""
 ABOUT = 0.05
-"""What positions of wells may lack of the embedding's AUROC and still explain it."""
+"""Gap to the embedding's AUROC within which well position still explains it."""
 TOLD_BY_WELL = 0.6
 _ROUNDED = 5e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounds:
-    """What a verdict has to know beside the scores.
+    """Facts other than scores that the verdict depends on.
 
-    `unchanged` are conditions that are the embedding as given, and `saw_labels` those that were
-    fitted to labels of the batches held out. `within_error` is how far chance moves the AUROC
-    within batches, None where no batch has both sides.
+    `unchanged` are conditions that leave the embedding unmodified, and `saw_labels` those fitted to
+    labels of the held-out batches. `within_error` is the standard error of the AUROC within batches
+    under chance, None if no batch contains both classes.
     """
 
     unchanged: Collection[str] = ()
@@ -41,14 +41,14 @@ class Grounds:
 
 
 def verdict(result: BatchesResult, grounds: Grounds) -> str:
-    """Say which condition is best on batches never seen, and whether it is a gain.
+    """State which condition is best on held-out batches, and whether it is a gain.
 
     Parameters
     ----------
     result
-        Everything that was measured.
+        The measured scores and differences.
     grounds
-        What else is known of rows and conditions.
+        Further facts about rows and conditions.
     """
     base = result.score(BASE).auroc
     assert base is not None
@@ -69,18 +69,18 @@ def verdict(result: BatchesResult, grounds: Grounds) -> str:
         )
     same = [each.title for each in result.conditions if each.name in grounds.unchanged]
     if same:
-        said.append(f"{listed(same)} dropped nothing, so its rows are unmodified.")
+        said.append(f"{listed(same)} drops no component and leaves the embedding unmodified.")
     return " ".join(each for each in said if each)
 
 
 def do_batches_predict(result: BatchesResult) -> bool:
-    """Tell whether labels shuffled within batches are predicted better than by chance."""
+    """Return whether labels shuffled within batches are predicted better than chance."""
     alone = result.leak.batch
     return alone is not None and alone.low is not None and alone.low > 0.5
 
 
 def do_wells_predict(result: BatchesResult) -> bool:
-    """Tell whether positions of wells alone predict labels better than by chance."""
+    """Return whether well position alone predicts labels better than chance."""
     well = result.leak.well
     return well is not None and well.value >= TOLD_BY_WELL and (well.low is None or well.low > 0.5)
 
@@ -88,7 +88,7 @@ def do_wells_predict(result: BatchesResult) -> bool:
 def against_base(
     result: BatchesResult, unchanged: Collection[str], measure: Measure = "auroc"
 ) -> list[ConditionDifference]:
-    """Return how AUROCs differ from the embedding's as given, of conditions that change it."""
+    """Return differences to the unmodified embedding, for conditions that change it."""
     return [
         found
         for found in result.differences
@@ -97,7 +97,7 @@ def against_base(
 
 
 def _reached(base: Estimate) -> str:
-    """Write the AUROC of the embedding as given, and whether chance could give it."""
+    """Format the AUROC of the unmodified embedding, noting where it is not above chance."""
     if base.low is None or base.low > 0.5:
         return f"{base:.3f}"
     is_below = base.high is not None and base.high < 0.5
@@ -112,42 +112,42 @@ def _predicts(base: Estimate) -> str:
 
 
 def _of_copies(result: BatchesResult) -> str:
-    """Say that rows that judge may have been trained on, where many may."""
+    """Warn of copies between training and held-out rows, if there are many."""
     leak = result.leak
     if not leak.has_many_copies:
         return ""
     return (
-        f"{leak.n_copied} of {leak.n_judged} judged rows equal a row in another "
-        f"{result.fold_by}, exactly or nearly, so classifiers may have seen what they are judged "
-        "on, and AUROCs may not hold for new rows."
+        f"{leak.n_copied} of {leak.n_judged} held-out rows are exact or near copies of a row in "
+        f"another {result.fold_by}, so classifiers may have been trained on their test rows, and "
+        "the AUROCs may not generalise to new rows."
     )
 
 
 def _of_wells(result: BatchesResult, base: Estimate) -> str:
-    """Say that positions of wells predict the label as the embedding does, where they do."""
+    """Warn where well position predicts the label at least about as well as the embedding."""
     well = result.leak.well
     if well is None or not do_wells_predict(result) or well.value < base.value - ABOUT:
         return ""
     return (
-        f"Positions of wells alone predict {result.label} about as well as the unmodified "
-        f"embedding: AUROC {well:.3f} against {base.value:.3f}."
+        f"Well position alone predicts {result.label} at least about as well as the unmodified "
+        f"embedding: AUROC {well:.3f} versus {base.value:.3f}."
     )
 
 
 def _of_batches_alone(result: BatchesResult) -> str:
-    """Say that batches predict the label, where they do."""
+    """Warn where batches alone predict the label."""
     if not do_batches_predict(result):
         return ""
     within = result.score(BASE).within
-    apart = f"; within batches the unmodified embedding has {within:.3f}" if within else ""
+    apart = f"; within batches the unmodified embedding reaches {within:.3f}" if within else ""
     return (
-        f"{result.batch} alone predicts {result.label}: shuffled within batches, it still has an "
-        f"AUROC of {result.leak.batch:.3f}{apart}."
+        f"{result.batch} alone predicts {result.label}: labels shuffled within batches still "
+        f"reach an AUROC of {result.leak.batch:.3f}{apart}."
     )
 
 
 def _of_confounding(result: BatchesResult, grounds: Grounds, base: Estimate) -> str:
-    """Say whether a label that goes with batches can be told within batches, and how well."""
+    """State whether a label confounded with batches is predicted within batches."""
     confounded = untold(result.tasks, len(result.batches))
     fewest = min(confounded, key=lambda task: task.n_batches)
     met = f"{fewest.n_batches or 'none'} of {len(result.batches)} batches"
@@ -163,9 +163,9 @@ def _of_confounding(result: BatchesResult, grounds: Grounds, base: Estimate) -> 
     within = result.score(BASE).within
     if clear and not are_mostly_apart(result.tasks, len(result.batches)):
         return _told_within(result, clear, p_values, together, base)
-    apart = "no batch has both sides to compare"
+    apart = "no batch contains both classes"
     if within is not None:
-        apart = f"within batches it is {within.value:.3f}"
+        apart = f"the AUROC within batches is {within.value:.3f}"
         if p_values:
             is_clear = "clearly" if BASE in clear else "not clearly"
             apart += f", {is_clear} above chance (p = {p_values[BASE]:.1g})"
@@ -182,13 +182,13 @@ def _told_within(
     together: str,
     base: Estimate,
 ) -> str:
-    """Say what predicts the label within batches, and why its AUROC over all is another."""
+    """State what predicts the label within batches, and why the overall AUROC differs."""
     best = BASE if BASE in clear else max(clear, key=lambda name: _within(result, name))
     who = "The unmodified embedding" if best == BASE else result.condition(best).title
     return (
         f"{who} predicts {result.label} within batches: AUROC {_within(result, best):.3f} "
-        f"(p = {p_values[best]:.1g}). AUROCs over all held-out {result.fold_by} mix "
-        f"{result.label} and {result.batch}, since {together}; the unmodified embedding has "
+        f"(p = {p_values[best]:.1g}). AUROCs across held-out {result.fold_by} confound "
+        f"{result.label} with {result.batch} because {together}; the unmodified embedding reaches "
         f"{base.value:.3f}."
     )
 
@@ -200,7 +200,7 @@ def _within(result: BatchesResult, name: str) -> float:
 
 
 def _p_within(result: BatchesResult, grounds: Grounds) -> dict[str, float]:
-    """Return p-values of no better than chance within batches, allowing for all conditions."""
+    """Return p-values of AUROCs within batches against chance, Bonferroni-corrected."""
     asked = {
         each.name: found.value
         for each in result.conditions
@@ -219,7 +219,7 @@ def _p_within(result: BatchesResult, grounds: Grounds) -> dict[str, float]:
 def _of_conditions(
     result: BatchesResult, others: Sequence[ConditionDifference], unmodified: Estimate
 ) -> str:
-    """Say which condition changes the AUROC of the unmodified embedding, or that none does."""
+    """State which condition changes the AUROC of the unmodified embedding, if any."""
     base = _reached(unmodified)
     gains = [found for found in others if found.is_gain]
     best = max(gains or others, key=lambda found: found.value.value)
@@ -238,7 +238,7 @@ def _of_conditions(
             f"embedding; {title} lowers it least ({best.value:+.3f})."
         )
     who = title if len(others) == 1 else f"the best, {title},"
-    allowed = "" if len(others) == 1 else f" once {len(others)} conditions are allowed for"
+    allowed = "" if len(others) == 1 else f" after correction for {len(others)} conditions"
     tried = f"{who} changes it by {best.value:+.3f}, within the variation between folds{allowed}"
     if _is_nothing(best.value):
         tried = f"{who} changes nothing"
@@ -246,23 +246,23 @@ def _of_conditions(
 
 
 def _of_conditions_within(result: BatchesResult, unchanged: Collection[str]) -> str:
-    """Say what the best condition within batches does there."""
+    """State the effect of the condition that is best within batches."""
     others = against_base(result, unchanged, "within")
     if not others:
         return ""
     best = max(others, key=lambda found: found.value.value)
     title = result.condition(best.condition).title
     if _is_nothing(best.value):
-        return f"Within batches {title} changes nothing."
+        return f"Within batches, {title} changes nothing."
     verb = "raises" if best.is_gain else "lowers" if best.is_loss else "changes"
     only = "" if best.is_gain or best.is_loss else ", within the variation between folds"
     return (
-        f"Within batches {title} {verb} it from {_within(result, BASE):.3f} to "
+        f"Within batches, {title} {verb} it from {_within(result, BASE):.3f} to "
         f"{_within(result, best.condition):.3f} ({best.value:+.3f}){only}."
     )
 
 
 def _is_nothing(change: Estimate) -> bool:
-    """Tell whether a change is written as zero, and so are the ends of its interval."""
+    """Return whether a change and its interval all round to zero."""
     ends = (change.value, change.low or 0.0, change.high or 0.0)
     return all(abs(end) < _ROUNDED for end in ends)

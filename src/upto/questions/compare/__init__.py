@@ -1,4 +1,4 @@
-"""Whether runs are the same representation, and up to what."""
+"""Compare runs: the group up to which they are the same representation, and the error."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Every ordered pair of three runs or more, each run prepared once."""
+"""Compare every ordered pair of three or more runs, preparing each run once."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from upto.core import Finding, Group, Provenance
+from upto.core import UNRECORDED, Finding, Group
 from upto.evidence.intervals import MIN_ROWS
 from upto.questions.compare.judge import Outcome, judge
 from upto.questions.compare.matrix import Matrix, Pairs
@@ -27,13 +27,13 @@ Key = tuple[int, int]
 
 AGREE = ("identical", "same", "close")
 OTHERWISE: dict[Agreement, str] = {
-    "image": "where one run is an image of the other",
+    "image": "with one run an image of the other",
     "partial": "partly the same",
     "weak": "weakly related",
     "chance": "no better than chance",
     "undecided": "undecided",
 }
-"""What is said of pairs that are neither the same nor close to it."""
+"""Phrases for pairs that are neither the same nor close."""
 
 
 def compare_all(
@@ -43,7 +43,7 @@ def compare_all(
     options: Options,
     progress: Progress,
 ) -> CompareResult:
-    """Compare every run with every other, in both directions."""
+    """Compare every pair of runs in both directions."""
     count = len(runs)
     judged: dict[Key, Outcome] = {}
     with progress.task("compare pairs", count * (count - 1) // 2) as advance:
@@ -77,7 +77,7 @@ def compare_all(
         ),
         verdict=_sentence(runs, judged, split, options),
         findings=tuple(_findings(runs, judged, split)),
-        provenance=Provenance(call="", seed=options.seed, engine="", seconds=0.0, versions={}),
+        provenance=UNRECORDED,
     )
 
 
@@ -109,7 +109,7 @@ def _sentence(
     kind = "held-out" if split.n_held_out else "in-sample"
     found = list(judged.values())
     agreeing = [each for each in found if each.agreement in AGREE]
-    said = [f"{len(agreeing) or 'None'} of {among} are the same or close to it"]
+    said = [f"{len(agreeing) or 'None'} of {among} are the same or nearly the same"]
     if agreeing:
         said[0] += f": {_groups(agreeing)}, {_errors(agreeing, kind)}"
     for word, phrase in OTHERWISE.items():
@@ -144,8 +144,8 @@ def _findings(
             findings.append(Finding(code="UP014", message=message))
         if each.shared is not None and not each.shared.is_bijective and i < j:
             message = (
-                f"{runs[i].name} and {runs[j].name} agree on {each.shared.n_shared} directions, of "
-                f"{each.shared.n_first} and {each.shared.n_second}."
+                f"{runs[i].name} and {runs[j].name} agree on {each.shared.n_shared} directions, "
+                f"out of {each.shared.n_first} and {each.shared.n_second}."
             )
             findings.append(Finding(code="UP034", message=message))
         if each.agreement == "chance":
@@ -154,7 +154,9 @@ def _findings(
         if each.up_to is not None and each.even is not None:
             r2 = each.candidates[each.up_to].r2
             if is_carried_by_few(r2, each.even):
-                message = f"{onto}: {r2:.0%} of the variance, {each.even:.0%} of a direction."
+                message = (
+                    f"{onto}: {r2:.0%} of the variance, {each.even:.0%} per direction on average."
+                )
                 findings.append(Finding(code="UP019", message=message))
     if split.n_held_out < MIN_ROWS:
         message = f"{split.n_held_out} of {len(split.parts)} rows are held out."

@@ -1,4 +1,4 @@
-"""The chance level: everything fitted again on shuffled rows."""
+"""Chance level of every map, from refits on shuffled rows."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 CHANCE_ROWS = 5000
 MONOTONE_JUDGED, MONOTONE_REFITS = 500, 2
-"""Rows on which monotone maps of shuffled rows are judged, and of how many shuffles at most."""
+"""Rows and maximum number of shuffles for the chance level of monotone maps."""
 
 
 def chance_rows(width: int) -> int:
-    """Return how many rows the chance level is taken from: ten for each dimension or more."""
+    """Return the number of rows for the chance level: at least ten per dimension."""
     return max(CHANCE_ROWS, 10 * width)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Chance:
-    """What shuffled rows give, by map."""
+    """Errors on shuffled rows, by map."""
 
     in_sample: dict[str, Errors]
     held_out: dict[str, Errors]
@@ -44,7 +44,7 @@ class Chance:
 
 
 def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -> Chance:
-    """Fit every map to rows shuffled within the fitted and within the held-out part."""
+    """Refit every map on rows shuffled within the fitted and within the held-out part."""
     if options.refits == 0:
         return Chance(in_sample={}, held_out={}, errors={})
     x, y = pair.source.sample, pair.target.sample
@@ -81,7 +81,7 @@ def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -
 
 
 class _Refit:
-    """What shuffling leaves as it is: the moments of each run, and the variance that is judged."""
+    """Quantities that shuffling does not change: the moments of each run and the total variance."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class _Refit:
         self.total = float(np.vdot(centred, centred)) / pair.extent**2
 
     def errors(self, pair: Pair, shuffled: Float, groups: Sequence[Group]) -> dict[str, Float]:
-        """Fit every affine map to shuffled rows, and return its errors over the diameter."""
+        """Refit every affine map on shuffled rows and return its errors over the diameter."""
         cross = self.source.T @ (shuffled[self.fitted] - self.other.mean)
         moments = CrossMoments(self.own, self.other, cross)
         maps = candidate_maps(groups, moments, self.unmixings)
@@ -115,11 +115,11 @@ class _Refit:
 def _monotone_errors(
     pair: Pair, x: Float, y: Float, order: NDArray[np.intp], *, held_out: bool
 ) -> Float:
-    """Return what a monotone map makes of shuffled rows, on some of them."""
+    """Return the errors of a monotone map on a subset of shuffled rows."""
     fit = pair.monotone_fit(fitted=held_out)
     own = np.argsort(order[: fit.n_rows], kind="stable")
     if not held_out:
-        # In sample, the pairs that are judged are those that were fitted.
+        # In sample, the map is evaluated on the pairs it was fitted to.
         x, y = fit.source, fit.target[own]
     x, y = x[:MONOTONE_JUDGED], y[:MONOTONE_JUDGED]
     errors: Float = np.linalg.norm(y - fit.fit(own).predict(x), axis=1) / pair.extent

@@ -1,6 +1,6 @@
-"""Drawings of a comparison: pure functions from results to SVG.
+"""SVG charts of a comparison.
 
-Horizontal positions are per cent of the width, so that a drawing fills any column while its text
+Horizontal positions are percentages of the width, so that a chart fills any column while its text
 and marks keep their size.
 """
 
@@ -103,7 +103,7 @@ def error_drawing(
 ) -> Inert:
     """Draw an error on a scale: held out with its interval, in sample, and chance.
 
-    `worst` brackets the smallest worst error, and `words` are what the drawing tells the pointer.
+    `worst` brackets the smallest worst error, and `words` are the lines of the tooltip.
     """
     middle = height / 2
     marks = [_grid(scale, height)]
@@ -145,7 +145,7 @@ def _grid(scale: Scale, height: float) -> Inert:
 
 
 def axis(scale: Scale) -> Inert:
-    """Draw the numbers under a chart."""
+    """Draw the tick labels of a chart."""
     texts = []
     last = -100.0
     for tick in scale.ticks:
@@ -159,7 +159,7 @@ def axis(scale: Scale) -> Inert:
 
 
 def histogram_chart(fit: Fit) -> Inert:
-    """Draw how the held-out errors of one group spread, against those of shuffled rows."""
+    """Draw the distributions of held-out errors and of errors on shuffled rows."""
     pairs = (("chance-area", fit.chance_histogram), ("error-area", fit.histogram))
     shown = [(kind, histogram) for kind, histogram in pairs if histogram is not None]
     scale = linear_scale([histogram.high for _, histogram in shown])
@@ -170,7 +170,7 @@ def histogram_chart(fit: Fit) -> Inert:
             x = scale.position(errors.mean.value)
             marks.append(_line(kind, x, x, 0, 150))
     marks.append(_bins(fit, scale))
-    label = f"Spread of the held-out errors up to {fit.name}, against chance"
+    label = f"Distribution of held-out errors up to {fit.name}, compared with chance"
     drawing = element("svg", *marks, class_="spread", height=150, role="img", aria_label=label)
     return Inert(drawing + axis(scale))
 
@@ -217,9 +217,9 @@ def _bins(fit: Fit, scale: Scale) -> Inert:
 
 
 def bracket_chart(low: float, high: float, mean: float) -> Inert:
-    """Draw between which bounds the smallest worst error lies, and where the mean error is."""
+    """Draw the bounds on the smallest worst error, and the mean error."""
     scale = linear_scale([low, high, mean])
-    tip = f"worst error, best rigid map\nat least {low:.4f}\nat most {high:.4f}"
+    tip = f"worst error, best rigid motion\nat least {low:.4f}\nat most {high:.4f}"
     marks = (
         _grid(scale, _ROW),
         _line("bracket", scale.position(low), scale.position(high), 17, 17),
@@ -251,7 +251,7 @@ class Category:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScatterChart:
-    """The scatter, its legend and what the page's script needs to answer the pointer."""
+    """The scatter plot, its legend and the data of its tooltips."""
 
     drawing: Inert
     categories: tuple[Category, ...]
@@ -261,7 +261,7 @@ class ScatterChart:
 
 
 def scatter_chart(scatter: Scatter) -> ScatterChart | None:
-    """Draw the target's rows as dots and the aligned source's as crosses, coloured by label."""
+    """Draw target rows as dots and aligned source rows as crosses, coloured by label."""
     n_rows = len(scatter.target)
     if n_rows == 0:
         return None
@@ -304,7 +304,7 @@ def scatter_chart(scatter: Scatter) -> ScatterChart | None:
 
 
 class _Placement:
-    """The map from data to drawing: the same scale both ways, because distances are the subject."""
+    """Map from data to plot coordinates, with one scale for both axes to preserve distances."""
 
     def __init__(self, points: Sequence[tuple[float, float]]) -> None:
         xs, ys = [x for x, _ in points], [y for _, y in points]

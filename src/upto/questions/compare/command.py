@@ -1,4 +1,4 @@
-"""`upto compare RUN RUN…`: the main job."""
+"""The command `upto compare RUN RUN…`."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
 @click.option(
     "--up-to",
     type=click.Choice([str(group) for group in Group]),
-    help="The freest group to consider; all groups by default.",
+    help="Largest group to consider. All groups by default.",
 )
-@held_out_option(0.3, "maps are judged on them, not fitted")
+@held_out_option(0.3, "maps are evaluated on them")
 @ids_option
 @click.option(
     "--labels",
-    help="Column of the first run, or FILE or FILE::COLUMN, to colour the page by and to tell "
+    help="Label column of the first run, FILE or FILE::COLUMN. Colours the page and separates "
     "agreement within classes from agreement between them.",
 )
 @click.option(
     "--groups",
-    help="Column of the first run, or FILE or FILE::COLUMN, that names what belongs together "
-    "(views, replicates, patients): whole groups are held out.",
+    help="Group column of the first run, FILE or FILE::COLUMN (views, replicates, patients). "
+    "Whole groups are held out.",
 )
 @click.option(
     "--within",
-    help="Column of the first run, or FILE or FILE::COLUMN, of classes within which alone rows "
-    "are paired at random, so that chance agrees on these too.",
+    help="Class column of the first run, FILE or FILE::COLUMN. Rows are re-paired at random "
+    "within classes only.",
 )
 @click.option(
     "--tolerance",
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     callback=refuse_nan,
     default=0.05,
     show_default=True,
-    help="Loss the verdict's group may have against the best one, over the error of the mean.",
+    help="Excess error allowed over the best group, as a fraction of the error of the mean.",
 )
 @permutations_option
 @click.option(
@@ -63,28 +63,33 @@ if TYPE_CHECKING:
     type=click.IntRange(0),
     default=5,
     show_default=True,
-    help="Fits on shuffled rows behind the chance level.",
+    help="Refits on shuffled rows for the chance level.",
 )
-@click.option("--ica/--no-ica", default=True, show_default=True, help="Add the row of ICA.")
+@click.option(
+    "--ica/--no-ica",
+    default=True,
+    show_default=True,
+    help="Add ICA followed by a signed or scaled permutation.",
+)
 @click.option(
     "--lipschitz",
     multiple=True,
     metavar="L",
-    help="L of the decoders of two runs, or a result of `upto lipschitz` as JSON: set what the "
-    "theorems promise beside what is measured. Once for both, or once for each.",
+    help="L of the decoders, or the JSON result of `upto lipschitz`: compare the bounds of the "
+    "theorems with the measured errors. Repeat to give one per run.",
 )
 @click.option(
     "--decoder",
     "decoders",
     multiple=True,
     metavar="DECODER",
-    help="Decoder of each of two runs, as MODULE:FUNCTION or a file, to measure L of.",
+    help="Decoder of each of two runs, as MODULE:FUNCTION or a file, to measure its L.",
 )
 @click.option(
     "--fail-above",
     type=click.FloatRange(0),
     callback=refuse_nan,
-    help="Exit with 1 if the verdict's error is above this, or no group agrees.",
+    help="Exit with 1 if the error of the verdict is above this, or if no group agrees.",
 )
 @strict_option
 @report_option
@@ -104,11 +109,11 @@ def command(
     report: Path | None,
     **options: Any,
 ) -> None:
-    """Tell whether runs are the same representation, up to what group, and with what error.
+    """Test whether runs are the same representation, up to which group and with what error.
 
     RUN is a file of embeddings (npy, npz, csv, tsv, parquet, h5ad, zarr, HDF5, safetensors), a
-    FILE::KEY that picks an array in it, or a TOML manifest of runs. The first run is mapped onto
-    the second; three runs or more are compared pair by pair.
+    FILE::KEY that selects an array in it, or a TOML manifest of runs. The first run is mapped onto
+    the second; three or more runs are compared pair by pair.
 
     \b
     upto compare seed0.npy seed1.npy --report report.html
@@ -173,7 +178,7 @@ def _check_limit(result: CompareResult, fail_above: float) -> None:
 
 
 def _largest_error(result: CompareResult) -> float | None:
-    """Return the verdict's error, the largest of all pairs for several runs."""
+    """Return the error of the verdict; for three or more runs, the largest of all pairs."""
     if result.pairs is None:
         return None if result.up_to is None else result.fit(str(result.up_to)).error.value
     errors: list[float] = []

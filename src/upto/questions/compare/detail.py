@@ -1,4 +1,4 @@
-"""One pair in detail: every error, its interval, chance, and the verdict."""
+"""Compare two runs in detail: errors, intervals, chance levels and the verdict."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from upto.alignment import AffineMap, smallest_worst_error
 from upto.core import (
+    UNRECORDED,
     Along,
     Baseline,
     Classes,
@@ -17,7 +18,6 @@ from upto.core import (
     Estimate,
     Fit,
     Group,
-    Provenance,
     Scatter,
     Supremum,
 )
@@ -53,16 +53,16 @@ if TYPE_CHECKING:
 
 DEFECT_ROWS = 3000
 DISTANCE_ROUNDING = 4 * float(np.sqrt(np.finfo(np.float64).eps))
-"""Error of a distance between near rows, of the diameter: it is the root of a rounded square."""
+"""Rounding error of a distance over the diameter: the root of a rounded square."""
 SCATTER_ROWS = 1000
 SUPREMUM_ROWS, SUPREMUM_WORST = 2048, 200
 SUPREMUM_ITERATIONS = 40
 SUPREMUM_WORK = 2e10
-"""Floating-point operations spent per group on the smallest worst error."""
+"""Floating-point operations per group for the smallest worst error."""
 KEPT_ERRORS = 4096
-"""Rows whose errors in sample are kept, to learn from how they are spread."""
+"""Rows whose in-sample errors are kept to estimate their distribution."""
 LEAST_GAIN = 0.01
-"""Error a rotation must remove, over that of predicting the mean, to have an efficiency."""
+"""Smallest gain of a rotation, relative to the error of the mean, that defines an efficiency."""
 
 
 def compare_in_detail(
@@ -126,7 +126,7 @@ def compare_in_detail(
         verdict=_verdict(pair, outcome, chosen, mean, inside, options),
         findings=remarks(pair, fits, moments.fitted, chosen, outcome, inside, options),
         scatter=_scatter(pair, maps[pictured], pictured, label, labels),
-        provenance=Provenance(call="", seed=options.seed, engine="", seconds=0.0, versions={}),
+        provenance=UNRECORDED,
     )
 
 
@@ -159,7 +159,7 @@ def _verdict(
 
 
 def _along(pair: Pair, forward: Onto, backward: Onto, up_to: Group | None) -> tuple[Along, ...]:
-    """Return R² along the principal directions of both runs, each given the other."""
+    """Return R² along the principal directions of each run, predicted from the other."""
     if up_to is None:
         return ()
     found = []
@@ -181,7 +181,7 @@ def _along(pair: Pair, forward: Onto, backward: Onto, up_to: Group | None) -> tu
 def _in_sample_errors(
     pair: Pair, maps: Mapping[str, Map]
 ) -> tuple[dict[str, Errors], dict[str, NDArray[np.intp]], dict[str, Float]]:
-    """Summarise errors in sample, find the rows with the largest, and keep those of some rows."""
+    """Summarise in-sample errors, find the largest, and keep those of a subset of rows."""
     total = float(np.trace(pair.target.everything.scatter)) / pair.extent**2
     summaries: dict[str, Errors] = {}
     worst_rows: dict[str, NDArray[np.intp]] = {}
@@ -221,7 +221,7 @@ def _suprema(
 ) -> dict[str, Supremum]:
     """Bracket the smallest worst error of each group, over the diameter.
 
-    A bound proved on some rows holds for all of them; the other end is reached on all rows.
+    A lower bound on a subset of the rows is valid for all; the upper end is attained on all rows.
     """
     found = {name: each for name, each in maps.items() if isinstance(each, AffineMap)}
     groups = [group for group in Group if str(group) in found]
@@ -229,7 +229,7 @@ def _suprema(
     limit = max(SUPREMUM_ROWS, 4 * pair.width)
     x, y = pair.source.sample[:limit], pair.target.sample[:limit]
     if n_samples > limit:
-        # The rows that decide are those with large errors; a sample keeps the rest honest.
+        # Rows with large errors decide; a random sample guards against large errors elsewhere.
         chosen = [worst_rows[group] for group in groups]
         index = np.unique(np.concatenate([*chosen, pair.split.first_rows(limit // 2)]))
         x, y = pair.take(index)
@@ -251,7 +251,7 @@ def _suprema(
             reached[Group(name)] = min(float(errors.max()), within[name].worst)
     proved = {group: refined[group].bound / pair.extent for group in groups}
     if pair.source.is_thin or pair.source.span.rank < pair.source.summary.n_features:
-        # Fits that leave narrow directions out bound nothing: a map may use those.
+        # Fits without the narrow directions give no bound, because a map may use these.
         proved[Group.AFFINE] = 0.0
     for group in groups:
         if group.is_isometric:
@@ -262,7 +262,7 @@ def _suprema(
 def _consistent(
     group: Group, reached: Mapping[Group, float], proved: Mapping[Group, float]
 ) -> Supremum:
-    """Let a group use what its subgroups reach, and what is proved of the groups that hold it."""
+    """Tighten a bracket with the maps of subgroups and the lower bounds of supergroups."""
     high = min(value for other, value in reached.items() if group.contains(other))
     low = min(high, max(value for other, value in proved.items() if other.contains(group)))
     return Supremum(high=high, low=low if low > 0 else None)
@@ -271,7 +271,7 @@ def _consistent(
 def _largest(values: Float, count: int) -> NDArray[np.intp]:
     if len(values) <= count:
         return np.arange(len(values))
-    # A view would keep the positions of all rows alive.
+    # A view would keep the positions of all rows in memory.
     return np.argpartition(-values, count)[:count].copy()
 
 
@@ -316,13 +316,13 @@ def _fit(
 
 
 def _is_known(pair: Pair, outcome: Outcome) -> bool:
-    """Say whether there is an efficiency: components to match, and runs that are related."""
+    """Return whether ICA has an efficiency: non-Gaussian components and related runs."""
     counts = (pair.source.summary.n_non_gaussian, pair.target.summary.n_non_gaussian)
     return all(counts) and outcome.agreement not in ("chance", "undecided")
 
 
 def _efficiency(summaries: Mapping[str, Errors], errors: Mapping[str, Float]) -> float | None:
-    """Return the efficiency of ICA; None where what it divides by is noise."""
+    """Return the efficiency of ICA; None if its denominator is noise."""
     rows = (Group.SIGNED_PERMUTATION, Group.SIMILARITY, ICA_ROW)
     if not all(row in summaries for row in rows):
         return None

@@ -1,4 +1,4 @@
-"""What is known of the decoders behind two runs: given as numbers, measured before, or now."""
+"""Bi-Lipschitz constants of the decoders of two runs: given, measured before or measured now."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from upto.core import Embeddings, Progress
 
     Stretch: TypeAlias = float | LipschitzResult
-    """L of a decoder, or what `lipschitz` returned for it."""
+    """L of a decoder, or the result of `lipschitz` for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distortion:
-    """How far a decoder is from an isometry.
+    """Deviation of a decoder from an isometry.
 
     `lipschitz` is L, the excess of its bi-Lipschitz constant over one; `smallest` and `largest`
-    bound its singular values, None where only L is known. `known` says where the numbers are from.
+    bound its singular values, None if only L is known. `known` describes the source of L.
     """
 
     lipschitz: float
     smallest: float | None = None
     largest: float | None = None
-    known: str = "as given"
+    known: str = "user-specified"
 
 
 def find_distortions(
@@ -42,16 +42,14 @@ def find_distortions(
     seed: int,
     progress: Progress,
 ) -> tuple[Distortion, Distortion] | None:
-    """Take what is known of the decoders of two runs, or measure them at the rows."""
+    """Return L of the decoders of two runs, measured at the rows if decoders are passed."""
     if lipschitz is None and decoders is None:
         return None
     if lipschitz is not None and decoders is not None:
-        message = "lipschitz and decoders were both given: give one, for decoders are measured."
+        message = "lipschitz and decoders were both given: pass one of them."
         raise InputError(message)
     if len(runs) != 2:
-        message = (
-            f"promises are for two runs, and there are {len(runs)}: compare them two at a time."
-        )
+        message = f"bounds are for two runs, but there are {len(runs)}: compare them two at a time."
         raise InputError(message)
     if decoders is not None:
         given = _two(list(decoders), "decoders")
@@ -64,7 +62,7 @@ def find_distortions(
 def _two(given: list[Any], what: str) -> list[Any]:
     if len(given) != 2:
         count = f"{len(given)} entr{'y' if len(given) == 1 else 'ies'}"
-        message = f"{what} has {count} for 2 runs: give one for each."
+        message = f"{what} has {count} for 2 runs: pass one per run."
         raise InputError(message)
     return given
 
@@ -72,7 +70,7 @@ def _two(given: list[Any], what: str) -> list[Any]:
 def _measured(
     runs: Sequence[Embeddings], decoders: list[Any], *, seed: int, progress: Progress
 ) -> tuple[Distortion, Distortion]:
-    # Another question: asked as anyone asks it.
+    # Questions import each other only through the public interface.
     from upto import lipschitz
 
     first, second = (
@@ -83,19 +81,19 @@ def _measured(
 
 
 def _refuse_lower_bound(found: LipschitzResult) -> None:
-    """Refuse an L that is only known to be at least something: it promises nothing."""
+    """Reject an L that is only a lower bound, which gives no bound on errors."""
     if found.is_exact:
         return
     if found.method == "neighbours":
         message = (
-            f"L of {found.latents} was measured from outputs, which bounds it from below only, and "
-            "theorems need it from above: measure the decoder itself, or give L as a number."
+            f"L of {found.latents} was measured from outputs, which is only a lower bound, but the "
+            "theorems need an upper bound: measure the decoder itself, or pass L as a number."
         )
         raise InputError(message)
     unsettled = sum(not point.settled for point in found.points)
     message = (
-        f"L of {found.decoder} is known from below only at {unsettled} of {found.n_points} points: "
-        "measure it with more steps, or give L as a number."
+        f"L of {found.decoder} is only a lower bound at {unsettled} of {found.n_points} points: "
+        "measure it with more steps, or pass L as a number."
     )
     raise InputError(message)
 
@@ -118,13 +116,13 @@ def _distortion(given: Any) -> Distortion:
             lipschitz=max(largest, 1.0 / smallest if smallest > 0.0 else np.inf) - 1.0,
             smallest=smallest,
             largest=largest,
-            known=f"the largest at {given.n_points:,} points and over their pairs, and not proved "
+            known=f"the largest at {given.n_points:,} points and over their pairs, not proved "
             "elsewhere",
         )
     if isinstance(given, bool | str) or not isinstance(given, Real) or not float(given) >= 0.0:
         message = (
-            f"L is {given!r}, but it is the excess of a bi-Lipschitz constant over one: a number "
-            "of at least 0, and 0 for an isometry."
+            f"L is {given!r}, but it is the excess of a bi-Lipschitz constant over one: pass a "
+            "number of at least 0 (0 for an isometry)."
         )
         raise InputError(message)
     return Distortion(lipschitz=float(given))

@@ -1,4 +1,4 @@
-"""What a page says of two compared runs: the row of the verdict, and the numbers under it."""
+"""Facts on the page of two compared runs: the verdict's fit and the numbers below it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bracket:
-    """Between which bounds the smallest worst error of a rigid map lies."""
+    """Bounds on the smallest worst error of a rigid motion."""
 
     defect: float
     low: float
@@ -26,7 +26,7 @@ class Bracket:
 
 
 def headline_fit(result: CompareResult) -> Fit | None:
-    """Return the row the verdict names, or the one with the smallest error where it names none."""
+    """Return the fit of the verdict, or the one with the smallest error if there is no group."""
     fits = [fit for fit in result.fits if not fit.unmixed]
     for fit in fits:
         if fit.up_to is result.up_to:
@@ -35,7 +35,7 @@ def headline_fit(result: CompareResult) -> Fit | None:
 
 
 def comparison_facts(result: CompareResult) -> tuple[tuple[str, str, str], ...]:
-    """Return the label, value and detail of each number under the verdict."""
+    """Return the label, value and detail of each number below the verdict."""
     fit = headline_fit(result)
     if fit is None:
         return ()
@@ -68,7 +68,7 @@ def comparison_facts(result: CompareResult) -> tuple[tuple[str, str, str], ...]:
         )
     direction = "of the target's variance"
     if result.r2_per_direction is not None:
-        direction = f"of the variance; {result.r2_per_direction:.3f} of an average direction"
+        direction = f"of the variance; {result.r2_per_direction:.3f} per direction on average"
     held_out = f"{result.n_held_out:,} held out" if result.n_held_out else "none held out"
     return (
         group,
@@ -80,17 +80,17 @@ def comparison_facts(result: CompareResult) -> tuple[tuple[str, str, str], ...]:
 
 
 def what_both_hold(result: CompareResult) -> tuple[str, ...]:
-    """Say on how many directions runs agree, within which classes, and what is exact."""
+    """Return sentences on shared directions, agreement within classes and exact groups."""
     lines = []
     shared = result.shared
     if shared is not None:
         first, second = result.first.name, result.second.name
         lines.append(
-            f"Once both runs are whitened, they agree on {shared.n_shared} directions (held-out R² "
-            f"of one half or more; of 0.8 or more on {shared.n_closely}): of {shared.n_first} of "
-            f"{first}, where these hold "
-            f"{shared.variance_first:.1%} of the variance, and of {shared.n_second} of {second}, "
-            f"where they hold {shared.variance_second:.1%}."
+            f"After whitening, the runs agree on {shared.n_shared} directions (held-out R² of at "
+            f"least 0.5; at least 0.8 on {shared.n_closely}), out of {shared.n_first} of "
+            f"{first}, where they account for "
+            f"{shared.variance_first:.1%} of the variance, and {shared.n_second} of {second}, "
+            f"where they account for {shared.variance_second:.1%}."
         )
     if result.classes is not None:
         inside = result.classes
@@ -98,7 +98,7 @@ def what_both_hold(result: CompareResult) -> tuple[str, ...]:
         lines.append(
             f"Between the {inside.n_classes} classes of {inside.label} the map explains "
             f"{inside.between_r2:.1%} of the variance; within them, a map of the same group fitted "
-            f"there explains {max(inside.within_r2, 0.0):.1%}{p}."
+            f"within classes explains {max(inside.within_r2, 0.0):.1%}{p}."
         )
     if result.exact is not None:
         lines.append(f"The runs agree exactly up to {result.exact.phrase}.")
@@ -106,13 +106,13 @@ def what_both_hold(result: CompareResult) -> tuple[str, ...]:
 
 
 def efficiency_facts(result: CompareResult) -> tuple[tuple[str, str, str], ...]:
-    """Return what ICA reaches of the agreement of two runs, held out and in sample."""
+    """Return the efficiency of ICA, held out and in sample."""
     pairs = (("held out", result.efficiency), ("in sample", result.efficiency_in_sample))
     return tuple((kind, f"{value:.0%}", "") for kind, value in pairs if value is not None)
 
 
 def worst_error(result: CompareResult) -> Bracket | None:
-    """Bracket the smallest worst error of a rigid map, where it was measured."""
+    """Bracket the smallest worst error of a rigid motion, if it was measured."""
     rigid = next((fit for fit in result.fits if fit.name == "rigid"), None)
     if rigid is None or rigid.supremum is None or result.defect is None:
         return None

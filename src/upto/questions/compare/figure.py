@@ -1,4 +1,4 @@
-"""The figure of a comparison: errors per group of two runs, a heat map per group of more."""
+"""Figure of a comparison: errors per group for two runs, a heat map per group for more."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _pair(result: CompareResult) -> Figure:
     axes.set_xlim(left=0)
     axes.set_xlabel("mean error over the diameter")
     title = f"{shorten(result.first.name, _NAME)} → {shorten(result.second.name, _NAME)}"
-    # A dollar in a run's name is a dollar, not mathematics.
+    # Without it, matplotlib reads dollar signs in a name as mathematics.
     axes.set_title(title, loc="left", fontsize=10, parse_math=False)
     plain(axes)
     _keys(figure)

@@ -1,4 +1,4 @@
-"""Heat maps of all pairs of runs: their errors up to a group, and their verdicts."""
+"""Heat maps of the errors and verdicts of all pairs of runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AGREEMENTS: dict[Agreement, tuple[str, str]] = {
     "identical": ("identical numbers", "good"),
     "same": ("same representation", "good"),
     "close": ("close", "good"),
-    "image": ("one is a part of the other", "fair"),
+    "image": ("one is part of the other", "fair"),
     "partial": ("partial agreement", "fair"),
     "weak": ("weak agreement", "poor"),
     "chance": ("no better than chance", "poor"),
@@ -30,7 +30,7 @@ AGREEMENTS: dict[Agreement, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatMaps:
-    """The heat maps of a matrix: errors up to the chosen group, and the verdicts."""
+    """Heat maps of errors up to the chosen group, and of verdicts."""
 
     names: tuple[str, ...]
     labels: tuple[str, ...]
@@ -44,7 +44,7 @@ class HeatMaps:
 
 
 def heat_maps(runs: tuple[RunSummary, ...], pairs: Pairs) -> tuple[HeatMaps, dict[str, Any]]:
-    """Return the heat maps of a matrix and what the page's script needs to redraw them."""
+    """Return the heat maps and the data that the page's script needs to redraw them."""
     top = max((v for m in pairs.matrices for r in m.error for v in r if v is not None), default=0)
     names = tuple(run.name for run in runs)
     dense = len(runs) > _MAX_NUMBERED_RUNS
@@ -102,7 +102,7 @@ def _heat_cells(matrix: Matrix, top: float) -> tuple[tuple[HeatCell, ...], ...]:
 
 
 def freedom_level(group: Group | None) -> int | None:
-    """Return the step of the colour scale of a verdict: the freer the group, the later."""
+    """Return the colour level of a verdict, higher for larger groups."""
     if group is None:
         return None
     order = list(Group)
@@ -110,7 +110,7 @@ def freedom_level(group: Group | None) -> int | None:
 
 
 def heat_level(error: float | None, top: float) -> int | None:
-    """Return the step of the colour scale; its root keeps small errors apart."""
+    """Return the colour level of an error, on a square-root scale to resolve small errors."""
     if error is None:
         return None
     return min(N_LEVELS - 1, int(N_LEVELS * math.sqrt(error / top))) if top > 0 else 0

@@ -1,4 +1,4 @@
-"""The verdict of one pair on held-out rows, for a pair in detail and for many alike."""
+"""Decide the agreement of a pair of runs on held-out rows."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a pair was judged.
+    """Agreement of a pair of runs.
 
-    `even` is R² of an average direction, in the direction where it is less; `exact` is the
-    strictest group with an element that maps one run onto the other without an error.
+    `even` is R² averaged over directions, in the direction of mapping where it is lower; `exact` is
+    the strictest group with an element that maps one run onto the other with zero error.
     """
 
     candidates: dict[str, Candidate]
@@ -46,7 +46,7 @@ class Outcome:
 
 
 def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
-    """Decide from the maps of both directions; where nothing was held out, nothing is decided."""
+    """Decide from the maps in both directions; undecided if no rows were held out."""
     forward, backward = relation.forward, relation.backward
 
     def outcome(
@@ -82,7 +82,7 @@ def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
         shared = _shared(pair, found, forward, backward, up_to)
         share = shared.share
         if len(directions) == 1:
-            # A part has nothing of its own, so nine in ten of its directions are not enough.
+            # An image must share all its directions, so nine in ten are not enough.
             share = float(shared.n_closely == min(shared.n_first, shared.n_second))
     agreement = word_for(chosen, share=share)
     if found is not None and len(directions) == 1 and agreement in ("same", "close"):
@@ -99,7 +99,7 @@ def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
 
 
 def _shared(pair: Pair, found: Sharing, forward: Onto, backward: Onto, up_to: Group) -> Shared:
-    """Count directions as they were found, or by the verdict's own maps where these know more."""
+    """Count shared directions by canonical pairs, or by the verdict's maps if these find more."""
     shared = _as_shared(found)
     if found.n_first != found.n_second:
         return shared
@@ -138,11 +138,11 @@ def _as_shared(found: Sharing) -> Shared:
 
 
 def _agreeing(along: list[Float], enough: float, up_to: Group) -> int:
-    """Count the directions with so large an R² by maps of both directions.
+    """Count the directions whose R² is large enough under the maps of both directions.
 
-    Few rows can settle a map of a strict group before they settle canonical directions. What it
-    leaves along all principal directions together must be less than one direction may: what one
-    lacks is spread over several. Monotone functions are of coordinates, and each of these counts.
+    A map of a strict group needs fewer rows than canonical directions do. Its unexplained variance
+    summed over all principal directions must stay below the limit for one direction, because the
+    deficit of one spreads over several. Monotone functions act on coordinates, which are counted.
     """
     if up_to is Group.MONOTONE_PERMUTATION:
         return min(int(np.count_nonzero(each >= enough)) for each in along)
@@ -159,7 +159,7 @@ def _along_coordinates(target: Float, predicted: Float) -> Float:
 
 
 def _exact(directions: list[Onto], pair: Pair, shared: Shared | None) -> Group | None:
-    """Return the strictest group that maps one run onto the other up to rounding, on all rows."""
+    """Return the strictest group that maps all rows of one run onto the other up to rounding."""
     if len(directions) == 2 and shared is not None and not shared.is_bijective:
         return None
     rounding = max(ROUNDING, *(16 * run.precision for run in (pair.source, pair.target)))
@@ -174,7 +174,7 @@ def _exact(directions: list[Onto], pair: Pair, shared: Shared | None) -> Group |
 
 
 def _is_exact_on_all_rows(onto: Onto, pair: Pair, group: Group, rounding: float) -> bool:
-    """Say whether also the rows a map was fitted to have no error."""
+    """Return whether a map is exact on the fitted rows as well."""
     maps = {name: onto.maps[name] for name in (group, CONSTANT)}
     errors = dict(iterate_errors(pair, maps, held_out=False))
     own, constant = errors[group], errors[CONSTANT]
@@ -182,7 +182,7 @@ def _is_exact_on_all_rows(onto: Onto, pair: Pair, group: Group, rounding: float)
 
 
 def _are_equal(pair: Pair) -> bool:
-    """Say whether two runs are equal in every value; a pass is made only if a sample is."""
+    """Return whether two runs are equal in every value; all rows are read only if a sample is."""
     if not np.array_equal(pair.source.sample, pair.target.sample):
         return False
     unequal = pair.engine.reduce_blocks(_count_unequal, pair.source.rows, pair.target.rows)[0]

@@ -1,4 +1,4 @@
-"""Three or more runs compared, every ordered pair of them."""
+"""Errors and verdicts of every ordered pair of three or more runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from upto.core.table import Cell, Column, Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
-    """Errors between every ordered pair of runs up to one group; rows map onto columns."""
+    """Errors of every ordered pair of runs up to one group, row mapped onto column."""
 
     up_to: Group
     unmixed: bool
@@ -29,14 +29,14 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
-    """Every ordered pair of three runs or more; entry [i][j] is of run i mapped onto run j."""
+    """Every ordered pair of three or more runs; entry [i][j] maps run i onto run j."""
 
     matrices: tuple[Matrix, ...]
     up_to: tuple[tuple[Group | None, ...], ...]
     agreement: tuple[tuple[Agreement | None, ...], ...]
 
     def check_size(self, n_runs: int) -> None:
-        """Refuse matrices of another number of runs."""
+        """Raise if a matrix does not have the size of the runs."""
         grids: list[tuple[tuple[object, ...], ...]] = [self.up_to, self.agreement]
         for matrix in self.matrices:
             grids += [matrix.error, matrix.r2, matrix.p_value]
@@ -51,14 +51,14 @@ class Pairs:
             if matrix.name == name:
                 return matrix
         names = ", ".join(matrix.name for matrix in self.matrices)
-        message = f"this comparison has no matrix {name!r}; it has {names}."
+        message = f"this comparison has no matrix {name!r}: choose one of {names}."
         raise KeyError(message)
 
     def tables(self, runs: tuple[RunSummary, ...]) -> tuple[Table, ...]:
-        """Return the verdicts, and per group the mean held-out error of row mapped onto column."""
+        """Return the verdicts, and the mean held-out errors of each group."""
         names = [run.name for run in runs]
         verdicts = Table(
-            title="The strictest group that loses little, row mapped onto column",
+            title="Strictest group close to the best one, row mapped onto column",
             columns=(Column(name="up to"), *(Column(name=name) for name in names)),
             rows=tuple(
                 (name, *(str(group) if group else None for group in row))
@@ -76,7 +76,7 @@ class Pairs:
         return (verdicts, *errors)
 
     def data_table(self, runs: tuple[RunSummary, ...]) -> Table:
-        """Return one row for every ordered pair and group."""
+        """Return one row per ordered pair and group."""
         names = [run.name for run in runs]
         rows: list[tuple[Cell, ...]] = [
             (
@@ -95,7 +95,7 @@ class Pairs:
         ]
         heads = ("run", "onto", "up to", "error", "R²", "p", "verdict")
         return Table(
-            title="Every ordered pair and group",
+            title="All ordered pairs and groups",
             columns=tuple(Column(name=name) for name in heads),
             rows=tuple(rows),
         )

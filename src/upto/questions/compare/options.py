@@ -1,4 +1,4 @@
-"""How a comparison is made, checked once."""
+"""Validated options of a comparison."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from upto.core import Group, InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options of `compare`, as its docstring describes them.
-
-    `one_way` asks how well the first run gives the second, whatever else the first holds.
-    """
+    """The options of `compare`; `one_way` evaluates only the map of first onto second."""
 
     up_to: Group | str | None
     held_out: float
@@ -27,7 +24,7 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.up_to is not None and self.up_to not in tuple(Group):
-            message = f"there is no group {self.up_to!r}: choose one of {', '.join(Group)}."
+            message = f"{self.up_to!r} is not a group: choose one of {', '.join(Group)}."
             raise InputError(message)
         for name in ("permutations", "refits", "seed"):
             if not isinstance(getattr(self, name), int | np.integer):
@@ -51,7 +48,7 @@ class Options:
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The groups to fit, the strictest first."""
+        """The groups to fit, strictest first."""
         if self.up_to is None:
             return tuple(Group)
         freest = Group(self.up_to)

@@ -1,4 +1,4 @@
-"""What a page says of a comparison: errors per group of two runs, heat maps of three or more."""
+"""Page section of a comparison: errors per group for two runs, heat maps for more."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MAX_TABLE_RUNS = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairBody:
-    """The sections of two runs; what a result does not have is None or empty."""
+    """Data of the template for two runs; missing parts are None or empty."""
 
     errors: ErrorChart
     spreads: tuple[tuple[str, Inert], ...]
@@ -53,13 +53,13 @@ class PairBody:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllPairsBody:
-    """The sections of three runs or more."""
+    """Data of the template for three or more runs."""
 
     heat: HeatMaps
 
 
 def page(result: CompareResult) -> Section:
-    """Return what a page shows of a comparison."""
+    """Return the page section of a comparison."""
     return _pair(result) if result.pairs is None else _all_pairs(result, result.pairs)
 
 
@@ -83,7 +83,7 @@ def _pair(result: CompareResult) -> Section:
         tables=(table_view(headline, chosen=chosen), *(table_view(table) for table in others)),
         runs=runs_table(result.runs),
         data=data,
-        details="Every error, in detail",
+        details="All errors in detail",
         body=PairBody(
             promised=tuple(table_view(table) for table in promised),
             errors=error_chart(result),
@@ -106,7 +106,7 @@ def _all_pairs(result: CompareResult, pairs: Pairs) -> Section:
     heat, data = heat_maps(result.runs, pairs)
     small = len(result.runs) <= _MAX_TABLE_RUNS
     tables = tuple(table_view(table) for table in result.tables()) if small else ()
-    omitted = f"Tables of more than {_MAX_TABLE_RUNS} runs are left to the JSON of the result."
+    omitted = f"Tables of more than {_MAX_TABLE_RUNS} runs are in the JSON only."
     errors = [v for row in pairs.matrices[heat.chosen].error for v in row if v is not None]
     group = heat.groups[heat.chosen]
     agreed = sum(str(cell) == group for row in pairs.up_to for cell in row)
@@ -132,6 +132,6 @@ def _all_pairs(result: CompareResult, pairs: Pairs) -> Section:
         runs=runs_table(result.runs),
         data=data,
         body=AllPairsBody(heat=heat),
-        details="The numbers as tables" if tables else "",
+        details="Tables of all numbers" if tables else "",
         omitted="" if small else omitted,
     )

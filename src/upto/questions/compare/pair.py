@@ -1,4 +1,4 @@
-"""The maps between two prepared runs and their errors."""
+"""Maps between two prepared runs, and their errors."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ Map = AffineMap | MonotoneMap
 
 ICA_ROW, SCALED_ICA_ROW = "ica", "ica-scaled"
 UNMIXED = {ICA_ROW: Group.SIGNED_PERMUTATION, SCALED_ICA_ROW: Group.SCALED_PERMUTATION}
-"""Group by which components are matched in the rows of ICA."""
+"""Group that matches the components after ICA."""
 CONSTANT = "constant"
 MONOTONE_ROWS = 1250
-"""Rows that monotone functions are fitted to, at most."""
+"""Maximum number of rows that monotone functions are fitted to."""
 _ERROR_BYTES = 2**25
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Pair:
-    """Two prepared runs, the first to be mapped onto the second."""
+    """Two prepared runs; the first is mapped onto the second."""
 
     engine: Engine
     source: PreparedRun
@@ -63,13 +63,13 @@ class Pair:
 
     @property
     def paired_strata(self) -> NDArray[np.intp] | None:
-        """Classes of the rows whose pairing is permuted, where they are permuted within these."""
+        """Classes of the re-paired rows, if re-pairing is restricted to classes."""
         if self.split.strata is None:
             return None
         return self.split.strata[self.split.distinct_held_out(len(self.target.paired))]
 
     def take(self, index: NDArray[np.intp]) -> tuple[Float, Float]:
-        """Bring chosen rows of both runs into memory."""
+        """Read the chosen rows of both runs into memory."""
         return (
             take_rows(self.engine, self.source.rows, index),
             take_rows(self.engine, self.target.rows, index),
@@ -78,12 +78,12 @@ class Pair:
     def flipped(self) -> Pair:
         """Exchange source and target."""
         pair = Pair(engine=self.engine, source=self.target, target=self.source, split=self.split)
-        # What is sorted once need not be sorted again.
+        # Sorting is the expensive step, so sorted rows are reused.
         pair._sorted.update((fitted, each.flipped()) for fitted, each in self._sorted.items())
         return pair
 
     def sample_rows(self, *, fitted: bool) -> tuple[Float, Float]:
-        """Return the rows of both runs that are in memory: the fitted ones, or all."""
+        """Return the rows of both runs that are in memory: only the fitted ones, or all."""
         x, y = self.source.sample, self.target.sample
         if not fitted:
             return x, y
@@ -91,7 +91,7 @@ class Pair:
         return x[mine], y[mine]
 
     def monotone_fit(self, *, fitted: bool) -> MonotoneFit:
-        """Return monotone maps to choose from, on some of the fitted or of all rows."""
+        """Return the candidate monotone maps, from a subset of the fitted rows or of all rows."""
         if fitted not in self._sorted:
             x, y = self.sample_rows(fitted=fitted)
             self._sorted[fitted] = MonotoneFit(x[:MONOTONE_ROWS], y[:MONOTONE_ROWS])
@@ -111,7 +111,7 @@ class PairMoments:
 
 
 def pair_moments(pair: Pair) -> PairMoments:
-    """Form the cross-moments of a pair in one pass."""
+    """Compute the cross-moments of a pair in one pass."""
     source, target = pair.source, pair.target
     means = [(x.mean, y.mean, x.weight) for x, y in zip(source.parts, target.parts, strict=True)]
     fitted, held_out = cross_scatters(
@@ -134,7 +134,7 @@ def candidate_maps(
     unmixings: tuple[Unmixing | None, Unmixing | None],
     monotone: MonotoneMap | None = None,
 ) -> dict[str, Map]:
-    """Fit every group, the rows of ICA where both runs were unmixed, and the constant map."""
+    """Fit every group, ICA if both runs were unmixed, and the constant map."""
     same_width = len(moments.source.mean) == len(moments.target.mean)
     defined = [group for group in groups if same_width or group is not Group.IDENTITY]
     by_moments = [group for group in defined if group is not Group.MONOTONE_PERMUTATION]
@@ -154,10 +154,10 @@ def candidate_maps(
 def ica_map(
     source: Unmixing, target: Unmixing, moments: CrossMoments, *, scaled: bool
 ) -> AffineMap:
-    """Unmix the source, match its components to the target's, and mix them as the target does.
+    """Unmix the source, match its components to the target's, and mix them as in the target.
 
-    Components are uncorrelated and of one variance, so the squared error is a sum over the matched
-    pairs and an assignment makes it least; `scaled` gives every pair the best scale of its own.
+    Components are uncorrelated with unit variance, so the squared error is a sum over the matched
+    pairs and an assignment minimises it; `scaled` fits a scale to each pair.
     """
     mixing = target.mixing
     gain = source.components @ (moments.cross / moments.weight) @ mixing
@@ -177,7 +177,7 @@ def ica_map(
 
 
 def affine_from_rows(source: Float, target: Float) -> AffineMap:
-    """Fit an affine map without squaring: for directions too narrow for a covariance matrix."""
+    """Fit an affine map by least squares, for directions too narrow for a covariance matrix."""
     source_mean, target_mean = source.mean(axis=0), target.mean(axis=0)
     matrix = scipy.linalg.lstsq(source - source_mean, target - target_mean, cond=1e-14)[0]
     return AffineMap(
@@ -195,7 +195,7 @@ def source_correlations(source: Unmixing, target: Unmixing, moments: CrossMoment
 
 
 def ambiguous_matches(correlation: Float) -> int:
-    """Count matched components that another one matches almost as well, within five per cent."""
+    """Count matched components with another match within five per cent."""
     size = np.abs(correlation)
     rows, columns = scipy.optimize.linear_sum_assignment(size, maximize=True)
     matched = size[rows, columns]
@@ -210,9 +210,9 @@ def ambiguous_matches(correlation: Float) -> int:
 def iterate_errors(
     pair: Pair, maps: Mapping[str, Map], *, held_out: bool
 ) -> Iterator[tuple[str, Float]]:
-    """Yield the error of every row, or of every held-out row, over the diameter, map by map.
+    """Yield the errors of all rows, or of the held-out rows, over the diameter, map by map.
 
-    Few vectors exist at a time, so long runs can be summarised in little memory.
+    Few error vectors exist at a time, which bounds the memory of long runs.
     """
     source, target, keep = pair.source.rows, pair.target.rows, None
     n_rows = pair.split.n_held_out if held_out else len(pair.split.parts)

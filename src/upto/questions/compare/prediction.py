@@ -1,4 +1,4 @@
-"""One run mapped onto another by every group, judged on held-out rows."""
+"""Map one run onto another by every group, and evaluate the maps on held-out rows."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Candidate:
-    """What the verdict needs to know of one group.
+    """Held-out scores of one group.
 
-    `robust_r2` is R² with or without far rows, whichever is less, and `typical_r2` what decides
-    whether the map is better than the mean. `directions` is R² along the principal directions of
-    the target, the widest first.
+    `robust_r2` is the lower of R² with and without outlying rows, and `typical_r2` decides whether
+    the map beats the mean. `directions` is R² along the principal directions of the target, widest
+    first.
     """
 
     error: float
@@ -46,7 +46,7 @@ class Candidate:
 
     @property
     def even(self) -> float | None:
-        """R² of an average direction, none counted below zero."""
+        """R² averaged over directions, with negative values set to zero."""
         if len(self.directions) == 0:
             return None
         return float(np.mean(np.clip(self.directions, 0.0, 1.0)))
@@ -54,9 +54,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Onto:
-    """The first run of a pair mapped onto the second: maps, errors of rows, what they come to.
+    """Maps of the first run of a pair onto the second, with the errors of rows and the scores.
 
-    `predictions` are what the maps make of the rows whose pairing is permuted.
+    `predictions` are the images of the rows that are re-paired.
     """
 
     maps: dict[str, Map]
@@ -71,11 +71,11 @@ class Onto:
 
     @property
     def groups(self) -> dict[Group, Candidate]:
-        """What is known of every group, without ICA and the mean."""
+        """The scores of every group, without ICA and the mean."""
         return {group: self.candidates[group] for group in Group if str(group) in self.candidates}
 
     def tested(self, p_values: Mapping[str, float]) -> Onto:
-        """Return the same with p-values."""
+        """Return a copy with p-values."""
         candidates = {
             name: replace(each, p_value=p_values.get(name))
             for name, each in self.candidates.items()
@@ -84,9 +84,9 @@ class Onto:
 
 
 def map_onto(pair: Pair, moments: PairMoments, options: Options) -> Onto:
-    """Fit every map on the fitted rows and judge it on the held-out ones.
+    """Fit every map on the fitted rows and evaluate it on the held-out ones.
 
-    Where nothing was held out, all rows are fitted and judged.
+    If no rows were held out, maps are fitted and evaluated on all rows.
     """
     holding = pair.split.n_held_out > 0
     maps = fitted_maps(pair, moments, options, fitted=holding)
@@ -99,7 +99,7 @@ def map_onto(pair: Pair, moments: PairMoments, options: Options) -> Onto:
 
 
 def map_back(pair: Pair, moments: PairMoments, options: Options) -> Onto:
-    """Map the second run onto the first, judged on the rows whose pairing is permuted only."""
+    """Map the second run onto the first, evaluated only on the rows that are re-paired."""
     pair, moments = pair.flipped(), moments.flipped()
     maps = fitted_maps(pair, moments, options, fitted=pair.split.n_held_out > 0)
     predictions, target = _predictions(pair, maps), pair.target.paired
@@ -130,7 +130,7 @@ def _candidates(
     for name, found in errors.items():
         r2 = r_squared(found, total) if len(found) else 0.0
         robust = min(r2, bulk.get(name, r2))
-        # Beyond the rows it was fitted to, a monotone function is not known.
+        # A monotone function is not determined beyond the range of its fitted rows.
         typical = bulk.get(name, r2) if isinstance(maps[name], MonotoneMap) else robust
         candidates[name] = Candidate(
             error=float(found.mean()) if len(found) else 0.0,
@@ -145,7 +145,7 @@ def _candidates(
 def fitted_maps(
     pair: Pair, moments: PairMoments, options: Options, *, fitted: bool
 ) -> dict[str, Map]:
-    """Return every map between two runs, fitted to the fitted or to all rows."""
+    """Return every map between two runs, fitted on the fitted rows or on all rows."""
     monotone = None
     if Group.MONOTONE_PERMUTATION in options.groups:
         monotone = pair.monotone_fit(fitted=fitted).fit()
@@ -161,9 +161,9 @@ def fitted_maps(
 
 
 def _bulk_r2(pair: Pair, predictions: Mapping[str, Float]) -> dict[str, float]:
-    """Return every map's R² on held-out rows without the outermost; none where too few are left.
+    """Return the R² of every map on held-out rows without outliers; empty if too few are left.
 
-    One far row that the runs share would otherwise make unrelated runs agree.
+    One outlier shared by the runs would otherwise make unrelated runs agree.
     """
     y = pair.target.paired
     if len(y) < 3:
@@ -182,7 +182,7 @@ def _bulk_r2(pair: Pair, predictions: Mapping[str, Float]) -> dict[str, float]:
 
 
 class _Directions:
-    """Rows along principal directions, and what predictions leave of each."""
+    """R² of predictions along principal directions."""
 
     def __init__(self, rows: Float, axes: Float) -> None:
         self._axes, self._rows = axes, rows
@@ -190,7 +190,7 @@ class _Directions:
         self._total = np.einsum("ij,ij->j", spread, spread)
 
     def r2(self, predicted: Float) -> Float:
-        """Return R² along each direction; none without rows."""
+        """Return R² along each direction; empty without rows."""
         if len(predicted) == 0:
             return np.empty(0)
         residual = (self._rows - predicted) @ self._axes

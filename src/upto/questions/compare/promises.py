@@ -1,6 +1,6 @@
-"""What the theorems promise for a pair, beside what was measured between the two runs.
+"""Bounds of the theorems for a pair of runs, compared with the measured errors.
 
-Every length is in diameters of the target, as the errors of a comparison are.
+Every length is in units of the diameter of the target, like the errors of a comparison.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 
 _ROUNDING = 100
-"""How many units of rounding of a run's type an error of exact arithmetic may be."""
+"""Error allowed for rounding, in units of the machine epsilon of the runs' dtype."""
 
 
 def promises(
     pair: Pair, result: CompareResult, distortions: tuple[Distortion, Distortion]
 ) -> tuple[tuple[Promised, ...], tuple[Finding, ...]]:
-    """Set every theorem that applies to a pair beside what was measured."""
+    """Compare the bound of every applicable theorem with the measured error."""
     rigid = _rigid(pair, result, distortions)
     found = [*rigid, *_similar(pair, result, distortions)]
     if result.defect is not None:
@@ -64,10 +64,10 @@ def _rigid(
 def _similar(
     pair: Pair, result: CompareResult, distortions: tuple[Distortion, Distortion]
 ) -> list[Promised]:
-    """Apply Theorem 1 to decoders that were rescaled to be as near to isometries as they can.
+    """Apply Theorem 1 to decoders rescaled to be as close to isometries as possible.
 
-    A decoder with singular values from a to b is √(b/a)-bi-Lipschitz once it is divided by √(ab),
-    and the quotient of the two scales is the scale of a similarity.
+    A decoder with singular values from a to b is √(b/a)-bi-Lipschitz after division by √(ab), and
+    the ratio of the two scales is the scale of a similarity.
     """
     scales, excesses = [], []
     for each in distortions:
@@ -94,7 +94,7 @@ def _similar(
 def _theorem_one(
     pair: Pair, first: float, second: float, *, scale: float = 1.0
 ) -> tuple[Promise, Promise]:
-    """Return the bounds on the worst and on the mean square error."""
+    """Return the bounds on the worst error and on the mean squared error."""
     diameter = scale * pair.source.summary.diameter.upper / pair.extent
     return (
         rigid_promise(first, second_lipschitz=second, n_dimensions=pair.width, diameter=diameter),
@@ -105,7 +105,7 @@ def _theorem_one(
 
 
 def _unchanged(pair: Pair, result: CompareResult, defect: Defect) -> Promised:
-    """Apply the lemma behind Theorem 1 to the distances themselves: it needs no decoder."""
+    """Apply the lemma behind Theorem 1 to the distances themselves, without a decoder."""
     promise = rigid_promise_from_defect(
         defect.value,
         n_dimensions=pair.width,
@@ -115,14 +115,14 @@ def _unchanged(pair: Pair, result: CompareResult, defect: Defect) -> Promised:
         promise = replace(
             promise,
             condition=f"{promise.condition}; measured on {defect.n_rows} of {result.n_samples} "
-            "rows, and proved for these",
+            "rows and proved for these only",
             holds=None,
         )
     return _worst(promise, _row(result, "rigid"))
 
 
 def _unmixed(pair: Pair, result: CompareResult, rigid: Promise) -> list[Promised]:
-    """Apply Theorem 2 to the worst error that was measured, and to the one that is promised."""
+    """Apply Theorem 2 to the measured worst error and to its bound."""
     unmixing, row = pair.source.unmixing_in_sample, _row(result, "ica")
     same = pair.source.summary.n_features == pair.target.summary.n_features
     if row is None or unmixing is None or not same:
@@ -136,7 +136,7 @@ def _unmixed(pair: Pair, result: CompareResult, rigid: Promise) -> list[Promised
         promise = unmixing_promise(
             error,
             radius=radius,
-            # Rank-deficient runs have an eigenvalue of zero but for rounding, of either sign.
+            # Rank-deficient runs have an eigenvalue of zero up to rounding, of either sign.
             smallest_eigenvalue=max(0.0, min(float(each[0]) for each in values)),
             curvature=curvature / 2.0,
             curvature_at_optimum=curvature,
@@ -153,7 +153,7 @@ def _unmixed(pair: Pair, result: CompareResult, rigid: Promise) -> list[Promised
         return Promised(
             promise=_searched(promise, pair),
             measured=row.in_sample.worst,
-            measured_as="worst row in sample after ICA",
+            measured_as="worst in-sample row after ICA",
         )
 
     found = [promised(float(rigid), "Theorems 1 and 2", rigid)]
@@ -168,12 +168,12 @@ def _curvature(pair: Pair, unmixing: Unmixing) -> float:
     n_rows = affordable_rows(len(unmixing.components))
     rows = take_rows(pair.engine, pair.source.rows, pair.split.first_rows(n_rows))
     found = smallest_curvature(pair.engine, rows, unmixing)
-    # One component cannot turn, and theory takes its curvature as infinite.
+    # One component cannot rotate, and the theory takes its curvature as infinite.
     return np.inf if found is None else found.value
 
 
 def _searched(promise: Promise, pair: Pair) -> Promise:
-    """Let no promise stand on a search that did not end."""
+    """Void bounds that rest on an ICA search that did not converge."""
     searches = [(run.name, run.unmixing_in_sample) for run in (pair.source, pair.target)]
     open_ended = [name for name, found in searches if found is None or not found.converged]
     if not open_ended:
@@ -185,10 +185,10 @@ def _searched(promise: Promise, pair: Pair) -> Promise:
 
 
 def _mixed_again(promise: Promise, statement: str, mixing: float, n_components: int) -> Promise:
-    """Take a bound on components of unit variance back to the coordinates of the target.
+    """Convert a bound on components of unit variance to the coordinates of the target.
 
-    The theorem is of stationary points; those found have gradients within the tolerance, and are
-    turned from them by no more than its norm over the curvature, in each run.
+    The theorem concerns stationary points; the solutions found have gradients within the tolerance,
+    so each is rotated from a stationary point by at most the gradient norm over the curvature.
     """
     slack = 0.0
     if promise.value is not None:
@@ -208,21 +208,21 @@ def _mixed_again(promise: Promise, statement: str, mixing: float, n_components: 
             Constant(
                 symbol="slack",
                 value=finite_or_none(slack),
-                meaning="how far rows may be from those of stationary points at a tolerance of "
-                f"{ICA_TOLERANCE:g}, in both runs together",
+                meaning="largest distance of rows from stationary points at a tolerance of "
+                f"{ICA_TOLERANCE:g}, summed over both runs",
             ),
             Constant(
                 symbol="√λ₁",
                 value=mixing,
-                meaning="largest standard deviation of the target, what mixing components again "
-                "multiplies an error by",
+                meaning="largest standard deviation of the target, the factor by which remixing "
+                "components multiplies an error",
             ),
         ),
     )
 
 
 def _weakest(*chain: Promise) -> bool | None:
-    """Return whether a chain of promises is valid: no more surely than any of them."""
+    """Return whether a chain of bounds is valid: as certain as its least certain link."""
     known = {each.holds for each in chain}
     return False if False in known else None if None in known else True
 
@@ -243,7 +243,7 @@ def _worst(promise: Promise, row: Fit | None) -> Promised:
         promise=promise,
         measured=None if found is None else found.high,
         at_least=None if found is None else found.low or 0.0,
-        measured_as="smallest worst row found, in sample",
+        measured_as="smallest worst in-sample row found",
     )
 
 
@@ -251,7 +251,7 @@ def _mean(promise: Promise, row: Fit | None) -> Promised:
     return Promised(
         promise=promise,
         measured=None if row is None else row.in_sample.rms,
-        measured_as="root mean square in sample",
+        measured_as="in-sample root mean square",
     )
 
 
@@ -269,12 +269,12 @@ def _remarks(found: Iterable[Promised]) -> list[Finding]:
     vacuous = [each.promise.statement for each in found if each.promise.is_vacuous]
     findings = []
     if vacuous:
-        message = f"nothing is promised by: {'; '.join(vacuous)}."
+        message = f"no useful bound from: {'; '.join(vacuous)}."
         findings.append(Finding(code="UP012", message=message))
     for each in found:
         if each.is_kept is False:
             message = (
-                f"{each.promise.statement} promises {float(each.promise):.4g} and "
+                f"{each.promise.statement} bounds the error by {float(each.promise):.4g}, but "
                 f"{each.measured:.4g} was measured."
             )
             findings.append(Finding(code="UP057", message=message))

@@ -1,9 +1,8 @@
-"""Are these runs the same representation, up to what, with what error, and beyond chance."""
+"""Compare two or more runs up to each group, on held-out rows and against chance."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +12,9 @@ from upto.core import (
     Finding,
     Group,
     InputError,
-    Provenance,
     SilentProgress,
-    library_versions,
     unique_findings,
+    with_provenance,
 )
 from upto.engines import blas_threads_for, choose_engine
 from upto.evidence.hold_out import choose_held_out
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
     from upto.questions.compare.result import CompareResult
 
 
+@with_provenance
 def compare(
     *runs: Run,
     up_to: Group | str | None = None,
@@ -63,7 +62,7 @@ def compare(
     engine: Engine | str | None = None,
     progress: Progress | None = None,
 ) -> CompareResult:
-    """Compare two or more runs: up to which group they agree, and with what error.
+    """Find the group up to which two or more runs agree, and the error of the best map.
 
     The first run is mapped onto the second by the best element of each group. Errors are L2
     distances over the diameter of the target.
@@ -74,51 +73,51 @@ def compare(
         Arrays, paths (also ``"file.npz::key"`` and TOML manifests) or `Embeddings`. Rows are
         matched by ids where all runs have them, else by position.
     up_to
-        The freest group to consider; its subgroups are compared too. All groups by default.
+        Largest group to consider, with its subgroups. All groups by default.
     held_out
-        Fraction of the rows the maps are judged on and not fitted to. Which rows depends on their
-        content and the seed only. With 0, errors are in sample and nothing is decided.
+        Fraction of the rows held out to evaluate the maps. The choice depends only on the content
+        of the rows and the seed. With 0, errors are in-sample and there is no verdict.
     groups
-        What rows belong together (views, replicates, patients): a value for each row, or the name
-        of a column of the first run. Whole groups are held out, and count once in p-values. Without
-        it, near copies are found, and rows that depend on the ones before them.
+        Group of each row (views, replicates, patients), as an array or a column of the first run.
+        Whole groups are held out, and each counts once in p-values. Without it, near copies and
+        serially dependent rows are detected.
     within
-        Classes of the rows, or the name of a column: rows are paired at random within classes only,
-        so that chance agrees on these too.
+        Class of each row, as an array or a column name. Rows are re-paired within classes only, so
+        that agreement between classes is part of the chance level.
     labels
-        Labels of the rows, or the name of a column of the first run, to colour the pictures by and
-        to tell agreement within classes from agreement between them.
+        Label of each row, as an array or a column of the first run. Colours the plots and separates
+        agreement within classes from agreement between them.
     tolerance
-        The verdict is the strictest group whose held-out error exceeds the best group's by at
-        most this fraction of the error of predicting the mean.
+        The verdict is the strictest group whose held-out error exceeds that of the best group by
+        at most this fraction of the error of predicting the mean.
     permutations
-        Random pairings of the held-out rows behind the p-values.
+        Number of random re-pairings of the held-out rows for the p-values.
     refits
-        How often everything is fitted again on shuffled rows, for the chance level.
+        Number of refits on shuffled rows for the chance level.
     ica
-        Whether to add the row of ICA and signed permutation.
+        Whether to add ICA followed by a signed or scaled permutation.
     lipschitz
-        L of the decoders of two runs, the excess of their bi-Lipschitz constants over one, to set
-        what the theorems promise beside what is measured: one number for both, or one for each, or
-        what `lipschitz` returned for each.
+        L of the decoders of two runs, the excess of their bi-Lipschitz constants over one, to
+        compare the bounds of the theorems with the measured errors: one number for both, one for
+        each, or the result of `lipschitz` for each.
     decoders
-        The decoders of two runs, in place of `lipschitz`, which then measures them at the rows.
+        Decoders of the two runs; L is then measured at the rows. Excludes `lipschitz`.
     seed
-        Seed of every random choice.
+        Seed of the random number generator.
     engine
-        Engine of the passes, as an object or by name.
+        Engine or its name; chosen automatically by default.
     progress
-        What long work reports to.
+        Progress reporter.
 
     Returns
     -------
     CompareResult
-        Two runs in detail, or the matrix of all pairs of three or more.
+        Two runs in detail, or all ordered pairs of three or more.
 
     Raises
     ------
     InputError
-        If the runs cannot be compared as given.
+        If the runs cannot be compared.
 
     Examples
     --------
@@ -129,7 +128,6 @@ def compare(
     >>> compare(first, first @ rotation + 1).up_to
     <Group.RIGID: 'rigid'>
     """
-    started = time.perf_counter()
     options = Options(
         up_to=up_to,
         held_out=held_out,
@@ -142,7 +140,7 @@ def compare(
     engine, progress = choose_engine(engine), progress or SilentProgress()
     given = as_embeddings(runs)
     if len(given) < 2:
-        message = f"a comparison needs two runs or more, not {len(given)}."
+        message = f"a comparison needs two or more runs, not {len(given)}."
         raise InputError(message)
     distortions = find_distortions(
         given, lipschitz=lipschitz, decoders=decoders, seed=seed, progress=progress
@@ -171,23 +169,9 @@ def compare(
             found,
             distortions,
         )
-    names = ", ".join(run.name for run in embeddings)
-    settings = ", ".join(f"{name}={value!s}" for name, value in asdict(options).items())
-    for name, column in (("groups", grouping), ("within", stratum)):
-        if column is not None:
-            settings += f", {name}={column}"
-    if distortions is not None:
-        settings += f", lipschitz={[float(f'{each.lipschitz:.6g}') for each in distortions]}"
     return replace(
         result,
         findings=unique_findings([*found, *result.findings]),
-        provenance=Provenance(
-            call=f"upto.compare({names}, {settings})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
     )
 
 
@@ -256,8 +240,8 @@ def _refuse_no_group(options: Options, runs: tuple[Embeddings, ...]) -> None:
     if options.groups == (Group.IDENTITY,) and len(widths) > 1:
         counts = " and ".join(str(run.n_features) for run in runs)
         message = (
-            f"runs of {counts} coordinates cannot be compared up to the identity: compare them up "
-            "to another group."
+            f"runs with {counts} coordinates cannot be compared up to the identity: choose a "
+            "larger group."
         )
         raise InputError(message)
 
@@ -265,10 +249,10 @@ def _refuse_no_group(options: Options, runs: tuple[Embeddings, ...]) -> None:
 def _with_labels(
     labels: str | ArrayLike, runs: tuple[Embeddings, ...]
 ) -> tuple[str, tuple[Embeddings, ...]]:
-    """Make labels a column of the first run, so that matching rows by id keeps them in step."""
+    """Add labels as a column of the first run, so that matching rows by id reorders them too."""
     if len(runs) > 2:
         message = (
-            f"labels tell agreement within classes from that between them for one pair of runs, "
+            "agreement within classes is computed for two runs, "
             f"but there are {len(runs)} runs: compare two at a time."
         )
         raise InputError(message)

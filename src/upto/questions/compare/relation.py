@@ -1,7 +1,7 @@
-"""Whether two runs are related at all: one test of the pair, by maps of both directions.
+"""Test whether two runs are related, by maps in both directions.
 
-Maps are judged by distances, which narrow directions hardly change. So the directions that the runs
-seem to share are tested beside them, each at unit variance.
+Maps are tested by distances, to which narrow directions contribute little. So canonical directions
+are tested as well, each scaled to unit variance.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from upto.questions.compare.pair import Pair, PairMoments
 
 TESTED_ROWS = 600
-"""Held-out rows whose pairing is permuted, at most."""
+"""Maximum number of held-out rows that are re-paired."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Relation:
-    """Maps from one run onto the other and back, and the directions they seem to share.
+    """Maps between two runs in both directions, and their canonical directions.
 
-    `p_value` is that of these directions; None where nothing was held out.
+    `p_value` is that of the canonical directions; None if no rows were held out.
     """
 
     forward: Onto
@@ -35,7 +35,7 @@ class Relation:
     p_value: float | None
 
     def flipped(self) -> Relation:
-        """Exchange the runs."""
+        """Swap the runs."""
         return Relation(
             forward=self.backward,
             backward=self.forward,
@@ -44,13 +44,13 @@ class Relation:
         )
 
     def is_beyond(self, level: float) -> bool:
-        """Say whether some group, or what is shared, is beyond chance."""
+        """Return whether any group, or the canonical directions, beat chance."""
         found = [each.p_value for each in self.forward.groups.values()]
         return any(each is not None and each <= level for each in (*found, self.p_value))
 
 
 def relate(pair: Pair, moments: PairMoments, options: Options, *, both_in_full: bool) -> Relation:
-    """Map the runs onto each other and test the maps; the way back on some rows or on all."""
+    """Fit and test maps in both directions; `both_in_full` evaluates the reverse on all rows."""
     forward = map_onto(pair, moments, options)
     if both_in_full:
         backward = map_onto(pair.flipped(), moments.flipped(), options)
@@ -66,7 +66,7 @@ def relate(pair: Pair, moments: PairMoments, options: Options, *, both_in_full: 
 
 
 def _are_in_order(pair: Pair) -> bool:
-    """Say which run is permuted by what it holds, and not by who comes first."""
+    """Choose the run to permute by content, so that the order of the runs does not matter."""
     if not len(pair.source.paired):
         return True
     first, second = (run.paired[0].tolist() for run in (pair.source, pair.target))
@@ -74,10 +74,10 @@ def _are_in_order(pair: Pair) -> bool:
 
 
 def _tested(pair: Pair, relation: Relation, options: Options) -> Relation:
-    """Test every map but the constant one on held-out rows that are far in neither run.
+    """Test every map but the constant one on held-out rows that are outliers in neither run.
 
-    A map and the one that leads back are one question. A far row that both runs have would
-    otherwise be enough to tell unrelated runs from chance.
+    A map and its reverse form one test. One outlier shared by both runs would otherwise suffice to
+    make unrelated runs significant.
     """
     forward, backward, canonical = relation.forward, relation.backward, relation.canonical
     x, y = pair.source.paired, pair.target.paired

@@ -1,4 +1,4 @@
-"""Findings of one comparison: what its numbers cannot say, and why."""
+"""Findings of a comparison of two runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from upto.questions.compare.pair import Pair
 
 OVERFITTED = 0.1
-"""A gap in R² between in sample and held out that is worth a remark."""
+"""Gap between in-sample and held-out R² that is reported."""
 
 
 def remarks(
@@ -33,7 +33,7 @@ def remarks(
     classes: Classes | None,
     options: Options,
 ) -> tuple[Finding, ...]:
-    """Return the findings of a pair; `chosen` is the verdict's fit."""
+    """Return the findings of a pair; `chosen` is the fit of the verdict."""
     messages = [
         *_of_rows(pair, fits, outcome.agreement),
         *_of_directions(pair, chosen, outcome),
@@ -66,15 +66,15 @@ def _of_directions(pair: Pair, chosen: Fit | None, outcome: Outcome) -> Iterator
     if shared is not None and shared.is_bijective and shared.n_closely < shared.n_shared:
         yield (
             "UP034",
-            f"{shared.n_shared - shared.n_closely} of {shared.n_shared} directions agree in part "
-            "only: with a held-out R² below 0.8.",
+            f"{shared.n_shared - shared.n_closely} of {shared.n_shared} directions agree only "
+            "partly, with a held-out R² below 0.8.",
         )
     if shared is not None and not shared.is_bijective:
         first, second = pair.source.name, pair.target.name
         yield (
             "UP034",
-            f"{shared.n_shared} directions agree, of {shared.n_first} of {first} and "
-            f"{shared.n_second} of {second}; they hold {shared.variance_first:.1%} and "
+            f"{shared.n_shared} directions agree, out of {shared.n_first} of {first} and "
+            f"{shared.n_second} of {second}; they account for {shared.variance_first:.1%} and "
             f"{shared.variance_second:.1%} of the variance.",
         )
     if chosen is not None and chosen.held_out is not None and even is not None:
@@ -82,8 +82,8 @@ def _of_directions(pair: Pair, chosen: Fit | None, outcome: Outcome) -> Iterator
         if is_carried_by_few(r2, even):
             yield (
                 "UP019",
-                f"{chosen.name} explains {r2:.0%} of the variance but {even:.0%} of an average "
-                "direction.",
+                f"{chosen.name} explains {r2:.0%} of the variance but {even:.0%} per direction on "
+                "average.",
             )
 
 
@@ -104,7 +104,10 @@ def _of_groups(pair: Pair, fits: tuple[Fit, ...], options: Options) -> Iterator[
     large = [group for group in options.groups if n_fitted <= needed.get(group, 0)]
     if large:
         groups = ", ".join(large)
-        yield "UP010", f"{n_fitted} fitted rows cannot settle {rank} dimensions: {groups}."
+        yield (
+            "UP010",
+            f"{n_fitted} fitted rows do not determine a map of {rank} dimensions: {groups}.",
+        )
     freest = Group.AFFINE if Group.AFFINE in options.groups else options.groups[-1]
     for fit in fits:
         if fit.up_to is freest and not fit.unmixed and fit.held_out is not None:
@@ -112,7 +115,7 @@ def _of_groups(pair: Pair, fits: tuple[Fit, ...], options: Options) -> Iterator[
             if inside - outside > OVERFITTED:
                 yield (
                     "UP017",
-                    f"R² of {fit.name} is {inside:.2f} in sample but {outside:.2f} held out.",
+                    f"R² of {fit.name} is {inside:.2f} in-sample but {outside:.2f} held out.",
                 )
 
 
@@ -125,9 +128,12 @@ def _of_components(
         all(row in errors for row in rows)
         and ica_efficiency(*(errors[row] for row in rows)) is None
     ):
-        yield "UP016", "the similarity has no smaller error than the signed permutation."
+        yield "UP016", "the error of the similarity is not below that of the signed permutation."
     if pair.source.unmixing is not None and pair.target.unmixing is not None:
         correlation = source_correlations(pair.source.unmixing, pair.target.unmixing, moments)
         ambiguous, matched = ambiguous_matches(correlation), min(correlation.shape)
         if ambiguous > 0.1 * matched:
-            yield "UP005", f"{ambiguous} of {matched} components have a rival within 5 %."
+            yield (
+                "UP005",
+                f"{ambiguous} of {matched} components have a second match within 5 %.",
+            )

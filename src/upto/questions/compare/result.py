@@ -1,4 +1,4 @@
-"""The answer to the main question: whether runs are the same representation, and up to what."""
+"""The result of `compare`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from upto.core.fits import (
 from upto.core.group import Group
 from upto.core.panel import Marks, Panel
 from upto.core.promise import Promised, conditions_table, promised_table
-from upto.core.result import Provenance, Result
+from upto.core.provenance import Provenance
+from upto.core.result import Result
 from upto.core.table import Cell, Column, Table
 from upto.questions.compare.matrix import Pairs
 
@@ -29,18 +30,17 @@ _MANY_DIRECTIONS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareResult(Result):
-    """Runs compared: two of them in detail, three or more as the matrix of all `pairs`.
+    """Result of a comparison: two runs in detail, or all ordered `pairs` of three or more.
 
-    Of two runs, the first is mapped onto the second. `agreement` is that of the pair: "same" and
-    "close" need a map and its inverse, and every direction in which the runs vary; "image" says
-    that one run holds a part of the other's. `r2_per_direction` is what the verdict's map explains
-    of a principal direction on held-out rows, each counted alike however little variance it has,
-    in the run where it is less. `exact` is the strictest group with a map without an error.
-    `promised` is what the theorems promise beside what was measured, over the diameter too, where
-    the decoders' L was given.
+    With two runs, the first is mapped onto the second. `agreement` is "same" or "close" only if the
+    maps of both directions agree, along every direction in which the runs vary; "image" means that
+    one run contains a subset of the other's directions. `r2_per_direction` is the held-out R² of
+    the verdict's map averaged over principal directions with equal weights, in the run where it is
+    lower. `exact` is the strictest group with a map of zero error. `promised` compares the bounds
+    of the theorems with the measured errors, both over the diameter, if L of the decoders is known.
 
-    Of three runs or more, `pairs` has the errors, groups and agreements of every ordered pair, and
-    what describes one pair is None or empty.
+    With three or more runs, `pairs` contains the errors, groups and agreements of every ordered
+    pair; fields that describe one pair are None or empty.
     """
 
     kind: ClassVar[str] = "compare"
@@ -78,33 +78,33 @@ class CompareResult(Result):
 
     @property
     def first(self) -> RunSummary:
-        """The run that is mapped."""
+        """The run that is mapped (the source)."""
         return self.runs[0]
 
     @property
     def second(self) -> RunSummary:
-        """The run that the first is mapped onto."""
+        """The run that the first is mapped onto (the target)."""
         return self.runs[1]
 
     def fit(self, name: str) -> Fit:
-        """Return the row of a group, or of ``"ica"`` or ``"ica-scaled"``."""
+        """Return the fit of a group, ``"ica"`` or ``"ica-scaled"``."""
         for fit in self.fits:
             if fit.name == name:
                 return fit
         names = ", ".join(fit.name for fit in self.fits)
-        message = f"this comparison has no row {name!r}; it has {names}."
+        message = f"this comparison has no row {name!r}: choose one of {names}."
         if self.pairs is not None:
             message = f"{len(self.runs)} runs have no row {name!r}: see pairs.matrix({name!r})."
         raise KeyError(message)
 
     @property
     def identity(self) -> Fit:
-        """The row of the identity."""
+        """The fit of the identity."""
         return self.fit("identity")
 
     @property
     def signed_permutation(self) -> Fit:
-        """The row of signed permutations."""
+        """The fit of signed permutations."""
         return self.fit("signed-permutation")
 
     @property
@@ -114,57 +114,57 @@ class CompareResult(Result):
 
     @property
     def scaled_permutation(self) -> Fit:
-        """The row of scaled permutations."""
+        """The fit of scaled permutations."""
         return self.fit("scaled-permutation")
 
     @property
     def rigid(self) -> Fit:
-        """The row of rigid motions."""
+        """The fit of rigid motions."""
         return self.fit("rigid")
 
     @property
     def similarity(self) -> Fit:
-        """The row of rigid motions with one scale."""
+        """The fit of similarities (rigid motions with one scale)."""
         return self.fit("similarity")
 
     @property
     def affine(self) -> Fit:
-        """The row of affine maps."""
+        """The fit of affine maps."""
         return self.fit("affine")
 
     @property
     def monotone_permutation(self) -> Fit:
-        """The row of permutations with a monotone function of each coordinate."""
+        """The fit of permutations with a monotone function of each coordinate."""
         return self.fit("monotone-permutation")
 
     @property
     def ica(self) -> Fit:
-        """The row of ICA followed by a signed permutation."""
+        """The fit of ICA followed by a signed permutation."""
         return self.fit("ica")
 
     @property
     def ica_scaled(self) -> Fit:
-        """The row of ICA followed by a scaled permutation."""
+        """The fit of ICA followed by a scaled permutation."""
         return self.fit("ica-scaled")
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the errors per group, what was promised if anything was, and the details."""
+        """Return the errors per group, the bounds if L is known, and the details."""
         if self.pairs is not None:
             return self.pairs.tables(self.runs)
         return *self.brief_tables(), *self._conditions(), self._details()
 
     def brief_tables(self) -> tuple[Table, ...]:
-        """Return the errors per group, and what was promised if anything was."""
+        """Return the errors per group, and the bounds if L is known."""
         if self.pairs is not None:
             return self.tables()[:1]
         return self._headline(), *((promised_table(self.promised),) if self.promised else ())
 
     def data_table(self) -> Table:
-        """Return the errors per group; of three runs or more, a row for each pair and group."""
+        """Return the errors per group; for three or more runs, one row per pair and group."""
         return self._headline() if self.pairs is None else self.pairs.data_table(self.runs)
 
     def panels(self) -> tuple[Panel, ...]:
-        """Return R² along the principal directions of both runs."""
+        """Return the panel of R² along the principal directions of both runs."""
         if not self.along:
             return ()
         lines = tuple(
@@ -179,13 +179,13 @@ class CompareResult(Result):
         return (
             Panel(
                 title="R² along the principal directions",
-                x="principal direction, the widest first",
-                y="R² held out",
+                x="principal direction, widest first",
+                y="held-out R²",
                 marks=lines,
                 x_log=max(len(each.r2) for each in self.along) > _MANY_DIRECTIONS,
                 y_zero=True,
-                caption="What the verdict's map explains of each direction of a run, given the "
-                "other; values below zero are drawn at zero.",
+                caption="Variance of each direction of a run explained from the other by the "
+                "verdict's map; values below zero are drawn at zero.",
             ),
         )
 
@@ -238,15 +238,15 @@ class CompareResult(Result):
                 Column(name="R² of a direction", spec=".3f"),
             ),
             rows=tuple(rows),
-            caption=f"{rows_text}; R² is held out; back: {self.second.name} → {self.first.name}"
-            f"{self._classes_text()}{self._efficiency_text()}",
+            caption=f"{rows_text}; R² on held-out rows; back: {self.second.name} → "
+            f"{self.first.name}{self._classes_text()}{self._efficiency_text()}",
         )
 
     def _classes_text(self) -> str:
         if self.classes is None:
             return ""
         within, between = self.classes.within_r2, self.classes.between_r2
-        return f"; R² between classes {between:.3f}, within them {within:.3f}"
+        return f"; R² between classes {between:.3f}, within classes {within:.3f}"
 
     def _efficiency_text(self) -> str:
         pairs = ((self.efficiency, "held out"), (self.efficiency_in_sample, "in sample"))
@@ -276,7 +276,7 @@ class CompareResult(Result):
                     )
         bound = self.defect
         return Table(
-            title="Every error over the diameter",
+            title="All errors over the diameter",
             columns=(
                 Column(name="up to"),
                 Column(name="rows"),
@@ -292,5 +292,5 @@ class CompareResult(Result):
             caption=""
             if bound is None
             else f"near-isometry defect {bound.value:.4f} over {bound.n_rows} rows: "
-            f"no rigid map has a worst error below {bound.lower_bound:.4f}",
+            f"no rigid motion has a worst error below {bound.lower_bound:.4f}",
         )

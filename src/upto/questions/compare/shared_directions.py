@@ -1,4 +1,4 @@
-"""Which directions two runs share: canonical pairs of directions, judged on held-out rows."""
+"""Directions shared by two runs: canonical pairs evaluated on held-out rows."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 
 AGREEING = 0.5
-"""Held-out R² between two directions from which on the runs agree on them."""
+"""Smallest held-out R² of a direction on which the runs agree."""
 CLOSELY = 0.8
-"""Held-out R² from which on they agree closely: the same runs do on every direction."""
+"""Smallest held-out R² of close agreement, required on every direction of the same runs."""
 UNRELATED = 0.1
-"""Held-out R² below which directions are called unrelated."""
+"""Held-out R² below which directions are unrelated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Sharing:
-    """Directions two runs share: how many of each, and what of the variance these hold.
+    """Number of directions shared by two runs, and their share of the variance of each.
 
     `n_first` and `n_second` count the directions in which the runs vary by more than rounding.
-    `rest` is the largest held-out R² of a canonical pair that does not agree. Where fewer rows than
-    directions were fitted, what does not agree is not judged.
+    `rest` is the largest held-out R² of a canonical pair that does not agree. Such pairs are not
+    tested (`is_judged` is False) if fewer rows than directions were fitted.
     """
 
     n_shared: int
@@ -45,21 +45,21 @@ class Sharing:
 
     @property
     def second_is_image(self) -> bool:
-        """Whether the second run holds directions of the first only, and fewer."""
+        """Whether the second run spans a proper subset of the directions of the first."""
         return self.n_shared == self.n_second < self.n_first
 
     @property
     def first_is_image(self) -> bool:
-        """Whether the first run holds directions of the second only, and fewer."""
+        """Whether the first run spans a proper subset of the directions of the second."""
         return self.n_shared == self.n_first < self.n_second
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Canonical:
-    """Directions of two runs matched on the fitted rows, and held-out rows along them.
+    """Canonical directions of two runs from the fitted rows, and held-out rows along them.
 
-    `first` and `second` are rows along the directions of unit variance, each times the correlation
-    of the fitted rows, so that directions that do not agree count little. `agreement` is the
+    `first` and `second` are rows along the directions at unit variance, weighted by the correlation
+    on the fitted rows, so that directions that do not agree count little. `agreement` is the
     held-out R² of each pair, and `loadings` are the directions of each run.
     """
 
@@ -69,7 +69,7 @@ class Canonical:
     loadings: tuple[Float, Float]
 
     def flipped(self) -> Canonical:
-        """Exchange the runs."""
+        """Swap the runs."""
         return Canonical(
             first=self.second,
             second=self.first,
@@ -79,7 +79,7 @@ class Canonical:
 
 
 def find_canonical(pair: Pair, moments: CrossMoments) -> Canonical:
-    """Match directions on the fitted rows, and see how they agree on held-out ones."""
+    """Match directions on the fitted rows and measure their agreement on held-out rows."""
     runs, parts = (pair.source, pair.target), (moments.source, moments.target)
     bases = [run.span.whitening for run in runs]
     products = [
@@ -88,7 +88,7 @@ def find_canonical(pair: Pair, moments: CrossMoments) -> Canonical:
     ]
     cross = bases[0].T @ (moments.cross / moments.weight) @ bases[1]
     if any(run.is_thin for run in runs):
-        # Squares do not show narrow directions; rows along them do.
+        # Narrow directions are lost in squared sums, but not in the rows themselves.
         rows = pair.sample_rows(fitted=pair.split.n_held_out > 0)
         x, y = (
             centred_rows(own, part.mean) @ basis
@@ -136,7 +136,7 @@ def _whitening(covariance: Float) -> Float:
 
 
 def _new(rows: Float, memory: Memory | None) -> Float:
-    """Return what is new in rows that depend on the ones before them: trends agree by chance."""
+    """Return the innovations of serially dependent rows, because trends agree by chance."""
     return rows if memory is None else memory.what_is_new(rows)
 
 
@@ -146,7 +146,7 @@ def _squared_correlations(x: Float, y: Float) -> Float:
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     both = np.einsum("ij,ij->j", x, y)
     spread = np.einsum("ij,ij->j", x, x) * np.einsum("ij,ij->j", y, y)
-    # Directions that turned round on held-out rows do not agree.
+    # Directions with a negative correlation on held-out rows do not agree.
     found: Float = np.divide(
         np.maximum(both, 0.0) ** 2, spread, out=np.zeros_like(both), where=spread > 0
     )
@@ -154,7 +154,7 @@ def _squared_correlations(x: Float, y: Float) -> Float:
 
 
 def _variance(part: Moments, directions: Float) -> float:
-    """Return the share of the variance that some directions of unit variance explain."""
+    """Return the share of the variance explained by directions of unit variance."""
     total = float(np.trace(part.scatter)) / part.weight
     explained = float(np.sum((part.scatter @ directions / part.weight) ** 2))
     return min(explained / total, 1.0) if total > 0 else 0.0

@@ -1,4 +1,4 @@
-"""From errors per group to a group and a sentence."""
+"""Choose the group of a verdict and write its sentence."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from upto.questions.compare.prediction import Candidate, Onto
 
 LEVEL = 0.05
-"""A group's error must beat chance at this level to count."""
+"""Significance level at which the error of a group must beat chance."""
 SAME, CLOSE, PARTIAL = 0.99, 0.9, 0.5
-"""Held-out R² from which runs are called the same, close, or partly the same."""
+"""Smallest held-out R² of runs called the same, close, or partly the same."""
 MUCH_LESS = 0.1
-"""How much less R² is on the way back for the sentence to say so."""
+"""Drop in R² of the reverse map that the sentence reports."""
 EVENLY = 0.9
-"""R² of an average direction from which on runs can be called the same."""
+"""Smallest R² averaged over directions of runs called the same."""
 
 ROUNDING = 1e-9
-"""Error over that of predicting the mean below which a map is exact, in double precision."""
+"""Error relative to predicting the mean below which a map is exact, in double precision."""
 
 
 def counts(candidate: Candidate, baseline: float) -> bool:
-    """Whether the error beats both chance and the mean."""
+    """Return whether the error beats both chance and the mean."""
     return (
         candidate.p_value is not None
         and candidate.p_value <= LEVEL
@@ -36,15 +36,15 @@ def counts(candidate: Candidate, baseline: float) -> bool:
 
 
 def strictest_group(directions: Sequence[Onto], tolerance: float) -> Group | None:
-    """Return the strictest group that loses little against the best one, in every direction.
+    """Return the strictest group close to the best one in every direction of mapping.
 
     Parameters
     ----------
     directions
-        One run mapped onto the other, or both ways.
+        Maps of one run onto the other, in one or both directions.
     tolerance
-        Loss allowed: of the error, as a fraction of that of predicting the mean, and of R² of an
-        average direction where some group explains nearly all of it.
+        Allowed loss of error, as a fraction of the error of predicting the mean, and of R²
+        averaged over directions where some group explains nearly all of it.
     """
     allowed, losses = set(Group), dict.fromkeys(Group, 0.0)
     for onto in directions:
@@ -53,10 +53,10 @@ def strictest_group(directions: Sequence[Onto], tolerance: float) -> Group | Non
         }
         if not counting:
             return None
-        # Errors that are only rounding are equal.
+        # Errors at the level of rounding count as equal.
         best = max(min(each.error for each in counting.values()), ROUNDING * onto.baseline)
         even = max(each.even or 0.0 for each in counting.values())
-        # Where some group has every direction, a stricter one must not lose narrow ones.
+        # Where some group explains every direction, a stricter one must not lose narrow ones.
         least = even - max(tolerance, ROUNDING) if even >= EVENLY else 0.0
         losses = {
             group: max(losses[group], (each.error - best) / onto.baseline)
@@ -67,15 +67,15 @@ def strictest_group(directions: Sequence[Onto], tolerance: float) -> Group | Non
     enough = [group for group in Group if group in allowed and losses.get(group, 1.0) <= tolerance]
     if enough:
         return enough[0]
-    # No group is good enough both ways: the one that loses least in the worse direction.
+    # No group is within tolerance both ways: take the smallest loss in the worse direction.
     return min(losses, key=lambda group: losses[group], default=None)
 
 
 def word_for(candidates: Sequence[Candidate], *, share: float) -> Agreement:
-    """Say in a word how far the runs agree, by the direction in which they agree less.
+    """Return the degree of agreement, by the direction of mapping in which it is weaker.
 
-    Runs are the same only where they agree closely on every direction of both, and close only where
-    they do on nine in ten: `share` is the share of directions.
+    Runs are the same only if they agree closely along every direction of both, and close only if
+    they do along nine in ten: `share` is the share of such directions.
     """
     r2 = min(each.robust_r2 for each in candidates)
     even = min(1.0 if each.even is None else each.even for each in candidates)
@@ -87,34 +87,35 @@ def word_for(candidates: Sequence[Candidate], *, share: float) -> Agreement:
 
 
 def is_carried_by_few(r2: float, even: float) -> bool:
-    """Say whether few directions carry the agreement: R² far above R² per direction."""
+    """Return whether few directions carry the agreement: R² far above R² per direction."""
     return r2 >= PARTIAL and even <= r2 / 2
 
 
 def undecided(
     n_samples: int, *, asked: float, n_units: int | None = None, within: bool = False
 ) -> str:
-    """Say why nothing was decided.
+    """Explain why there is no verdict.
 
-    `asked` is the fraction that was to be held out, `n_units` the number of groups that stay
-    together, and `within` says that rows are paired within classes only.
+    `asked` is the requested held-out fraction, `n_units` the number of independent groups of rows,
+    and `within` is True if rows are re-paired within classes only.
     """
     if asked == 0:
-        return "Undecided: no rows were held out, and errors in sample decide nothing."
+        return "Undecided: no rows were held out, and in-sample errors do not support a verdict."
     if asked > 0.9:
         return f"Undecided: holding out {asked:.1%} of {n_samples} rows leaves too few to fit."
     if within:
         return (
-            f"Undecided: too few of {n_samples} rows have another of their class to be paired "
-            "with, so agreement cannot be told from chance."
+            f"Undecided: too few of {n_samples} rows share their class with another row to be "
+            "re-paired, so agreement cannot be distinguished from chance."
         )
     if n_units is not None and n_units < n_samples:
         return (
-            f"Undecided: {n_samples} rows make {n_units} independent samples, too few to hold some "
-            "out and tell agreement from chance."
+            f"Undecided: {n_samples} rows contain {n_units} independent samples, too few to hold "
+            "some out and distinguish agreement from chance."
         )
     return (
-        f"Undecided: {n_samples} rows are too few to hold some out and tell agreement from chance."
+        f"Undecided: {n_samples} rows are too few to hold some out and distinguish agreement from "
+        "chance."
     )
 
 
@@ -138,24 +139,26 @@ def sentence(
     even: float | None,
     classes: Classes | None = None,
 ) -> str:
-    """Put the verdict of a decided comparison into words; `even` is R² per direction."""
+    """Write the verdict of a decided comparison; `even` is R² averaged over directions."""
     if agreement == "identical":
-        return "Identical: the two runs hold the same numbers."
+        return "Identical: the two runs contain the same numbers."
     if agreement == "chance":
-        return "No better than chance: no group maps held-out rows closer than a random pairing."
+        return "No better than chance: no group maps held-out rows closer than random pairing does."
     if up_to is None or chosen is None or chosen.held_out is None:
         agreeing = _directions(shared)
-        said = f"Weakly related: {agreeing}. On" if agreeing else "Related, but weakly: on"
-        return f"{said} held-out rows no group beats both the mean and chance in both directions."
+        said = f"Weakly related: {agreeing}. On" if agreeing else "Weakly related: on"
+        return f"{said} held-out rows, no group beats both the mean and chance in both directions."
     if agreement == "image" and shared is not None:
         return _image(up_to, names, shared, chosen)
-    beside = f", where predicting the mean gives {_short(mean)}" if mean else ""
+    beside = f", compared with {_short(mean)} for predicting the mean" if mean else ""
     if chosen.chance:
-        beside += f" and chance {_short(chosen.chance.mean)}"
-    evenly = "" if even is None else f", {even:.0%} of an average direction"
+        beside += f" and {_short(chosen.chance.mean)} at chance"
+    evenly = "" if even is None else f", {even:.0%} per direction on average"
     back = chosen.r2_back
     less = (
-        "" if back is None or back > chosen.held_out.r2 - MUCH_LESS else f" ({_share(back)} back)"
+        ""
+        if back is None or back > chosen.held_out.r2 - MUCH_LESS
+        else f" ({_share(back)} in reverse)"
     )
     numbers = (
         f"{_short(chosen.error)} of the diameter{beside}; {chosen.held_out.r2:.0%} of the variance "
@@ -183,47 +186,47 @@ def _image(up_to: Group, names: tuple[str, str], shared: Shared, chosen: Fit) ->
     part, whole = names[::-1]
     if shared.n_first < shared.n_second:
         part, whole, there, back = whole, part, back, there
-    kind = "a linear image of" if up_to is Group.AFFINE else f"up to {up_to.phrase} a part of"
+    kind = " a linear image of" if up_to is Group.AFFINE else f", up to {up_to.phrase}, part of"
     return (
-        f"{part} is {kind} {whole}: it holds {few} of {many} directions. On held-out rows {whole} "
-        f"explains {_share(there)} of the variance of {part}, which explains {_share(back)} of "
-        f"that of {whole}."
+        f"{part} is{kind} {whole}: it spans {few} of {many} directions. On held-out rows, {whole} "
+        f"explains {_share(there)} of the variance of {part}, and {part} explains {_share(back)} "
+        f"of that of {whole}."
     )
 
 
 def _directions(shared: Shared | None) -> str:
-    """Say on how many directions runs agree, where it is not closely on all."""
+    """State on how many directions the runs agree, unless they agree closely on all."""
     if shared is None:
         return ""
     d = max(shared.n_first, shared.n_second)
     partly = shared.n_shared - shared.n_closely
-    in_part = f", {partly} of them in part only" if partly else ""
+    in_part = f" ({partly} of them only partly)" if partly else ""
     if shared.is_bijective:
         return f"the runs agree on all {d} directions{in_part}" if partly else ""
     others = d - shared.n_shared
     if shared.n_shared == 0 and shared.rest == "not judged":
-        return f"{d} directions cannot be judged by so few fitted rows"
+        return f"{d} directions cannot be tested with so few fitted rows"
     if shared.n_shared == 0:
-        return f"the runs agree on none of {d} directions"
+        return f"the runs agree on none of the {d} directions"
     if shared.rest == "unrelated":
         what = "is unrelated" if others == 1 else f"{others} are unrelated"
     elif shared.rest == "not judged":
         many = "cannot" if others == 1 else f"{others} cannot"
         return (
-            f"the runs agree on {shared.n_shared} of {d} directions{in_part}, the other {many} be "
-            "judged by so few fitted rows"
+            f"the runs agree on {shared.n_shared} of {d} directions{in_part}, and the other {many} "
+            "be tested with so few fitted rows"
         )
     else:
-        what = "agrees less" if others == 1 else f"{others} agree less"
+        what = "agrees weakly" if others == 1 else f"{others} agree weakly or not at all"
     left = 1.0 - min(shared.variance_first, shared.variance_second)
     return (
-        f"the runs agree on {shared.n_shared} of {d} directions{in_part}, the other {what} "
+        f"the runs agree on {shared.n_shared} of {d} directions{in_part}, and the other {what} "
         f"({percent(left)} of the variance)"
     )
 
 
 def percent(share: float) -> str:
-    """Write the share of something that is there: never nothing, and all only where it is."""
+    """Format a positive share: never rounded to 0%, and to 100% only if exact."""
     if share < 0.001:
         return "less than 0.1%"
     if 0.999 < share < 1.0:
@@ -234,7 +237,7 @@ def percent(share: float) -> str:
 
 
 def _share(r2: float) -> str:
-    return f"{r2:.0%}" if r2 > 0 else "nothing"
+    return f"{r2:.0%}" if r2 > 0 else "none"
 
 
 def _short(error: Estimate) -> str:

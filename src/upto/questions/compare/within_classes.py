@@ -1,4 +1,4 @@
-"""Agreement within classes beside agreement between them."""
+"""Agreement of two runs within and between classes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 LITTLE = 0.1
-"""R² within classes below which runs share little there."""
+"""R² within classes below which runs share little."""
 
 
 def agree_within(
     pair: Pair, forward: Onto, up_to: Group | None, classes: Index, label: str, options: Options
 ) -> Classes | None:
-    """Judge the verdict's map on class means, and one fitted within classes on what is left.
+    """Evaluate the verdict's map on class means, and a map fitted within classes on residuals.
 
-    None where no class has rows enough among the fitted and the held-out ones.
+    Return None if too few fitted or held-out rows share a class.
     """
     index = pair.split.distinct_held_out(len(pair.target.paired))
     own = classes[index]
@@ -69,7 +69,7 @@ def agree_within(
 
 
 def only_classes_agree(found: Classes | None, level: float) -> bool:
-    """Say whether runs share the means of classes and nothing, or little, within them."""
+    """Return whether runs share class means but little or nothing within classes."""
     if found is None or found.between_r2 < LITTLE:
         return False
     beyond = found.within_p_value is not None and found.within_p_value <= level

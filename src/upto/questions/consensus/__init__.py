@@ -1,4 +1,4 @@
-"""What all runs share."""
+"""Find the space that runs share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from upto.question import Question
 
 QUESTION = Question(
     name="consensus",
-    asks="Find the space all runs share, and which components appear in every run.",
+    asks="Find the space that all runs share, and the components that appear in every run.",
     function="upto.questions.consensus.question:consensus",
     result="upto.questions.consensus.result:ConsensusResult",
     findings="upto.questions.consensus.findings:RULES",

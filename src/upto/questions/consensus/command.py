@@ -1,4 +1,4 @@
-"""`upto consensus RUN RUN…`: the space that runs share."""
+"""The command `upto consensus RUN RUN…`."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     "--output",
     "file",
     type=click.Path(path_type=Path),
-    help="File to write the shared space to; its suffix chooses the format.",
+    help="File for the shared space; its suffix determines the format.",
 )
 @click.option(
     "--up-to",
     type=click.Choice(["rigid", "similarity", "ica", "signed-permutation"]),
     default="rigid",
     show_default=True,
-    help="Rotate runs, rotate and scale them, match their components after ICA, or match their "
+    help="Rotate the runs, rotate and scale them, match their ICA components, or match their "
     "coordinates.",
 )
 @components_option
-@held_out_option(0.3, "each run is compared there with the consensus of the others")
+@held_out_option(0.3, "each run is compared on them with the consensus of the others")
 @ids_option
 @permutations_option
 @strict_option
@@ -58,7 +58,7 @@ def command(
     report: Path | None,
     **options: Any,
 ) -> None:
-    """Find the space that several runs share, and which of its components appear in every run.
+    """Find the space that runs share, and the components that appear in every run.
 
     RUN is a file of embeddings, FILE::KEY, or a TOML manifest of runs.
 

@@ -1,4 +1,4 @@
-"""The figure of a consensus: its components by runs."""
+"""Figure of a consensus: components by runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME = 24
 
 
 def draw(result: ConsensusResult) -> Figure:
-    """Draw how well each component reproduces, and its correlation in every run."""
+    """Draw the mean correlation of each component, and its correlation in every run."""
     order = reproducible_order(result)
     figure = blank_figure(6.6, 2.6 + min(0.28 * len(result.runs), 5.0))
     above, below = figure.subplots(2, sharex=True, height_ratios=(1.4, 0.28 * len(result.runs)))
@@ -39,7 +39,7 @@ def draw(result: ConsensusResult) -> Figure:
     above.set_ylim(0, 1.05)
     above.set_ylabel("mean correlation")
     if result.limit is None:
-        say(above, "Not judged; the verdict says why.")
+        say(above, "Not tested; see the verdict.")
     else:
         above.axhline(result.limit, color=ORANGE, lw=1.2, label="needed to appear")
         for kind in (kind for kind in colours if kind in kinds):

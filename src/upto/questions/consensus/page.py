@@ -1,4 +1,4 @@
-"""What a page says of a consensus: components by runs, the runs, and what they share in words."""
+"""Page section of a consensus: components by runs, the runs, and what they share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SHARES = Scale(low=0.0, high=1.0, ticks=(0.0, 0.25, 0.5, 0.75, 1.0))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """Which components appear where, in the colour they have in the picture."""
+    """A sentence on where components appear, with its colour in the plot."""
 
     kind: str
     text: str
@@ -44,7 +44,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsensusBody:
-    """The section of a consensus; without plots where nothing was judged."""
+    """Data of the template; without plots if nothing was tested."""
 
     components: Plot | None
     runs: Plot | None
@@ -56,7 +56,7 @@ class ConsensusBody:
 
 
 def page(result: ConsensusResult) -> Section:
-    """Return what a page shows of a consensus."""
+    """Return the page section of a consensus."""
     body, (tables, omitted) = consensus_body(result), consensus_tables(result)
     return Section(
         names=tuple(run.name for run in result.runs),
@@ -65,24 +65,24 @@ def page(result: ConsensusResult) -> Section:
         tables=tables,
         body=body,
         data={"plots": consensus_plots(body)},
-        details="Every component, run by run",
+        details="All components by run",
         omitted=omitted,
     )
 
 
 def consensus_body(result: ConsensusResult) -> ConsensusBody:
-    """Draw the components by runs and the runs, and say what they share."""
+    """Draw the components by runs and the runs, with sentences on what they share."""
     judged = result.chance_limit is not None
     kinds = {_kind(component, result) for component in result.components}
     words = (("every", "in every run"), ("some", "in some runs"), ("nowhere", "in no run"))
-    note = "Nothing was judged; the verdict says why."
+    note = "Not tested; see the verdict."
     if judged:
         note = (
             "Correlation of each run with the mean of the other runs, on "
-            f"{result.n_judged:,} held-out rows; the most reproducible components first."
+            f"{result.n_judged:,} held-out rows; most reproducible components first."
         )
         if result.up_to == "ica":
-            note += " The run and the others were unmixed on different rows."
+            note += " ICA of the run and of the others was fitted to different rows."
     return ConsensusBody(
         components=_components(result) if judged else None,
         runs=_runs(result) if judged else None,
@@ -95,15 +95,15 @@ def consensus_body(result: ConsensusResult) -> ConsensusBody:
 
 
 def consensus_plots(view: ConsensusBody) -> list[dict[str, Any]]:
-    """Return what the page's script needs to answer the pointer, one entry a plot."""
+    """Return the tooltip data of the page's script, one entry per plot."""
     drawn = [plot for plot in (view.components, view.runs) if plot is not None]
     return [{"at": plot.at, "tips": plot.tips} for plot in drawn]
 
 
 def consensus_badge(result: ConsensusResult) -> tuple[str, str]:
-    """Return the few words above the verdict and how good they are."""
+    """Return the badge above the verdict and its style."""
     if result.chance_limit is None:
-        return "not judged", "fair"
+        return "not tested", "fair"
     if result.is_matched:
         if len(result.in_every_run) == len(result.components):
             return "reproducible", "good"
@@ -118,7 +118,7 @@ def consensus_badge(result: ConsensusResult) -> tuple[str, str]:
 
 
 def consensus_facts(result: ConsensusResult) -> tuple[tuple[str, str, str], ...]:
-    """Return the numbers under the verdict: what they are, their values, and a detail of each."""
+    """Return the label, value and detail of each number below the verdict."""
     count, total = len(result.runs), len(result.components)
     facts = [("runs", str(count), f"up to {result.up_to}")]
     if result.chance_limit is not None:
@@ -130,7 +130,7 @@ def consensus_facts(result: ConsensusResult) -> tuple[tuple[str, str, str], ...]
         shares = [run.explained.value for run in result.runs if run.explained is not None]
         ends = f"{min(shares):.3f} to {max(shares):.3f}"
         facts.append(("median explained share", f"{median(shares):.3f}", f"by the others; {ends}"))
-        asked = f"correlation; the best match by chance has {result.chance_limit:.3f}"
+        asked = f"correlation; chance limit {result.chance_limit:.3f}"
         facts.append(("needed to appear", f"{result.limit:.3f}", asked))
     if result.consistency is not None:
         kept = "of matches between two runs kept"
@@ -141,19 +141,19 @@ def consensus_facts(result: ConsensusResult) -> tuple[tuple[str, str, str], ...]
 
 
 def consensus_tables(result: ConsensusResult) -> tuple[tuple[TableView, ...], str]:
-    """Return the tables of a page, and what of the components they leave out."""
+    """Return the tables of a page, and a note on omitted components."""
     *others, components = result.tables()
     limit, omitted = _MAX_CELLS // len(components.columns), ""
     if len(components.rows) > limit:
-        omitted = f"The table leaves the components after the first {limit:,} to JSON."
+        omitted = f"Components after the first {limit:,} are in the JSON only."
         components = replace(components, rows=components.rows[:limit])
     return tuple(table_view(table) for table in (*others, components)), omitted
 
 
 def shared_sentences(result: ConsensusResult) -> tuple[Sentence, ...]:
-    """Say which components appear in every run, in some and in none."""
+    """Return sentences on the components in every run, in some and in none."""
     if result.chance_limit is None:
-        return (Sentence(kind="", text="Too few rows were held out to say what the runs share."),)
+        return (Sentence(kind="", text="Too few rows were held out to test what the runs share."),)
     sentences = []
     part = "the identifiable part of the model" if result.up_to == "ica" else "what all share"
     for kind, members, where in (
@@ -174,7 +174,7 @@ def shared_sentences(result: ConsensusResult) -> tuple[Sentence, ...]:
 
 
 def reproducible_order(result: ConsensusResult) -> list[int]:
-    """Return the numbers of components, the most reproducible first and the unjudged last."""
+    """Return the numbers of components, most reproducible first and untested last."""
 
     def falling(number: int) -> float:
         mean = result.components[number].mean
@@ -243,7 +243,7 @@ def _bars(
         if estimate is None:
             continue
         left, right = _sides(place, count, widest=_WIDEST_BAR)
-        # What is below zero is no agreement at all, and is drawn as none.
+        # Negative values are not agreement and are drawn at zero.
         top = level(scale, max(estimate.value, 0.0), height)
         bars.setdefault(kind, []).append(
             f"M{left:.2f} {zero:.1f}V{top:.1f}H{right:.2f}V{zero:.1f}Z"
@@ -262,7 +262,7 @@ def _heat(result: ConsensusResult, order: Sequence[int]) -> Plane:
     cells: dict[str, list[str]] = {}
     for run in range(n_runs):
         top, bottom = row * run, row * (run + 1) - gap
-        # Neighbours of one colour are one piece where there is no gap between them.
+        # Adjacent cells of one colour are merged if there is no gap between them.
         keys = [
             (_step(result.components[number].correlations[run]), 0 if count > _CROWDED else place)
             for place, number in enumerate(order)
@@ -330,7 +330,7 @@ def _runs(result: ConsensusResult) -> Plot:
             plane(
                 picture(*_bars(found, kinds, scale, _RUNS_HEIGHT), height=_RUNS_HEIGHT),
                 name="explained share of the variance",
-                label=f"Share of each of {count} runs that the others explain",
+                label=f"Share of the variance of each of {count} runs explained by the others",
                 height=_RUNS_HEIGHT,
                 scale=scale,
             ),

@@ -1,14 +1,13 @@
-"""What many runs agree on: one space for all, written to a file and judged on held-out rows."""
+"""Fit the consensus of several runs, evaluate it on held-out rows and write it to a file."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from upto.core import Embeddings, Group, InputError, Provenance, SilentProgress, library_versions
+from upto.core import Embeddings, Group, InputError, SilentProgress, with_provenance
 from upto.engines import blas_threads_for, choose_engine
 from upto.evidence.hold_out import choose_held_out
 from upto.files import check_output, match_rows, open_writer
@@ -53,9 +52,10 @@ if TYPE_CHECKING:
 
 
 SINGLE = (np.dtype("float16"), np.dtype("float32"))
-"""Types of rows whose consensus is written in single precision."""
+"""Dtypes of runs whose consensus is written in single precision."""
 
 
+@with_provenance
 def consensus(
     *runs: Run,
     up_to: ConsensusUpTo = "rigid",
@@ -67,48 +67,48 @@ def consensus(
     engine: Engine | str | None = None,
     progress: Progress | None = None,
 ) -> ConsensusResult:
-    """Find the space that runs share, and say what of it appears in every run.
+    """Find the space that runs share, and the components that appear in every run.
 
-    Runs are brought together on the fitted rows, by turning all of them onto their mean, or by
-    matching the independent components of each. On held-out rows every run is then compared with
-    the consensus of the other runs, so that no run explains itself.
+    Runs are aligned on the fitted rows, by rotating all of them onto their mean or by matching
+    their independent components. Every run is then compared on held-out rows with the consensus of
+    the other runs, so that no run explains itself.
 
     Parameters
     ----------
     *runs
-        Two or more arrays, paths or `Embeddings`, as of `compare`.
+        Two or more arrays, paths or `Embeddings`, as in `compare`.
     up_to
-        ``"rigid"`` turns the runs (generalised Procrustes), ``"similarity"`` also scales them,
-        ``"ica"`` finds their independent components and matches them by signed permutations, and
-        ``"signed-permutation"`` matches the coordinates as they are given; they appear where they
-        agree better than those of randomly turned runs.
+        ``"rigid"`` rotates the runs (generalised Procrustes), ``"similarity"`` also scales them,
+        ``"ica"`` matches their independent components by signed permutations, and
+        ``"signed-permutation"`` matches the raw coordinates, which appear if they agree better
+        than those of randomly rotated runs.
     output
-        File to write the consensus of every row to, with the ids and columns of the first run: the
-        mean of the runs along its principal axes, or the means of matched components, scaled to
-        unit variance.
+        File for the consensus of every row, with the ids and columns of the first run: the mean of
+        the runs along its principal axes, or the means of matched components, scaled to unit
+        variance.
     n_components
-        For ``"ica"``: components of each run, a number or the share of the variance they shall
-        reach; all by default.
+        Number of components of each run, or the share of the variance they explain; all by
+        default. Only for ``"ica"``.
     held_out
-        Fraction of the rows the consensus is judged on and not fitted to; 0 leaves it unjudged.
+        Fraction of the rows held out to evaluate the consensus; 0 skips the evaluation.
     permutations
-        Random pairings of the held-out rows behind the p-values.
+        Number of random re-pairings of the held-out rows for the p-values.
     seed
-        Seed of every random choice.
+        Seed of the random number generator.
     engine
-        Engine of the passes, as an object or by name.
+        Engine or its name; chosen automatically by default.
     progress
-        What long work reports to.
+        Progress reporter.
 
     Returns
     -------
     ConsensusResult
-        The runs, the components of their consensus, and which appear in every run.
+        The runs, the components of their consensus, and the runs in which each appears.
 
     Raises
     ------
     InputError
-        If the runs cannot be used as given, or the file cannot be written.
+        If the runs cannot be used, or the file cannot be written.
 
     Examples
     --------
@@ -119,12 +119,11 @@ def consensus(
     >>> consensus(*(rows @ turn for turn in turns)).in_every_run
     (0, 1, 2)
     """
-    started = time.perf_counter()
     _check_options(up_to, n_components, held_out, permutations, seed)
     engine, progress = choose_engine(engine), progress or SilentProgress()
     given = as_embeddings(runs)
     if len(given) < 2:
-        message = f"a consensus needs two runs or more, not {len(given)}."
+        message = f"a consensus needs two or more runs, not {len(given)}."
         raise InputError(message)
     inputs = [run for run in runs if isinstance(run, str | Path)]
     inputs += [run.rows.path for run in given if isinstance(run.rows, BlockRows)]
@@ -153,7 +152,6 @@ def consensus(
                 with writer as out:
                     write_rows(engine, placed, space, out)
                 advance(1)
-    names = ", ".join(run.name for run in embeddings)
     return consensus_result(
         embeddings,
         space,
@@ -164,14 +162,6 @@ def consensus(
         asked=held_out,
         n_judged=len(rows[0]) if rows else 0,
         findings=[*findings, *remarks_on_rows(embeddings, surveys, space, split, rows)],
-        provenance=Provenance(
-            call=f"upto.consensus({names}, up_to={up_to!r}, n_components={n_components}, "
-            f"held_out={held_out:g}, permutations={permutations}, seed={seed})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
     )
 
 
@@ -180,12 +170,12 @@ def _check_options(
 ) -> None:
     if up_to not in get_args(ConsensusUpTo):
         names = ", ".join(get_args(ConsensusUpTo))
-        message = f"there is no consensus up to {up_to!r}: choose one of {names}."
+        message = f"up_to is {up_to!r}: choose one of {names}."
         raise InputError(message)
     if n_components is not None and up_to != "ica":
         message = (
             f"n_components is {n_components}, but a consensus up to {up_to} keeps every direction: "
-            "leave it out, or choose ica."
+            "omit it, or choose ica."
         )
         raise InputError(message)
     Settings(n_components=n_components)
@@ -201,7 +191,7 @@ def _check_options(
 
 
 def _refuse_own_array(target: Path, runs: Sequence[Embeddings], prefix: str) -> None:
-    """Refuse to replace an array of an AnnData file that is a run."""
+    """Raise if the output would overwrite an array of an AnnData file that is a run."""
     key = f"obsm/X_{prefix}"
     for run in runs:
         rows = run.rows
@@ -211,8 +201,8 @@ def _refuse_own_array(target: Path, runs: Sequence[Embeddings], prefix: str) -> 
             and rows.path.resolve() == target.expanduser().resolve()
         ):
             message = (
-                f"{target} holds {run.name} where the consensus would be written, as {key}: write "
-                "to another file."
+                f"{target} contains {run.name} where the consensus would be written, as {key}: "
+                "write to another file."
             )
             raise InputError(message)
 
@@ -252,7 +242,7 @@ def _judge(
     if not rows:
         return [], None
     explained = []
-    with progress.task("judge", len(rows) + 1) as advance:
+    with progress.task("evaluate", len(rows) + 1) as advance:
         for run in range(len(rows)):
             explained.append(
                 explain(rows, space, run, permutations=permutations, memory=split.memory, seed=seed)
@@ -264,7 +254,7 @@ def _judge(
 
 
 def _most_reproducible_first(space: Space, reproduced: Reproduced | None) -> NDArray[np.intp]:
-    # What is not judged is ordered by the fitted rows: the less alike, the larger the factor.
+    # Without held-out rows, order by the fitted rows: the factor grows as runs disagree.
     falling = -space.factor if reproduced is None else np.nan_to_num(reproduced.means, nan=-np.inf)
     return np.argsort(-falling, kind="stable")
 

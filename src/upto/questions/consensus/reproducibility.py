@@ -1,4 +1,4 @@
-"""What of a common space each run shows, judged on rows that it was not fitted to."""
+"""Evaluate on held-out rows how each run reproduces the common space."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
 
 
 JUDGED_ROWS, JUDGED_BYTES = 20_000, 2**28
-"""Held-out rows of all runs that are judged on: how many, and the memory they may take."""
+"""Maximum number of held-out rows, and the memory they may take."""
 CHANCE = 0.99
-"""Quantile of the best matches with shuffled rows above which a component appears in a run."""
+"""Quantile of the best matches with shuffled rows that a component must exceed to appear."""
 LEAST = 0.5
-"""Correlation that a component needs to appear in a run, however small chance is: a quarter of its
-variance is then that of the others."""
+"""Correlation required to appear in a run, whatever the chance level: a quarter of the variance is
+then shared with the others."""
 WIDEST = 2.0
-"""Times what the others predict that a run may be; below half of it they explain nothing."""
+"""Largest ratio of the width of a run to its prediction; below half, nothing is explained."""
 CHANCE_MATCHES, MIN_SHUFFLES = 2000, 3
-"""Best matches behind the chance limit at least, and shuffles of the rows at least."""
+"""Minimum number of best matches, and of shuffles, for the chance limit."""
 _NORMAL_QUANTILE = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Explained:
-    """How much of a run the others explain, beside what they explain of rows drawn at random.
+    """Share of a run that the others explain, with its chance level.
 
-    `robust` is the share without the outermost rows, if that is smaller: one far row that runs
-    share would otherwise make unrelated ones belong together. `times` is what the prediction would
-    have to be multiplied by to explain most.
+    `robust` is the share without the outermost rows, if smaller: one shared outlier would otherwise
+    make unrelated runs belong together. `times` is the factor by which the prediction would explain
+    most.
     """
 
     share: Estimate
@@ -56,10 +56,10 @@ class Explained:
 
     @property
     def belongs(self) -> bool | None:
-        """Whether the others explain anything, more than chance does, and are not far narrower.
+        """Whether the others explain a positive share, above chance, and are not far narrower.
 
-        What is predicted at more than double its size is not explained; at less than half of it,
-        a little always is, however far apart the sizes are.
+        A run predicted at more than twice its size is not explained; one predicted at less than
+        half always is a little, however different the sizes.
         """
         if self.p_value is None:
             return None
@@ -67,16 +67,16 @@ class Explained:
 
     @property
     def too_wide(self) -> bool:
-        """Whether the run is much wider than the others say."""
+        """Whether the run is much wider than the others predict."""
         return self.times > WIDEST
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Reproduced:
-    """How each run shows each coordinate: runs by coordinates, NaN where a run has none.
+    """Held-out correlations of each run and coordinate (runs × coordinates), NaN if missing.
 
-    `means` are over the runs, NaN where no two have the coordinate. `settled` says where it cannot
-    turn: a direction that can is no component, whatever it correlates with.
+    `means` are over the runs, NaN if fewer than two have the coordinate. `settled` marks the
+    coordinates that are not free to rotate; others are not components, however they correlate.
     """
 
     correlations: Float
@@ -88,7 +88,7 @@ class Reproduced:
 
     @property
     def appears(self) -> NDArray[np.bool_]:
-        """Which runs show which coordinates."""
+        """The coordinates that appear in each run."""
         return self.settled & (np.nan_to_num(self.correlations) > max(self.limit, LEAST))
 
     def arranged(self, order: NDArray[np.intp]) -> Reproduced:
@@ -111,9 +111,9 @@ class Reproduced:
 
 
 def judged_rows(engine: Engine, runs: Sequence[Embeddings], split: Split) -> tuple[Float, ...]:
-    """Bring held-out rows of every run into memory, in key order; none where they are too few.
+    """Read held-out rows of every run into memory, in key order; empty if they are too few.
 
-    Rows that repeat another in every run are left out: they are no new evidence.
+    Rows that repeat another in every run are excluded because they add no evidence.
     """
     width = sum(run.n_features for run in runs)
     index = split.distinct_held_out(min(JUDGED_ROWS, max(JUDGED_BYTES // (8 * width), 400)))
@@ -131,9 +131,9 @@ def explain(
     memory: Memory | None = None,
     seed: int,
 ) -> Explained:
-    """Predict the rows of a run by the others, by maps that were fitted to other rows.
+    """Predict held-out rows of a run from the others, and measure the share explained.
 
-    `memory` is what rows keep of those before them, where they depend on each other.
+    `memory` describes the serial dependence of the rows, if any.
     """
     target = rows[run] - space.means[run]
     predicted = predict(rows, space, space.predict(run))
@@ -150,16 +150,16 @@ def explain(
 
 
 def predict(rows: Sequence[Float], space: Space, prediction: Prediction) -> Float:
-    """Return the rows of a run, less their mean, as the others predict them."""
+    """Return the centred rows of a run predicted from the others."""
     pieces = [(rows[i] - space.means[i]) @ matrix for i, matrix in prediction.maps.items()]
     predicted: Float = np.sum(pieces, axis=0) @ prediction.back
     return predicted
 
 
 def explained_share(target: Float, predicted: Float) -> Estimate:
-    """Return the share of the variance of rows that is explained, with an interval over rows.
+    """Return the share of the variance explained, with an interval over rows.
 
-    The interval is that of the logarithm of what is left, so it never reaches beyond 1.
+    The interval is computed for the logarithm of the unexplained share, so it never exceeds 1.
     """
     left = np.sum((target - predicted) ** 2, axis=1)
     spread = np.sum((target - target.mean(axis=0)) ** 2, axis=1)
@@ -182,7 +182,7 @@ def _best_factor(target: Float, predicted: Float) -> float:
 
 
 def chance_share(target: Float, predicted: Float) -> float:
-    """Return what is explained of rows drawn at random: the mean over all pairings, exactly."""
+    """Return the share explained of randomly paired rows: the exact mean over all pairings."""
     centred = target - target.mean(axis=0)
     total = float(np.vdot(centred, centred))
     off = target.mean(axis=0) - predicted.mean(axis=0)
@@ -206,13 +206,13 @@ def _p_value(
 def reproduce(
     rows: Sequence[Float], space: Space, *, memory: Memory | None = None, seed: int
 ) -> Reproduced:
-    """Correlate the coordinates of every run with the mean of the other runs', by their weights.
+    """Correlate the coordinates of every run with the weighted mean of the other runs'.
 
-    Their signs were fitted on other rows, so a correlation below zero is a failure to appear. Where
-    components were searched for in two parts of the rows, those of a run in one part are correlated
-    with those of the others in the other part, both ways: on rows that they share, runs share what
-    is an accident of these rows. Where rows depend on their neighbours (`memory`), chance is what
-    runs have in common when one is moved along the others.
+    Signs were fitted on other rows, so a negative correlation is a failure to appear. If components
+    were estimated on two parts of the rows, those of a run from one part are correlated with those
+    of the others from the other part, both ways, because runs fitted to the same rows share the
+    sampling noise of these rows. With serial dependence (`memory`), the chance level comes from
+    shifting one run against the others.
     """
     n_runs = len(rows)
     count = space.present.sum(axis=0)
@@ -224,7 +224,7 @@ def reproduce(
         for own, mean, both in zip(rows, space.means, maps, strict=True)
     ]
     known = space.present & (count > 1)
-    # Every coordinate of a run beside its mean over the others, both of unit variance.
+    # Each coordinate of a run is paired with its mean over the others, both at unit variance.
     pairs = []
     for ours, theirs in ((0, 1), (1, 0)) if space.parts else ((0, 0),):
         stacked = np.stack([both[theirs] for both in scores])
@@ -247,7 +247,7 @@ def reproduce(
 
 
 def standardised(values: Float) -> Float:
-    """Return columns of mean 0 and variance 1; those that do not vary are all zero."""
+    """Return columns scaled to mean 0 and variance 1; constant columns become zero."""
     centred = values - values.mean(axis=0)
     deviation = np.sqrt(np.mean(centred**2, axis=0))
     alive = deviation > 1e-12 * np.abs(values).max(axis=0, initial=0.0)
@@ -260,8 +260,8 @@ def mean_correlations(
 ) -> tuple[Float, Float, Float]:
     """Return the mean correlation over runs of each coordinate, and the ends of its interval.
 
-    The interval follows from the influence of each row on the correlations of all runs together,
-    on Fisher's scale.
+    The interval comes from the influence of each row on the correlations of all runs, on Fisher's
+    scale.
     """
     n_rows = len(pairs[0][0])
     n_known = np.maximum(known.sum(axis=0), 1)
@@ -286,11 +286,11 @@ def chance_limit(
     *,
     moved: bool = False,
 ) -> float:
-    """Return the correlation that the best of all matches with shuffled rows seldom exceeds.
+    """Return the correlation that the best match with shuffled rows rarely exceeds.
 
-    The rows of a run are shuffled against the mean of the others, and each of its coordinates may
-    choose the best match of all and its sign. Every run has the same shuffles, so that the limit
-    does not depend on the order of runs. Rows that follow each other are `moved` along instead.
+    The rows of a run are shuffled against the mean of the others, and each coordinate takes its
+    best match of either sign. All runs use the same shuffles, so that the limit does not depend on
+    the order of runs. Serially dependent rows are shifted (`moved`) instead.
     """
     n_rows = len(pairs[0][0])
     matches = max(int(known.sum()), 1)

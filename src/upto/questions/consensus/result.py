@@ -1,4 +1,4 @@
-"""What many runs agree on: one space for all of them, and what of it each run shows."""
+"""The result of `consensus`."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from typing import ClassVar, Literal
 
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
-from upto.core.result import Provenance, Result
+from upto.core.provenance import Provenance
+from upto.core.result import Result
 from upto.core.table import Cell, Column, Table
 
 SHOWN_RUNS = 12
-"""Runs whose correlations stand beside the components; of more, only `data_table` has them."""
+"""Maximum number of runs with columns in the table of components; see also `data_table`."""
 ConsensusUpTo = Literal["rigid", "similarity", "ica", "signed-permutation"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsensusRun:
-    """One run beside the consensus of the others.
+    """One run compared with the consensus of the others.
 
-    `explained` is the share of the run's variance that the consensus of the other runs explains on
-    held-out rows, and `chance` what it explains of rows drawn at random; the run `belongs` where it
-    explains something, by `p_value` more than chance does, and is at most twice as wide as
-    predicted: `times` is what the prediction would have to be multiplied by to explain most.
-    `n_appearing` counts the components of the consensus that appear in the run. What could not be
-    judged is None. `scale` is what the run is multiplied by, 1 but for similarities; `converged`
-    says whether ICA did, where it was used. `n_near_gaussian` counts the components of the run that
-    cannot be told from Gaussian ones, where components are matched.
+    `explained` is the share of the run's held-out variance that the consensus of the other runs
+    explains, and `chance` the share of rows drawn at random; the run `belongs` if this share is
+    positive, by `p_value` above chance, and the run is at most twice as wide as predicted: `times`
+    is the factor by which the prediction would explain most. `n_appearing` counts the components of
+    the consensus that appear in the run. Values that could not be tested are None. `scale` is the
+    factor applied to the run, 1 except for similarities; `converged` is that of ICA, if used.
+    `n_near_gaussian` counts the matched components of the run that cannot be distinguished from
+    Gaussian.
     """
 
     name: str
@@ -47,12 +48,12 @@ class ConsensusRun:
 class ConsensusComponent:
     """One coordinate of the consensus: a principal axis, or an independent component.
 
-    `variance` is the share of the variance it carries: of the consensus, or of a run on average.
-    `correlations` holds, for each run, the correlation on held-out rows of its coordinate
-    with the mean of the other runs'; None where the run has none or nothing was judged. `mean` is
-    their mean, with an interval over rows. After ICA both sides of a correlation were found in
-    different rows. The component appears in the `n_runs` runs whose correlation is above the limit
-    and where it cannot turn.
+    `variance` is its share of the variance of the consensus, or of a run on average.
+    `correlations` contains, for each run, the held-out correlation of its coordinate with the mean
+    of the other runs'; None if the run has none or no rows were held out. `mean` is their mean,
+    with an interval over rows. After ICA, the two sides of a correlation were fitted to different
+    rows. The component appears in the `n_runs` runs whose correlation exceeds the limit and where
+    it is not free to rotate.
     """
 
     variance: float
@@ -63,15 +64,14 @@ class ConsensusComponent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsensusResult(Result):
-    """Many runs in one space, judged on rows it was not fitted to.
+    """Consensus space of several runs, evaluated on held-out rows.
 
-    `up_to` says how runs were brought together: by rigid motions, similarities, ICA and then a
-    signed permutation, or a signed permutation of their coordinates. `components` are in the order
-    of the columns that were written. `n_judged` of the held-out rows were judged on. `chance_limit`
-    is the correlation that the best match of a component with shuffled rows exceeds in one of a
-    hundred cases; to appear, a component needs more than that and than `least_correlation`, and
-    must not be one that turns: a Gaussian one after ICA, or coordinates that agree no better than
-    randomly turned ones where they are matched as they are given.
+    `up_to` is the alignment: rigid motions, similarities, ICA followed by a signed permutation, or
+    a signed permutation of the raw coordinates. `components` are in the order of the columns
+    written. `n_judged` is the number of held-out rows used. `chance_limit` is the correlation that
+    the best match of a component with shuffled rows exceeds in one of a hundred cases; to appear, a
+    component must exceed both it and `least_correlation`, and must not be free to rotate (near
+    Gaussian after ICA, or raw coordinates that agree no better than randomly rotated ones).
     `consistency` is the share of the matches between two runs that the common matching keeps; None
     without matching.
     """
@@ -94,19 +94,19 @@ class ConsensusResult(Result):
 
     @property
     def is_matched(self) -> bool:
-        """Whether the coordinates are components of runs that were matched."""
+        """Whether the coordinates are matched components of the runs."""
         return self.up_to in ("ica", "signed-permutation")
 
     @property
     def limit(self) -> float | None:
-        """The correlation above which a component appears in a run; None if nothing is judged."""
+        """The correlation above which a component appears in a run; None if not tested."""
         if self.chance_limit is None:
             return None
         return max(self.chance_limit, self.least_correlation)
 
     @property
     def in_every_run(self) -> tuple[int, ...]:
-        """The components that appear in every run; after ICA, what is identifiable of the model."""
+        """The components in every run: after ICA, the identifiable part of the model."""
         return self._appearing_in(len(self.runs), len(self.runs))
 
     @property
@@ -130,11 +130,11 @@ class ConsensusResult(Result):
         return "the other" if len(self.runs) == 2 else f"the {what} of the others"
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the runs, what appears in which of them, and the components."""
+        """Return the tables of runs, of shared components, and of all components."""
         return self._runs(), self._parts(), self._components()
 
     def data_table(self) -> Table:
-        """Return one row for every component and run."""
+        """Return one row per component and run."""
         rows: list[tuple[Cell, ...]] = [
             (number, component.variance, component.mean, component.n_runs, run.name, correlation)
             for number, component in enumerate(self.components)
@@ -142,7 +142,7 @@ class ConsensusResult(Result):
         ]
         heads = ("component", "variance", "mean", "runs", "run", "correlation")
         return Table(
-            title="Every component and run",
+            title="All components and runs",
             columns=tuple(Column(name=name) for name in heads),
             rows=tuple(rows),
         )
@@ -161,7 +161,7 @@ class ConsensusResult(Result):
         ]
         limit = ""
         if self.limit is not None:
-            limit = f"; above {self.limit:.3f} a component appears in a run"
+            limit = f"; a component appears in a run if its correlation exceeds {self.limit:.3f}"
         return Table(
             title=f"Components: correlation of a run with {self._others('mean')}",
             columns=(
@@ -202,7 +202,7 @@ class ConsensusResult(Result):
             columns=tuple(heads[i] for i in shown),
             rows=tuple(tuple(row[i] for i in shown) for row in rows),
             caption=f"up to {self.up_to}; {self.n_held_out} of {self.n_samples} rows held out, "
-            f"{self.n_judged} judged",
+            f"{self.n_judged} evaluated",
         )
 
     def _parts(self) -> Table:
@@ -217,9 +217,11 @@ class ConsensusResult(Result):
             carried = sum((self.components[i].variance for i in members), 0.0)
             ends = (min(means, default=None), max(means, default=None))
             rows.append((name, len(members), carried, *ends, number_ranges(members)))
-        caption = "" if self.chance_limit is not None else "Nothing was judged."
+        caption = (
+            "" if self.chance_limit is not None else "Too few rows were held out to test this."
+        )
         if self.up_to == "ica" and not caption:
-            caption = "What appears in every run is the identifiable part of the model."
+            caption = "Components in every run are the identifiable part of the model."
         return Table(
             title="What the runs share",
             columns=(
@@ -236,7 +238,7 @@ class ConsensusResult(Result):
 
 
 def number_ranges(members: tuple[int, ...], limit: int = 12) -> str:
-    """Write ascending numbers, stretches of them by their ends, the first few if they are many.
+    """Format ascending numbers as ranges, at most `limit` of them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The space that runs share, fitted to some of the rows: turned runs, or matched components."""
+"""Fit the common space of runs, by rotating runs or matching components."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ if TYPE_CHECKING:
 
 ICA_TOLERANCE, ICA_ITERATIONS = 1e-5, 200
 MIN_PART_ROWS = 32
-"""Rows that each of two parts needs for components of its own."""
+"""Minimum number of rows in each of two parts to estimate components."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Sources:
-    """The components of a run: those that ICA found in it, or its coordinates as they were given.
+    """The components of a run: from ICA, or its raw coordinates.
 
-    ``(rows - mean) @ components.T`` are of unit variance on the fitted rows. `parts` are the
-    components that each of two parts of those rows has by itself, in the order and with the signs
-    of `components` and zero where it has none; they are empty where nothing was searched for. Those
-    that `may_turn` are not told from Gaussian ones, or are of a round pair; `n_near_gaussian`
-    counts the former. `converged` is None where nothing was searched for.
+    ``(rows - mean) @ components.T`` have unit variance on the fitted rows. `parts` are the
+    components estimated from each of two parts of those rows, in the order and with the signs of
+    `components`, zero if missing; empty without ICA. Components that `may_turn` (rotate) cannot be
+    distinguished from Gaussian, or belong to a rotationally symmetric pair; `n_near_gaussian`
+    counts the former. `converged` is None without ICA.
     """
 
     mean: Float
@@ -69,7 +69,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Gathered:
-    """The moments of every run and of every two of them, over the fitted rows."""
+    """Moments of every run and of every pair of runs, over the fitted rows."""
 
     fitted: tuple[Moments, ...]
     scatters: Scatters
@@ -77,14 +77,14 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Space:
-    """One space for many runs.
+    """Common space of several runs.
 
-    The rows of run i, less ``means[i]`` and times ``matrices[i]``, are its coordinates there, but
-    for those that `present` says it has not, and `parts` those of each of two parts of the rows by
-    itself, where components were searched for. `settled` marks the coordinates that cannot turn in
-    a run. The consensus is the mean of the runs that have a coordinate, times `factor`. A run (a
-    row of `weights`) is judged by the others in these proportions. `predict` tells how they predict
-    it, `consistent` which share of pairwise matches above a correlation is kept.
+    ``(rows - means[i]) @ matrices[i]`` are the coordinates of run i, except those missing in
+    `present`; `parts` are the matrices estimated from each of two parts of the rows, with ICA.
+    `settled` marks the coordinates of a run that are not free to rotate. The consensus is the mean
+    of the runs that have a coordinate, times `factor`. Each run is evaluated against the others
+    with its row of `weights`. `predict` returns how the others predict a run, and `consistent` the
+    share of pairwise matches above a correlation that is kept.
     """
 
     means: tuple[Float, ...]
@@ -127,7 +127,7 @@ def gather(
     split: Split,
     advance: Callable[[int], None],
 ) -> Gathered:
-    """Pass over every run, and over every two of them."""
+    """Compute the moments of every run and of every pair of runs."""
     parts = []
     for run, surveyed in zip(runs, surveys, strict=True):
         parts.append(moments(engine, run.rows, surveyed.mean, split.parts))
@@ -146,7 +146,7 @@ def gather(
 
 
 def turned_space(gathered: Gathered, *, scaled: bool) -> Space:
-    """Turn runs onto their mean; the coordinates are the principal axes of that."""
+    """Rotate runs onto their mean; the coordinates are its principal axes."""
     scatters = gathered.scatters
     agreement = turn_runs(scatters, scaled=scaled)
     axes, spread = principal_axes(scatters, agreement)
@@ -180,10 +180,10 @@ def unmix_runs(
     seed: int,
     advance: Callable[[int], None],
 ) -> tuple[Sources, ...]:
-    """Find the independent components of every run by itself, on the fitted rows.
+    """Find the independent components of every run, on the fitted rows.
 
-    Runs of the same rows share the accidents of these rows, so components are also found in each of
-    two parts of them: what a run has in one part is compared with what others have in the other.
+    Runs fitted to the same rows share their sampling noise, so components are also estimated from
+    each of two parts: those of a run from one part are compared with the others from the other.
     """
     halves = _halves(split)
     return tuple(
@@ -193,7 +193,7 @@ def unmix_runs(
 
 
 def _halves(split: Split) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the two halves of the fitted rows; rows that follow each other stay together."""
+    """Return two halves of the fitted rows; serially dependent rows stay contiguous."""
     index = distinct_rows(split, 0)
     if split.memory is None:
         return index[::2], index[1::2]
@@ -249,7 +249,7 @@ def _unmixed(
 
 
 def _aligned(judged: Judged, components: Float, mixing: Float) -> tuple[Float, ...]:
-    """Return the components of each part with the order and signs of those of all rows."""
+    """Return the components of each part in the order and with the signs of those of all rows."""
     aligned = []
     orders = (judged.again.first, judged.again.second)
     for unmixing, order in zip(judged.parts, orders, strict=True):
@@ -262,7 +262,7 @@ def _aligned(judged: Judged, components: Float, mixing: Float) -> tuple[Float, .
 def given_components(
     engine: Engine, rows: Sequence[Float], runs: Sequence[Embeddings], gathered: Gathered
 ) -> tuple[Sources, ...]:
-    """Take the coordinates of runs for their components; `rows` are those they are judged on."""
+    """Return raw coordinates as components; `rows` are the held-out rows."""
     found = []
     for number, (run, part) in enumerate(zip(runs, gathered.fitted, strict=True)):
         deviation = np.sqrt(np.diag(part.scatter) / part.weight)
@@ -290,9 +290,9 @@ def matched_space(
 ) -> Space:
     """Match the components of runs; the coordinates are the means of matched components.
 
-    They are in no particular order. Components have unit variance on the fitted rows, and so have
-    the coordinates of the consensus. Components that were not searched for may be turned in every
-    run: with `turn_seed`, they have to agree better than turned ones.
+    Their order is arbitrary. Components have unit variance on the fitted rows, and so do the
+    coordinates of the consensus. Raw coordinates may be rotated in every run: with `turn_seed`,
+    they must agree better than randomly rotated ones.
     """
     weight = gathered.fitted[0].weight
     scaled = [each.components.T / np.sqrt(weight) for each in sources]
@@ -302,7 +302,7 @@ def matched_space(
     present = np.stack([np.abs(element).sum(axis=0) > 0 for element in elements])
     agreement = _matched_correlations(correlations, elements)
     summed = np.maximum(agreement.sum(axis=(0, 1)), np.finfo(float).tiny)
-    # Component by component, what a run's variance is made of.
+    # Contribution of each component to the variance of a run.
     carried = [
         np.sum((each.mixing @ a) ** 2, axis=0) for each, a in zip(sources, elements, strict=True)
     ]
@@ -334,7 +334,7 @@ def matched_space(
 
 
 def _matched_correlations(correlations: Scatters, elements: tuple[Float, ...]) -> Float:
-    """Return the correlation of every two runs in each coordinate, on the fitted rows."""
+    """Return the correlation of each pair of runs in each coordinate, on the fitted rows."""
     mapped = correlations.mapped(elements)
     count = len(elements)
     return np.array(
@@ -350,7 +350,7 @@ def _predict_from_components(
     agreement: Float,
     run: int,
 ) -> Prediction:
-    """Predict each component of a run by the matched mean of the others, and mix them."""
+    """Predict each component of a run from the matched mean of the others, and remix them."""
     others = [i for i in range(len(sources)) if i != run]
     count = np.maximum(present[others].sum(axis=0), 1)
     shared = agreement[run, others].sum(axis=0) / count
@@ -374,7 +374,7 @@ def upright(engine: Engine, runs: Sequence[Embeddings], space: Space, split: Spl
 
 
 def write_rows(engine: Engine, runs: Sequence[Embeddings], space: Space, out: Any) -> None:
-    """Write the consensus of every row."""
+    """Write the consensus of all rows."""
     engine.map_blocks(
         partial(_mean_of_runs, count=len(runs)),
         *(run.rows for run in runs),

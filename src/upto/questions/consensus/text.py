@@ -1,4 +1,4 @@
-"""A consensus in numbers and words: runs, components, verdict and findings."""
+"""Assemble the result of `consensus`: runs, components, verdict and findings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.core import Finding, Group, unique_findings
+from upto.core import UNRECORDED, Finding, Group, unique_findings
 from upto.files.survey import run_findings
 from upto.questions.compare.verdict import undecided
 from upto.questions.consensus.reproducibility import LEAST, WIDEST
@@ -21,7 +21,7 @@ from upto.questions.consensus.result import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from upto.core import Embeddings, Provenance
+    from upto.core import Embeddings
     from upto.core.arrays import Float
     from upto.engines import Survey
     from upto.evidence.split import Split
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 FEW = 0.5
-"""Share of components in every run below which few are reproducible."""
+"""Share of components in every run below which the finding of few is raised."""
 CONSISTENT = 0.9
-"""Share of pairwise matches that a consistent matching keeps."""
+"""Smallest share of pairwise matches that a consistent matching keeps."""
 NAMED = 6
-"""Runs that a verdict names at most."""
+"""Maximum number of runs named in a verdict."""
 
 
 def consensus_result(
@@ -48,9 +48,8 @@ def consensus_result(
     asked: float,
     n_judged: int,
     findings: Sequence[Finding],
-    provenance: Provenance,
 ) -> ConsensusResult:
-    """Put what was found together; `asked` is the fraction that was to be held out."""
+    """Assemble the result; `asked` is the requested held-out fraction."""
     listed = tuple(
         _run(run, space, number, explained[number] if explained else None, reproduced)
         for number, run in enumerate(runs)
@@ -68,7 +67,7 @@ def consensus_result(
         consistency=None if limit is None else space.consistent(limit),
         verdict=undecided(len(split.parts), asked=asked),
         findings=(),
-        provenance=provenance,
+        provenance=UNRECORDED,
         least_correlation=LEAST,
     )
     remarks = [Finding(code=code, message=message) for code, message in _remarks(result)]
@@ -143,13 +142,13 @@ def _verdict_of_space(result: ConsensusResult) -> str:
         who = f"{len(joined)} of {count} runs {phrase} ({_which(result, joined)})"
     where = "every run" if len(joined) == count else "each of them"
     return (
-        f"{who}: the consensus of the others {explained} their held-out variance, and {appear} "
-        f"{where}."
+        f"{who}: the consensus of the others {explained} each run's held-out variance, and "
+        f"{appear} {where}."
     )
 
 
 def _no_consensus(result: ConsensusResult, joined: Sequence[int]) -> str:
-    """Say that fewer than two runs belong; one alone shares nothing."""
+    """Write the verdict if fewer than two runs belong; one alone shares nothing."""
     if len(result.runs) == 2:
         return "No consensus: the two runs do not belong together."
     count = len(result.runs)
@@ -160,7 +159,7 @@ def _no_consensus(result: ConsensusResult, joined: Sequence[int]) -> str:
 
 
 def _which(result: ConsensusResult, joined: Sequence[int]) -> str:
-    """Name the runs that belong, or those that do not where they are fewer."""
+    """Return the names of the runs that belong, or of those that do not if these are fewer."""
     out = [i for i in range(len(result.runs)) if i not in joined]
     few, words = (joined, "") if len(joined) <= len(out) + 1 else (out, "all but ")
     names = [result.runs[i].name for i in few]
@@ -177,12 +176,12 @@ def _verdict_of_components(result: ConsensusResult) -> str:
     others = "the other" if count == 2 else "the mean of the others"
     means = [each.value for i in every if (each := result.components[i].mean)]
     limit = (
-        f"{result.least_correlation:.2f} is asked for and chance reaches "
+        f"the required correlation is {result.least_correlation:.2f} and the chance limit "
         f"{result.chance_limit:.2f}{_turned(result)}"
     )
     if not every:
         most = max(component.n_runs or 0 for component in result.components)
-        some = f"{total - len(none)} of {total} appear in up to {most}" if most else f"of {total}"
+        some = f"{total - len(none)} of {total} in at most {most}" if most else f"out of {total}"
         return f"No component appears in {where}: {some}, {len(none)} in none, where {limit}."
     appear = "appears" if len(every) == 1 else "appear"
     return (
@@ -193,7 +192,7 @@ def _verdict_of_components(result: ConsensusResult) -> str:
 
 
 def _turned(result: ConsensusResult) -> str:
-    """Say how many coordinates that are matched as they are correlate, but as turned ones do."""
+    """Count the raw coordinates that correlate, but no better than randomly rotated ones."""
     if result.up_to != "signed-permutation" or result.limit is None:
         return ""
     limit = result.limit
@@ -206,7 +205,7 @@ def _turned(result: ConsensusResult) -> str:
         return ""
     number = f"{over} more" if result.in_every_run else str(over)
     correlate = "correlates" if over == 1 else "correlate"
-    return f"; {number} {correlate} above both, but coordinates turned at random do as well"
+    return f"; {number} {correlate} above both, but so do randomly rotated coordinates"
 
 
 def _range(values: Sequence[float], spec: str) -> str:
@@ -220,7 +219,7 @@ def _remarks(result: ConsensusResult) -> Iterator[tuple[str, str]]:
         if run.converged is False:
             yield "UP004", f"ICA of {run.name} stopped before it converged."
         if (near := run.n_near_gaussian or 0) >= 2 and result.chance_limit is not None:
-            words = "cannot be told from Gaussian ones on rows they were not fitted to."
+            words = "cannot be distinguished from Gaussian on rows they were not fitted to."
             yield "UP003", f"{near} of {run.n_components} components of {run.name} {words}"
         if run.belongs is False and run.explained is not None:
             yield "UP030", _not_belonging(run, "other" if count == 2 else "others")
@@ -232,8 +231,7 @@ def _remarks(result: ConsensusResult) -> Iterator[tuple[str, str]]:
     if result.consistency is not None and result.consistency < CONSISTENT:
         yield (
             "UP032",
-            f"{result.consistency:.0%} of the matches between two runs are kept by the common "
-            "matching.",
+            f"the common matching keeps {result.consistency:.0%} of the matches between two runs.",
         )
 
 
@@ -244,8 +242,8 @@ def _not_belonging(run: ConsensusRun, others: str) -> str:
     if run.times is not None and run.times > WIDEST:
         wide = f"; it is {run.times:.3g} times as wide as predicted"
     return (
-        f"the share of {run.name} that the {others} {explain} is {share:.3g}, where rows drawn at "
-        f"random give {run.chance:.3g}; p = {run.p_value:.2g}{wide}."
+        f"the share of {run.name} that the {others} {explain} is {share:.3g}, compared with "
+        f"{run.chance:.3g} for rows drawn at random; p = {run.p_value:.2g}{wide}."
     )
 
 
@@ -256,7 +254,7 @@ def remarks_on_rows(
     split: Split,
     rows: Sequence[Float],
 ) -> Iterator[Finding]:
-    """Remark on the runs as they were given; `rows` are those that are judged on."""
+    """Yield findings about the input runs; `rows` are the held-out rows used."""
     for number, (run, surveyed) in enumerate(zip(runs, surveys, strict=True)):
         rank = space.sources[number].rank if space.sources else run.n_features
         n_dead = int((surveyed.low == surveyed.high).sum())
@@ -266,14 +264,16 @@ def remarks_on_rows(
             if np.array_equal(first, rows[j]):
                 message = (
                     f"{runs[i].name} and {runs[j].name} are equal in every value of the "
-                    f"{len(first)} rows judged."
+                    f"{len(first)} rows evaluated."
                 )
                 yield Finding(code="UP014", message=message)
     if split.n_duplicates:
         message = f"{split.n_duplicates} of {len(runs[0])} rows repeat another in every run."
         yield Finding(code="UP007", message=message)
     if not rows:
-        message = f"{split.n_held_out} of {len(split.parts)} rows are held out: nothing is judged."
+        message = (
+            f"{split.n_held_out} of {len(split.parts)} rows are held out: nothing is evaluated."
+        )
         yield Finding(code="UP015", message=message)
     if len({run.n_features for run in runs}) > 1:
         widths = ", ".join(str(run.n_features) for run in runs)

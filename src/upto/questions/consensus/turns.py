@@ -1,9 +1,9 @@
-"""Whether coordinates that are matched as they are agree better than turned ones would.
+"""Test whether matched raw coordinates agree better than randomly rotated ones.
 
-Runs of one space whose coordinates were turned at random still have a best matching, and in few
-dimensions its correlations are large. So a match must also hold what it could: of all that the
-others' coordinates together explain of a coordinate, its match alone has to explain more than
-matches of randomly turned coordinates do. That is a cosine, and noise leaves it as it is.
+Runs of one space with randomly rotated coordinates still have a best matching, and in few
+dimensions its correlations are large. So of all that the others' coordinates together explain of a
+coordinate, its match alone must explain more than matches of randomly rotated coordinates do. This
+ratio is a cosine, and noise does not change it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 CHANCE = 0.99
-"""Quantile of the matches of turned coordinates above which a match cannot turn."""
+"""Quantile of the matches of rotated coordinates that a match must exceed."""
 TURNED_MATCHES, MIN_TURNS, MAX_TURNS = 2000, 3, 300
-"""Matches of turned coordinates behind the limit, and the fewest and most turns of all runs."""
+"""Number of matches of rotated coordinates, and of random rotations (minimum, maximum)."""
 _ROUNDING = 1e-9
 _FLAT = 1e-10
 
@@ -39,20 +39,20 @@ def cannot_turn(
     *,
     seed: int,
 ) -> NDArray[np.bool_]:
-    """Say which coordinates agree better than those of randomly turned runs: runs by coordinates.
+    """Return which coordinates (runs × coordinates) agree better than randomly rotated ones.
 
     Parameters
     ----------
     correlations
-        Correlations between the coordinates of every two runs.
+        Correlations between the coordinates of each pair of runs.
     elements
         The signed permutations that match them.
     deviations
-        Standard deviations of the coordinates as they were given. Turned at these, all coordinates
-        lean to the widest directions of a run, and so to each other; turned at unit variance, they
-        need not. The larger of the two limits counts.
+        Standard deviations of the raw coordinates. Rotation at these scales tilts all coordinates
+        towards the widest directions of a run, and so towards each other; rotation at unit variance
+        need not. The larger of the two limits is used.
     seed
-        Seed of the turns.
+        Seed of the random rotations.
     """
     equal = [np.ones_like(deviation) for deviation in deviations]
     limit = max(turned_limit(correlations, each, seed) for each in (deviations, equal))
@@ -62,10 +62,10 @@ def cannot_turn(
 
 
 def turned_limit(correlations: Scatters, deviations: Sequence[Float], seed: int) -> float:
-    """Return the cosine that matches of randomly turned coordinates seldom reach.
+    """Return the cosine that matches of randomly rotated coordinates rarely reach.
 
-    Every run is turned, and all are matched again. Runs are turned in the order of how much they
-    have to do with the others, so that the limit does not depend on the order they are given in.
+    All runs are rotated and rematched. Random rotations are drawn in the order of how strongly runs
+    are related to the others, so that the limit does not depend on the order of the input.
     """
     rng = random_stream(seed, "turned coordinates")
     related = np.zeros(len(correlations))
@@ -84,11 +84,11 @@ def turned_limit(correlations: Scatters, deviations: Sequence[Float], seed: int)
 
 
 def match_cosines(correlations: Scatters, elements: Sequence[Float]) -> Float:
-    """Return how much of what it could a coordinate shares with its match in the others.
+    """Return the agreement of each coordinate with its match, relative to the attainable maximum.
 
-    The correlation with the mean of its matches, over the multiple correlation with all of these
-    means, or over that of its match with all coordinates of the run if that is larger. NaN where a
-    run, or every other one, has no such coordinate.
+    This is the correlation with the mean of its matches, over the multiple correlation with all of
+    these means, or over that of its match with all coordinates of the run if larger. NaN if the
+    run, or every other run, lacks the coordinate.
     """
     matched = correlations.mapped(elements)
     runs = range(len(matched))
@@ -110,7 +110,7 @@ def match_cosines(correlations: Scatters, elements: Sequence[Float]) -> Float:
 
 
 def _explained(shared: Float, others: Float) -> Float:
-    """Return what all of the others' columns explain of the variance of each row."""
+    """Return the variance of each row explained by all columns of the others."""
     values, vectors = np.linalg.eigh(others)
     kept = values > _FLAT * max(float(values[-1]), np.finfo(float).tiny)
     parts = shared @ vectors[:, kept]
@@ -119,7 +119,7 @@ def _explained(shared: Float, others: Float) -> Float:
 
 
 def _turn(own: Float, deviations: Float, rng: np.random.Generator) -> Float:
-    """Turn coordinates of unit variance at other deviations; their variances are 1 again."""
+    """Rotate unit-variance coordinates at given deviations, and rescale to unit variance."""
     width = len(own)
     rotation, _ = np.linalg.qr(rng.normal(size=(width, width)))
     turn = (deviations / deviations.max())[:, None] * rotation

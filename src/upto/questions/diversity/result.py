@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from upto.core.finding import Finding
 from upto.core.panel import Marks, Panel
-from upto.core.result import Provenance, Result
+from upto.core.provenance import Provenance
+from upto.core.result import Result
 from upto.core.table import Cell, Column, Table
 
 

@@ -1,4 +1,4 @@
-"""Whether latents match known factors, before and after ICA."""
+"""Score how well latents match known factors, before and after ICA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`upto factors RUN --factors FILE`: latents against known factors, before and after ICA."""
+"""`upto factors RUN --factors FILE`: score latents against known factors."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from upto.core import Table
 
 FORMS = ("as-given", "ica", "ica-literal", "ica-active")
-"""The names of `upto.questions.factors.forms`, here again because importing them takes NumPy."""
+"""Copy of the names in `upto.questions.factors.forms`, whose import requires NumPy."""
 MIN_HALVES = 10
-"""That of `upto.disentanglement.calibrate`, for the same reason."""
+"""Copy of the constant in `upto.disentanglement.calibrate`."""
 
 
 def _complete_score(_context: object, _parameter: object, incomplete: str) -> list[CompletionItem]:
@@ -39,13 +39,13 @@ def _complete_score(_context: object, _parameter: object, incomplete: str) -> li
 
 
 def _split(_context: object, _parameter: object, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Take names given again and names with commas between them."""
+    """Split comma-separated names of a repeatable option."""
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
 
 
 def _enough(_context: object, _parameter: object, value: int) -> int:
     if 0 < value < MIN_HALVES:
-        message = f"{value} is too few: an interval needs at least {MIN_HALVES}, and 0 is for none."
+        message = f"{value} is too few: an interval needs at least {MIN_HALVES}; use 0 for none."
         raise click.BadParameter(message)
     return value
 
@@ -57,14 +57,14 @@ def _enough(_context: object, _parameter: object, value: int) -> int:
     "file",
     metavar="FILE",
     shell_complete=complete_file,
-    help="File whose columns are the factors; by default the columns in RUN.",
+    help="File whose columns are the factors; the columns of RUN by default.",
 )
 @click.option(
     "--factor",
     "names",
     multiple=True,
     metavar="NAME",
-    help="A column that is a factor; may be given again; all by default.",
+    help="Column to use as a factor. Repeatable; all by default.",
 )
 @click.option(
     "--scores",
@@ -72,46 +72,49 @@ def _enough(_context: object, _parameter: object, value: int) -> int:
     metavar="NAMES",
     callback=_split,
     shell_complete=_complete_score,
-    help="Scores or families, as infomec,mig@ubisoft or all; may be given again.",
+    help="Scores or families, e.g. infomec,mig@ubisoft, or all. Repeatable.",
 )
-@click.option("--list", "listed", is_flag=True, help="List the scores and do nothing else.")
+@click.option("--list", "listed", is_flag=True, help="List the available scores and exit.")
 @click.option(
     "--forms",
     multiple=True,
     metavar="NAMES",
     callback=_split,
-    help=f"Of {', '.join(FORMS)}; all by default.",
+    help=f"Any of {', '.join(FORMS)}; all by default.",
 )
 @click.option(
-    "--continuous", multiple=True, metavar="NAME", help="A factor that is a number on a line."
+    "--continuous",
+    multiple=True,
+    metavar="NAME",
+    help="Treat this factor as continuous. Repeatable.",
 )
 @click.option(
-    "--discrete", multiple=True, metavar="NAME", help="A factor that takes single values."
+    "--discrete", multiple=True, metavar="NAME", help="Treat this factor as discrete. Repeatable."
 )
 @click.option(
     "--unordered",
     multiple=True,
     metavar="NAME",
-    help="A factor whose numbers have no order: no coordinate of the truth.",
+    help="Treat this factor's numbers as categories. Repeatable.",
 )
 @click.option(
     "--ordered",
     multiple=True,
     metavar="NAME",
-    help="A factor whose numbers have an order, though they look like those of classes.",
+    help="Treat this factor's integers as ordered, not as class numbers. Repeatable.",
 )
 @click.option(
     "--discrete-codes",
     is_flag=True,
-    help="Latents are numbers of values without an order, as of a VQ-VAE.",
+    help="Latents are unordered codes, e.g. of a VQ-VAE.",
 )
-@held_out_option(0.3, "maps onto the truth are judged on them, not fitted")
+@held_out_option(0.3, "maps onto the factors are tested on them")
 @click.option(
     "--refits",
     type=click.IntRange(19),
     default=19,
     show_default=True,
-    help="Permutations of rows behind chance and p-values.",
+    help="Permutations of rows for chance levels and p-values.",
 )
 @click.option(
     "--half-samples",
@@ -119,16 +122,16 @@ def _enough(_context: object, _parameter: object, value: int) -> int:
     callback=_enough,
     default=20,
     show_default=True,
-    help="Halves of the rows behind each interval; 0 for none.",
+    help="Random halves of the rows for each interval; 0 for no intervals.",
 )
 @click.option(
     "--max-rows",
     type=click.IntRange(4),
     default=5000,
     show_default=True,
-    help="Rows to use, chosen by their content.",
+    help="Largest number of rows to use, sampled by hash.",
 )
-@click.option("--ids", help="Column or entry with one id a row, in RUN and in FILE.")
+@click.option("--ids", help="Column or entry with one id per row, in RUN and in FILE.")
 @strict_option
 @report_option
 @output_options
@@ -145,12 +148,12 @@ def command(
     forms: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Tell how well latents match known factors, as given and after ICA.
+    """Score how well latents match known factors, before and after ICA.
 
     RUN is a file of latents, or FILE::KEY. Factors are columns of a table, vectors of an npz or
-    HDF5 file, obs of an h5ad file, or columns of an array; text is discrete, and numbers are where
-    they take few values. Shown are scores, each beside what permuted rows give; errors to the true
-    factors up to each group, on held-out rows; and which latent tells what.
+    HDF5 file, obs of an h5ad file, or columns of an array; text and numbers with few values are
+    discrete. The output lists scores with their chance levels, errors to the true factors up to
+    each group on held-out rows, and the latents that carry each factor.
 
     \b
     upto factors latents.npy --factors factors.csv --report report.html
@@ -172,7 +175,7 @@ def command(
 
     runs = read_runs([run], ids=ids)
     if len(runs) != 1:
-        message = f"one run is scored at a time, and {run} lists {len(runs)}: name one."
+        message = f"factors takes one run, but {run} lists {len(runs)}: name one."
         raise InputError(message)
     result = upto.factors(
         runs[0],
@@ -191,7 +194,7 @@ def command(
 
 
 def _catalogue(*, brief: bool) -> Table:
-    """List the scores; a terminal has no room for all that is known of them."""
+    """List the scores; a terminal has room for some columns only."""
     from upto.core import Column, Table
     from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES
 

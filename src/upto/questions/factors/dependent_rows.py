@@ -1,4 +1,4 @@
-"""Rows that depend on each other in latents and factors alike: chance counts them as many."""
+"""Detect rows that depend on each other in both latents and factors."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 ALIKE = 0.9
-"""The share of near copies with equal labels from which on they count as copies of a sample."""
+"""Fraction of near-copies with equal labels above which they count as one sample."""
 SPREAD = 2.0
-"""Samples for each combination of labels from which on copies are more than equal labels."""
+"""Samples per combination of labels above which copies are more than equal labels."""
 FEW_SAMPLES = 10
-"""Combinations of labels up to which two factors may be one by their names alone."""
+"""Combinations of labels up to which two factors may coincide by their names alone."""
 NOTHING_LEFT = 1e-12
-"""The share of variance that rounding may leave."""
+"""Fraction of variance attributed to rounding."""
 MOST_LABELS = 64
-"""Of a factor: more are not looked at in order."""
+"""Largest number of labels of a factor that is tested for serial dependence."""
 
 
 def find_dependence(
@@ -41,21 +41,21 @@ def find_dependence(
     latents: Float,
     seed: int,
 ) -> list[Finding]:
-    """Say whether rows are near copies or follow each other, in latents and factors alike.
+    """Report near-copies and serial dependence that latents and factors share.
 
-    Rows of a grid are sorted and repeat, and are independent beside that: what latents of equal
-    labels have in common is no dependence.
+    Rows of a grid are sorted and repeat labels but are otherwise independent, so similarity of
+    latents with equal labels does not count as dependence.
 
     Parameters
     ----------
     engine, rows
-        All latents in the order in which they were given, and where they live.
+        Engine, and all latents in their original order.
     columns
-        All labels, clean, in the same order.
+        All cleaned labels, in the same order.
     factors, latents
-        The rows that are scored, with their labels read.
+        Scored rows with their labels.
     seed
-        Of the keys of rows.
+        Seed of the row keys.
     """
     found = _copies(engine, factors, latents, seed)
     return [*found, *_following(engine, rows, columns, factors)]
@@ -70,16 +70,16 @@ def _copies(engine: Engine, factors: Sequence[Factor], latents: Float, seed: int
     units, n_units = copies.units, int(copies.units.max()) + 1
     labels = _combined([each.values for each in factors if each.kind == "discrete"], len(latents))
     pairs = np.unique(np.column_stack([units, labels]), axis=0)
-    # Copies with labels of their own are drawn anew for each, as far as labels are concerned.
+    # Copies with different labels count as separate draws.
     are_alike = n_units / len(pairs) >= ALIKE
     n_labels = int(labels.max()) + 1
-    # Factors of which each names the sample are no grid: their values were drawn together.
+    # Factors that each identify the sample are not a grid: they were drawn together.
     names = [each for each in factors if each.kind == "discrete" and each.n_values == n_labels]
     drawn = len(numbers) > 0 or (len(names) > 1 and n_labels > FEW_SAMPLES)
     if not are_alike or not (drawn or n_units >= SPREAD * n_labels):
         return []
     message = (
-        f"{copies.share:.0%} of the rows looked at have a near copy with the same factors: "
+        f"{copies.share:.0%} of the examined rows have a near-copy with the same factors: "
         f"{len(latents)} rows are {n_units} samples."
     )
     return [Finding(code="UP037", message=message)]
@@ -95,7 +95,7 @@ def _following(
     if table is None:
         return []
     latents = take_rows(engine, rows, first)
-    # A line through the numbers is what latents may follow without a memory of their own.
+    # Latents may follow the factors linearly without serial dependence of their own.
     numbers = [_filled(columns[each.name][first]) for each in factors if each.in_truth]
     design = np.column_stack([*numbers, np.ones(len(first))])
     left = latents - design @ np.linalg.lstsq(design, latents, rcond=None)[0]
@@ -103,19 +103,19 @@ def _following(
     if np.square(left).sum() <= NOTHING_LEFT * np.square(latents).sum():
         return []
     memory, of_factors = find_memory(engine, [left]), find_memory(engine, [table])
-    # What is left of the mean of few rows is correlated below zero, whatever their order.
+    # Subtracting means of few rows correlates the residuals negatively in any order.
     if memory is None or of_factors is None or memory.correlation < 0.0:
         return []
-    before = "the row before them" if memory.lag == 1 else f"the row {memory.lag} before"
+    before = "the previous row" if memory.lag == 1 else f"the row {memory.lag} earlier"
     message = (
-        f"latents correlate with {before} by {memory.correlation:.2f} beside what the factors "
+        f"latents correlate with {before} by {memory.correlation:.2f} beyond what the factors "
         f"explain, and factors by {of_factors.correlation:.2f}."
     )
     return [Finding(code="UP036", message=message)]
 
 
 def _combined(columns: Sequence[NDArray[Any]], n_rows: int) -> Index:
-    """Return a number for each combination of labels; a missing label is one of its own."""
+    """Return the index of each combination of labels; a missing label is its own value."""
     numbers = np.zeros(n_rows, dtype=np.intp)
     for values in columns:
         own = np.unique(values.astype(str), return_inverse=True)[1]
@@ -124,7 +124,7 @@ def _combined(columns: Sequence[NDArray[Any]], n_rows: int) -> Index:
 
 
 def _table(columns: Sequence[NDArray[Any]]) -> Float | None:
-    """Return numbers as they are, and an indicator for each label; None where nothing varies."""
+    """Return numbers and one-hot labels as one array; None if nothing varies."""
     found: list[Float] = []
     for values in columns:
         if values.dtype != object:
@@ -138,6 +138,6 @@ def _table(columns: Sequence[NDArray[Any]]) -> Float | None:
 
 
 def _filled(values: NDArray[Any]) -> Float:
-    """Return numbers with their mean where one is missing."""
+    """Return numbers with missing values replaced by the mean."""
     known = ~np.isnan(values)
     return np.where(known, values, values[known].mean() if known.any() else 0.0)

@@ -1,4 +1,4 @@
-"""How close each form of the latents is to the true factors up to each group (Definition 2)."""
+"""Errors of each form of the latents to the true factors up to each group (Definition 2)."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 
 PERMUTATIONS, REFITS, TOLERANCE = 199, 5, 0.05
-"""As `compare` has them."""
+"""Same values as in `compare`."""
 MIN_COMPLETE = 10
-"""Rows with all numbers below which nothing is fitted."""
+"""Fewest complete rows for a fit."""
 PASSED_ON = ("UP001", "UP010", "UP015", "UP017")
-"""Findings of a comparison that say something about latents and factors too."""
+"""Findings of `compare` that also apply to latents and factors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Truth:
-    """Factors that are numbers, each with variance one, on the rows that have all of them.
+    """Numeric factors, each with unit variance, on the rows where all of them are known.
 
-    `split` says which rows are held out; it is the same for every form, and so are `width`, which
-    the number of shuffled rows follows, and the prepared truth.
+    All forms share `split`, the held-out rows; `width`, which determines the number of shuffled
+    rows; and the prepared truth.
     """
 
     names: tuple[str, ...]
@@ -58,7 +58,7 @@ class Truth:
     options: Options
 
     def explained(self, latents: Float) -> dict[str, float | None]:
-        """Return what an affine map of latents explains of each factor on held-out rows."""
+        """Return the held-out R² of each factor predicted by an affine map of all latents."""
         held = self.split.parts == 1
         if not held.any():
             return dict.fromkeys(self.names)
@@ -74,7 +74,7 @@ class Truth:
 
 
 def options_for(held_out: float, seed: int) -> Options:
-    """Return how errors to the truth are measured, checked."""
+    """Return validated options for errors to the truth."""
     return Options(
         up_to=Group.AFFINE,
         held_out=held_out,
@@ -90,7 +90,7 @@ def options_for(held_out: float, seed: int) -> Options:
 def find_truth(
     factors: Sequence[Factor], latents: Float, *, options: Options, engine: Engine
 ) -> Truth | None:
-    """Return the factors that are numbers as a run; None where there are none, or too few rows."""
+    """Return the numeric factors as a run; None without any or with too few rows."""
     numbers = [factor for factor in factors if factor.in_truth]
     if not numbers:
         return None
@@ -116,7 +116,7 @@ def find_truth(
 def measure_structure(
     formed: Formed, truth: Truth, progress: Progress
 ) -> tuple[Structure, tuple[Finding, ...]] | None:
-    """Return how close a form is to the truth up to each group; None where it never changes."""
+    """Return the errors of a form to the truth; None if its latents are constant."""
     latents = formed.latents[truth.complete]
     if np.all(latents.min(axis=0) == latents.max(axis=0)):
         return None

@@ -1,4 +1,4 @@
-"""The figure of latents and factors: maps before and after ICA, scores, errors to the truth."""
+"""Figure of latents and factors: heat maps before and after ICA, scores and errors."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _MAX_NUMBERED_FACTORS, _MAX_NUMBERED_LATENTS = 8, 24
 _MAX_LATENTS, _MAX_NAMED = 128, 40
 _MAX_SCORES = 24
 _LOOKS = (("s", GREY), ("o", BLUE))
-"""Mark and colour as given and after ICA."""
+"""Marker and colour before and after ICA."""
 
 
 def draw(result: FactorsResult) -> Figure:
-    """Draw the result on a figure of its own."""
+    """Draw the result in a new figure."""
     return draw_factors(blank_figure(*factors_size(result)), result)
 
 
 def factors_size(result: FactorsResult) -> tuple[float, float]:
-    """Return the width and height of the figure, in inches."""
+    """Return the width and height of the figure in inches."""
     return max(7.6, 2 * (0.17 * _n_columns(result) + 1.1)), sum(_heights(result)) + 0.4
 
 
 def draw_factors(figure: Figure, result: FactorsResult) -> Figure:
-    """Draw the latents as given beside those after ICA, and below them scores and errors."""
+    """Draw the heat maps before and after ICA, with scores and errors below."""
     forms = shown_forms(result)
     above, below = _heights(result)
     title = shorten(result.name, _TITLE)
@@ -64,7 +64,7 @@ def draw_factors(figure: Figure, result: FactorsResult) -> Figure:
 
 
 def shown_forms(result: FactorsResult) -> tuple[LatentForm, ...]:
-    """Return the forms of the figure: the first one, and the one whose details are shown."""
+    """Return the forms to draw: the first, and the one shown in detail."""
     given, after = result.forms[0], result.detailed
     if after is given and len(result.forms) > 1:
         after = result.forms[1]
@@ -143,7 +143,7 @@ def _latent_text(form: LatentForm, latent: int) -> str:
 
 
 def _score_rows(result: FactorsResult, forms: Sequence[str]) -> list[list[FormScore]]:
-    """Return the scores that have a value, all shown forms of one together."""
+    """Return the scores with a value, grouped by name."""
     found: dict[str, list[FormScore]] = {}
     for score in result.scores:
         if score.form in forms and score.value is not None:
@@ -163,7 +163,7 @@ def _draw_scores(axes: Axes, result: FactorsResult, forms: Sequence[str]) -> Non
     axes.set_ylim(len(lines) - 0.5, -0.5)
     axes.set_xlim(-0.02, 1.02)
     axes.set_xticks([0, 1], ["worse", "better"], fontsize=7)
-    axes.set_title("scores, each over its range", loc="left", fontsize=8)
+    axes.set_title("scores, each on its own range", loc="left", fontsize=8)
     plain(axes)
 
 
@@ -190,7 +190,7 @@ def _draw_score(
 
 
 def _offset(form: str, forms: Sequence[str]) -> float:
-    """Return how far below its row a form is drawn."""
+    """Return the vertical offset of a form within its row."""
     return 0.36 * (forms.index(form) - 0.5) if len(forms) > 1 else 0.0
 
 
@@ -233,8 +233,8 @@ def _draw_errors(axes: Axes, result: FactorsResult, forms: Sequence[str]) -> Non
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.set_xlim(left=0)
     axes.tick_params(axis="x", labelsize=7)
-    axes.set_xlabel("← the strictest group that loses little", fontsize=7)
-    axes.set_title("mean error to the truth over its diameter", loc="left", fontsize=8)
+    axes.set_xlabel("← strictest group that loses little", fontsize=7)
+    axes.set_title("mean error to the truth over the diameter", loc="left", fontsize=8)
     plain(axes)
 
 
@@ -248,7 +248,7 @@ def _keys(figure: Any, forms: Sequence[str]) -> None:
     ]
     handles += [
         Line2D([], [], marker="o", mfc="white", mec=INK, markersize=4, lw=0, label="within chance"),
-        Patch(color=ORANGE, alpha=0.3, lw=0, label="chance, to its limit"),
+        Patch(color=ORANGE, alpha=0.3, lw=0, label="chance, mean to limit"),
     ]
     legend = figure.legend(
         handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=7

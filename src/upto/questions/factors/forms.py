@@ -1,4 +1,4 @@
-"""The forms that latents are scored in: as given, and after ICA in three ways."""
+"""Forms of the latents that are scored: unchanged, and after three kinds of ICA."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 MAX_ITERATIONS = 1000
 RESTARTS = 5
-"""A search for a rotation of few rows often ends in an optimum that is not the best."""
+"""With few rows, ICA often ends in a local optimum."""
 TOLERANCE = 1e-4
-"""Of the relative gradient: components then turn by less than rows of a usual number can show."""
+"""Tolerance of the relative gradient: further rotation is below the sampling error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """One form: its name, and how rows are whitened before ICA; None for no ICA."""
+    """One form: its name, and the whitening before ICA; None for no ICA."""
 
     name: str
     says: str
@@ -35,31 +35,31 @@ class Form:
 
 
 FORMS = {
-    "as-given": Form(name="as given", says="The latents of the run.", whiten=None),
+    "as-given": Form(name="as given", says="The unchanged latents.", whiten=None),
     "ica": Form(
         name="ICA",
-        says="Centred and rotated by ICA: one scale for all, so that distances stay.",
+        says="Centred and rotated by ICA; distances are preserved.",
         whiten="rotation",
     ),
     "ica-literal": Form(
         name="ICA, literal",
-        says="Rotated by FastICA without whitening, centring or scale, as it is published.",
+        says="Rotated by FastICA without whitening, centring or scaling, as published.",
         whiten="none",
     ),
     "ica-active": Form(
         name="ICA, active",
-        says="Components of the whitened directions that have some variance.",
+        says="Independent components of the whitened directions with non-negligible variance.",
         whiten="active",
     ),
 }
-"""By the name they are asked for."""
+"""Forms by the name of the option."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Formed:
-    """Latents in a form; `turning` counts components between which ICA saw nothing to choose.
+    """Latents in a form; `turning` counts components determined only up to a rotation.
 
-    `n_iterations` are the steps of all searches, those of restarts too.
+    `n_iterations` includes the steps of restarts.
     """
 
     form: Form
@@ -70,29 +70,28 @@ class Formed:
 
 
 def find_forms(names: str | Iterable[str] | None) -> tuple[Form, ...]:
-    """Return the forms asked for, each once; all by default."""
+    """Return the named forms without duplicates; all by default."""
     if names is None:
         return tuple(FORMS.values())
     wanted = (names,) if isinstance(names, str) or not np.iterable(names) else tuple(names)
     if not all(isinstance(name, str) for name in wanted):
-        message = f"forms is {names!r}, but it lists forms: choose of {', '.join(FORMS)}."
+        message = f"forms is {names!r}, not a list of names: choose from {', '.join(FORMS)}."
         raise InputError(message)
     for name in wanted:
         if name not in FORMS:
-            message = f"there is no form {name!r}: choose of {', '.join(FORMS)}."
+            message = f"unknown form {name!r}: choose from {', '.join(FORMS)}."
             raise InputError(message)
     if not wanted:
-        message = f"no form is asked for: choose of {', '.join(FORMS)}."
+        message = f"forms is empty: choose from {', '.join(FORMS)}."
         raise InputError(message)
     return tuple(FORMS[name] for name in dict.fromkeys(wanted))
 
 
 def bring_into(form: Form, latents: Float, *, engine: Engine, seed: int) -> Formed:
-    """Return latents in a form."""
+    """Transform latents to a form."""
     if form.whiten is None:
         return Formed(form=form, latents=latents, converged=None, n_iterations=None, turning=0)
-    # Moments of rows of any size are then numbers, in single precision too; what is published
-    # depends on the size.
+    # Keeps moments finite in single precision; the published variant depends on the scale.
     size = 1.0 if form.whiten == "none" else 2.0 ** np.frexp(np.abs(latents).max())[1]
     steps = 0
 
@@ -114,7 +113,7 @@ def bring_into(form: Form, latents: Float, *, engine: Engine, seed: int) -> Form
         raise KeyboardInterrupt
     components = found.components
     if form.whiten == "rotation":
-        # The one scale is of the search; the result is a rotation.
+        # Undo the scale of the fit, so that the result is a rotation.
         components = components * (size / np.linalg.norm(components, axis=1, keepdims=True))
     return Formed(
         form=form,

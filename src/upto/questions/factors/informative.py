@@ -1,4 +1,4 @@
-"""Which latent tells what: information beyond chance, and the latents matched with factors."""
+"""Information of each latent about each factor, and the matching of both."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 LITTLE_SPREAD = 1 / 20
-"""Of the largest spread of a latent that tells of a factor."""
+"""Fraction of the largest spread of an informative latent."""
 MUCH, CLEAR = 0.5, 4.0
-"""The share that a latent may tell unseen, and standard errors of a correlation with a factor,
-above which nobody can say that no latent tells of it."""
+"""Undetectable share of information, and standard errors of a correlation, above which a factor
+cannot be declared absent from all latents."""
 
 
 def table_of(factors: Sequence[Factor]) -> tuple[NDArray[Any], list[bool]]:
-    """Return factors as scores take them: objects with None or NaN, and which are continuous."""
+    """Return factors as an object array with None or NaN, and which are continuous."""
     table = np.empty((len(factors[0].values), len(factors)), dtype=object)
     for place, factor in enumerate(factors):
         table[:, place] = factor.values
@@ -46,7 +46,7 @@ def tell(
     *,
     r2: Sequence[float | None],
 ) -> LatentForm:
-    """Say which latent of a form tells what; `r2` is what all of them explain of each factor."""
+    """Match latents of a form with factors; `r2` is that of all latents for each factor."""
     found = tellable(view.information(ADJUSTED))
     discrete = view.discrete_codes
     shares = beyond_chance(found)
@@ -89,10 +89,10 @@ def tell(
 def unsure_of(
     factors: Sequence[Factor], formed: Formed, view: View
 ) -> dict[str, tuple[float, float | None]]:
-    """Return the factors that no latent tells beyond chance though one well may.
+    """Return the factors without a detected latent, although one may exist.
 
-    Beside each are the share that a latent may tell at the most without being told from chance, and
-    the largest correlation with a latent where rows are enough to see it.
+    Each has the largest share of information that would remain undetected, and the largest
+    correlation with a latent if it is significant.
     """
     found = tellable(view.information(ADJUSTED))
     silent = found.told & (beyond_chance(found).max(axis=1, initial=0.0) == 0.0)
@@ -111,9 +111,10 @@ def unsure_of(
 
 
 def _active(found: Information, shares: Float) -> NDArray[np.bool_]:
-    """Return which latents vary about as much as those that tell of a factor, or more.
+    """Mark latents that vary about as much as the informative ones, or more.
 
-    A wide latent of noise must not make the others small. Where none tells, all are compared.
+    Uninformative latents are no reference, as one of wide noise would make the others look small;
+    if none is informative, all are.
     """
     if found.discrete_codes:
         return np.asarray(found.ranges > 0.0)
@@ -123,7 +124,7 @@ def _active(found: Information, shares: Float) -> NDArray[np.bool_]:
 
 
 def _assigned(shares: Float) -> list[int | None]:
-    """Give every factor a latent of its own that tells of it, so that all tell most together."""
+    """Assign a distinct latent to each factor, maximising the total information."""
     from scipy.optimize import linear_sum_assignment
 
     found: list[int | None] = [None] * len(shares)

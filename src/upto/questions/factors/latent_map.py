@@ -1,4 +1,4 @@
-"""Heat maps of latents by factors: what share of each factor's information a latent has."""
+"""Heat maps of the share of each factor's information in each latent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from upto.questions.factors.result import FactorsResult
 
 MAX_BESIDE = 7
-"""Factors up to which two maps stand side by side."""
+"""Largest number of factors for two maps side by side."""
 _MAX_LEVEL_NAMES, _MAX_NUMBERED = 4, 16
 _MAX_ROOMY_LATENTS, _MAX_SEEN_LATENTS, _MAX_LATENTS = 16, 28, 200
 _MAX_FACTORS = 120
@@ -22,7 +22,7 @@ _MAX_CELLS = 12_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatentCell:
-    """What a latent tells of a factor; `matched` where the factor got this latent."""
+    """Share of a factor in a latent; `matched` if the latent is assigned to the factor."""
 
     text: str
     level: int | None
@@ -31,7 +31,7 @@ class LatentCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatentRow:
-    """One latent: its number, what state it is in, and its cells."""
+    """Number, state and cells of one latent."""
 
     latent: int
     state: str
@@ -41,7 +41,7 @@ class LatentRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatentMap:
-    """The heat map of one form, matched latents first; `size` is how its table is set."""
+    """Heat map of one form, matched latents first; `size` are the classes of its table."""
 
     form: str
     says: str
@@ -55,19 +55,19 @@ class LatentMap:
 
 
 def latent_maps(result: FactorsResult) -> tuple[LatentMap, ...]:
-    """Draw a map of every form."""
+    """Return the heat map of every form."""
     return tuple(_map(result, form) for form in result.forms)
 
 
 def state_of(form: LatentForm, latent: int) -> str:
-    """Say whether a latent is active, of little spread or dead."""
+    """Return whether a latent is active, of little spread or dead."""
     if latent in form.dead:
         return "dead"
     return "active" if latent in form.active else "little spread"
 
 
 def maps_data(result: FactorsResult) -> list[dict[str, Any]]:
-    """Return what the page's script needs to answer the pointer, one entry a map."""
+    """Return the data for the page's tooltips, one entry per map."""
     columns = [shorten(factor.name) for factor in result.factors[:_MAX_FACTORS]]
     return [
         {
@@ -119,7 +119,7 @@ def _map(result: FactorsResult, form: LatentForm) -> LatentMap:
 
 
 def _converged(form: LatentForm) -> str:
-    """Say after how many steps ICA converged or stopped; nothing where nothing was searched for."""
+    """Return the number of ICA steps and whether it converged; empty without ICA."""
     if form.converged is None or form.n_iterations is None:
         return ""
     kind = "Converged" if form.converged else "Not converged"
@@ -133,17 +133,17 @@ def _shown(result: FactorsResult, form: LatentForm) -> tuple[int, ...]:
 
 
 def _left_out(latents: int, factors: int) -> str:
-    """Say how many latents and factors a map has no room for."""
+    """Count the latents and factors that a map omits."""
     parts = []
     if latents:
         parts.append(counted(latents, "more latent"))
     if factors:
         parts.append(counted(factors, "more factor"))
-    return f"Left to the JSON of the result: {' and '.join(parts)}." if parts else ""
+    return f"In the JSON only: {' and '.join(parts)}." if parts else ""
 
 
 def _size(n_latents: int, n_factors: int) -> str:
-    """Return the classes of a table: names level or upright, cells roomy, flat or small."""
+    """Return the classes of a table: level or upright names; roomy, flat or small cells."""
     if n_factors > _MAX_NUMBERED:
         return "upright small"
     names = "level" if n_factors <= _MAX_LEVEL_NAMES else "upright"

@@ -1,4 +1,4 @@
-"""What a page says of latents and factors: which latent tells what, before and after ICA."""
+"""Report section on latents and factors."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _BADGES: dict[Agreement, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorsBody:
-    """The sections of latents and factors.
+    """Parts of the section on latents and factors.
 
-    With few factors the first map stands beside one of the others, else one of all is shown;
-    `chosen` is the form that is shown first.
+    With few factors the first map is shown next to another one, otherwise alone; `chosen` is the
+    form shown first.
     """
 
     maps: tuple[LatentMap, ...]
@@ -56,7 +56,7 @@ class FactorsBody:
 
 
 def page(result: FactorsResult) -> Section:
-    """Return what a page shows of latents and factors."""
+    """Return the report section of a result."""
     tables, omitted = factors_tables(result)
     return Section(
         names=(result.name,),
@@ -66,13 +66,13 @@ def page(result: FactorsResult) -> Section:
         body=factors_body(result),
         data=factors_data(result),
         headline=factors_verdict(result),
-        details="Every score, latent and factor, as tables",
+        details="Tables of all scores, latents and factors",
         omitted=omitted,
     )
 
 
 def factors_body(result: FactorsResult) -> FactorsBody:
-    """Draw the maps of all forms, their scores, and their errors to the truth."""
+    """Draw the heat maps, scores and errors to the truth of all forms."""
     return FactorsBody(
         maps=latent_maps(result),
         chosen=result.forms.index(result.detailed),
@@ -84,33 +84,33 @@ def factors_body(result: FactorsResult) -> FactorsBody:
 
 
 def factors_data(result: FactorsResult) -> dict[str, Any]:
-    """Return what the page's script needs to answer the pointer."""
+    """Return the data for the page's tooltips."""
     return {"latents": maps_data(result)}
 
 
 def factors_verdict(result: FactorsResult) -> tuple[str, str]:
-    """Return what stands large and what stands below it: numbers are left to the facts."""
+    """Return the headline without numbers, which are in the facts, and the text below."""
     said, _, rest = result.verdict.partition(". ")
     return _NUMBERS.sub("", said).removesuffix("."), rest
 
 
 def factors_badge(result: FactorsResult) -> tuple[str, str] | None:
-    """Return whether the form that is shown first identifies the factors, if it was measured.
+    """Return whether the form shown first identifies the factors, if it was measured.
 
-    Where a rotation or more is left, factors are still mixed, however small the error is.
+    Up to a rotation or a larger group the factors are still mixed, however small the error.
     """
     for structure in result.structure:
         if structure.form == result.detailed.name:
             text, tone = _BADGES[structure.agreement]
             group = structure.up_to
             if tone == "good" and group and not Group.SCALED_PERMUTATION.contains(group):
-                return "factors found, but mixed", "fair"
+                return "factors identified, but mixed", "fair"
             return text, tone
     return None
 
 
 def factors_facts(result: FactorsResult) -> tuple[tuple[str, str, str], ...]:
-    """Return the label, value and detail of each number under the verdict."""
+    """Return the label, value and detail of each headline number."""
     given, shown = result.forms[0], result.detailed
     facts = []
     score = _headline_score(result, shown.name)
@@ -123,7 +123,7 @@ def factors_facts(result: FactorsResult) -> tuple[tuple[str, str, str], ...]:
         dead = f"{len(given.dead)} never change{'s' if len(given.dead) == 1 else ''}"
     kinds = [factor.taken_as for factor in result.factors]
     told = [f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
-    used = f"of {result.n_samples:,}" if result.n_used < result.n_samples else "all of them"
+    used = f"of {result.n_samples:,}" if result.n_used < result.n_samples else "all rows"
     if result.structure:
         used += f"; {result.n_held_out:,} held out" if result.n_held_out else "; none held out"
     return (
@@ -135,7 +135,7 @@ def factors_facts(result: FactorsResult) -> tuple[tuple[str, str, str], ...]:
 
 
 def factor_table(result: FactorsResult) -> TableView:
-    """Say of each factor which latent tells most of it in each form, and what all tell together."""
+    """Return the most informative latent for each factor in each form, and R² of all latents."""
     shown = result.detailed
     rows = []
     for place, factor in enumerate(result.factors[:_MAX_TABLE_ROWS]):
@@ -150,11 +150,10 @@ def factor_table(result: FactorsResult) -> TableView:
             )
         )
     return TableView(
-        title="Factor by factor",
-        caption="The latent that tells most of each factor, and its share of the factor's "
-        f"information. The correlation is of the latent {_of(shown.name)}, R² is of all latents "
-        "together on held-out rows; both are of factors that are numbers. Latents are counted "
-        "from 0.",
+        title="Best latent for each factor",
+        caption="The most informative latent for each factor, and its share of the factor's "
+        f"information. Correlations are those of latents {_of(shown.name)}; R² is that of all "
+        "latents on held-out rows; both for numeric factors only. Latents are numbered from 0.",
         heads=(
             "factor",
             "kind",
@@ -168,20 +167,17 @@ def factor_table(result: FactorsResult) -> TableView:
 
 
 def factors_tables(result: FactorsResult) -> tuple[tuple[TableView, ...], str]:
-    """Return the tables of a page, that of the factors first, and what it says of the others."""
+    """Return the tables of the section, factors first, and a note on omitted rows."""
     tables, omitted = [factor_table(result)], False
     for table in result.tables():
         omitted |= len(table.rows) > _MAX_TABLE_ROWS
         tables.append(table_view(replace(table, rows=table.rows[:_MAX_TABLE_ROWS])))
-    words = (
-        f"The page leaves the rows of a table after the first {_MAX_TABLE_ROWS} to the JSON "
-        "of the result."
-    )
+    words = f"Tables show the first {_MAX_TABLE_ROWS} rows; the others are in the JSON only."
     return tuple(tables), words if omitted else ""
 
 
 def _of(form: str) -> str:
-    return form if form == "as given" else f"after {shorten(form, 40)}"
+    return "without ICA" if form == "as given" else f"after {shorten(form, 40)}"
 
 
 def _headline_score(result: FactorsResult, form: str) -> FormScore | None:

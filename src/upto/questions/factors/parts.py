@@ -1,4 +1,4 @@
-"""Latents beside known factors: what a factor is, what a form of the latents tells of it."""
+"""Records of factors, forms of the latents, scores and errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from upto.core.fits import Agreement, Supremum
 from upto.core.group import Group
 
 BEYOND_CHANCE = 0.05
-"""The p-value up to which a score or an error is called beyond chance."""
+"""Largest p-value at which a score or an error is beyond chance."""
 
 FactorKind = Literal["discrete", "continuous"]
 Shares = tuple[tuple[float | None, ...], ...]
@@ -18,11 +18,11 @@ Shares = tuple[tuple[float | None, ...], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorSummary:
-    """One of the factors.
+    """One factor.
 
-    `n_values` are its different values and `entropy` is what it has to tell, in nats; None for a
-    continuous one. `labelled` is the share of the rows that have a label. `in_truth` says whether
-    its values have an order, so that it is a coordinate of the truth that errors are measured to.
+    `n_values` is its number of distinct values and `entropy` its entropy in nats, None if it is
+    continuous. `labelled` is the fraction of rows with a label. `in_truth` marks factors with
+    ordered values, which are the coordinates of the truth that errors are measured to.
     """
 
     name: str
@@ -34,21 +34,21 @@ class FactorSummary:
 
     @property
     def taken_as(self) -> str:
-        """What its values were taken for, in words."""
+        """How its values are treated, for display."""
         if self.kind == "continuous":
-            return "numbers on a line"
+            return "continuous"
         return "ordered values" if self.in_truth else "categories"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorMatch:
-    """Which latent of a form tells most of a factor.
+    """Most informative latent of a form for one factor.
 
-    Latents are counted from 0. `share` is the information of the latent over the entropy of the
-    factor, beyond chance, and `next_share` that of the second-best one, `next_latent`. `assigned`
-    is the latent of the factor where every factor gets one of its own; None where latents are
-    fewer. `correlation` is that of `latent` with the factor, and `r2` what an affine map of all
-    latents explains of the factor on held-out rows; both are None for factors that are no numbers.
+    Latents are numbered from 0. `share` is the information of the latent divided by the entropy of
+    the factor, beyond chance, and `next_share` that of the second-best, `next_latent`. `assigned`
+    is the latent in a one-to-one matching with factors, None if there are too few latents.
+    `correlation` is that of `latent` with the factor, and `r2` the held-out R² of an affine map of
+    all latents; both are None for non-numeric factors.
     """
 
     factor: str
@@ -63,14 +63,13 @@ class FactorMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatentForm:
-    """The latents in one form: as given, or after ICA.
+    """The latents in one form: unchanged, or after ICA.
 
-    `converged` and `n_iterations` are None where nothing was searched for. `dead` never change and
-    `active` have a twentieth or more of the largest spread of a latent that tells of a factor.
-    `shares` has a row for every latent and a column for every factor: information over the entropy
-    of the factor, beyond chance; None where the factor has nothing to tell. `order` lists all
-    latents so that those assigned to factors come first, in the order of factors. `spread` are
-    standard deviations.
+    `converged` and `n_iterations` are None without ICA. `dead` latents are constant, and `active`
+    ones have at least a twentieth of the largest spread of an informative latent. `shares` has one
+    row per latent and one column per factor: information divided by the entropy of the factor,
+    beyond chance; None if the factor cannot be scored. `order` lists all latents, those assigned to
+    factors first, in the order of factors. `spread` are standard deviations.
     """
 
     name: str
@@ -86,7 +85,7 @@ class LatentForm:
     matches: tuple[FactorMatch, ...]
 
     def match(self, factor: str) -> FactorMatch:
-        """Return which latent tells most of a factor."""
+        """Return the most informative latent for a factor."""
         for match in self.matches:
             if match.factor == factor:
                 return match
@@ -99,10 +98,10 @@ class LatentForm:
 class FormScore:
     """One score of the latents in one form.
 
-    `chance` is the mean over permuted rows, `limit` what the score must beat for a p-value of 5 %
-    and `calibrated` the share of the way from chance to the best, 0 within chance. `definition`
-    says what is scored, and `says` why a value or a part of it is missing. `per_factor` and
-    `per_latent` are its parts, where it has them.
+    `chance` is the mean over permuted rows, `limit` the value to exceed for a p-value of 5 %, and
+    `calibrated` the score rescaled from chance to its best value, 0 within chance. `definition`
+    describes the score, and `says` is the reason for a missing value or part. `per_factor` and
+    `per_latent` are its parts, if it has any.
     """
 
     form: str
@@ -122,7 +121,7 @@ class FormScore:
 
     @property
     def is_beyond_chance(self) -> bool | None:
-        """Whether the score beats permuted rows; None where they are too few to tell."""
+        """Whether the score exceeds that of permuted rows; None with too few permutations."""
         if self.p_value is None or (self.limit is None and self.p_value > BEYOND_CHANCE):
             return None
         return self.p_value <= BEYOND_CHANCE
@@ -130,10 +129,10 @@ class FormScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructureFit:
-    """How closely one form predicts the true factors up to one group.
+    """Error of one form to the true factors up to one group.
 
-    `error` is the mean distance to the truth on held-out rows over the diameter of the truth; it
-    is in sample where nothing could be held out. `supremum` brackets the smallest worst error in
+    `error` is the mean distance to the truth on held-out rows over the diameter of the truth, in
+    sample if no rows could be held out. `supremum` brackets the smallest worst error in
     sample, the ε of Definition 2; `chance` is the error of shuffled rows.
     """
 
@@ -147,15 +146,15 @@ class StructureFit:
 
     @property
     def is_beyond_chance(self) -> bool | None:
-        """Whether the error beats shuffled rows; None where that is not known."""
+        """Whether the error is below that of shuffled rows; None if unknown."""
         return None if self.p_value is None else self.p_value <= BEYOND_CHANCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Structure:
-    """Up to what one form identifies the true factors: `up_to` is the strictest group that does.
+    """Strictest group `up_to` which one form identifies the true factors.
 
-    `verdict` says it in a sentence.
+    `verdict` is the sentence that states it.
     """
 
     form: str
@@ -170,5 +169,5 @@ class Structure:
             if fit.up_to == group:
                 return fit
         names = ", ".join(fit.up_to for fit in self.fits)
-        message = f"there is no error up to {group!r} here; there is {names}."
+        message = f"there is no error up to {group!r}; available: {names}."
         raise KeyError(message)

@@ -1,8 +1,7 @@
-"""How well the latents of a run match known factors, before and after ICA."""
+"""Score how well the latents of a run match known factors, before and after ICA."""
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import (
+    UNRECORDED,
     Finding,
     InputError,
-    Provenance,
     SilentProgress,
-    library_versions,
     unique_findings,
+    with_provenance,
 )
 from upto.disentanglement.calibrate import MIN_HALVES, evaluate_view, full_view
 from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES, find_scores
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
 MIN_ROWS = 4
 
 
+@with_provenance
 def factors(
     run: Run,
     factors: FactorSource = None,
@@ -75,11 +75,11 @@ def factors(
     engine: Engine | str | None = None,
     progress: Progress | None = None,
 ) -> FactorsResult:
-    """Measure how well latents match known factors, as given and after ICA.
+    """Score how well latents match known factors, before and after ICA.
 
-    For every form of the latents: how close they are to the true factors up to each group
-    (structural identifiability), on held-out rows and beside chance; scores of disentanglement,
-    each beside what permuted rows give; and which latent tells of which factor.
+    For every form of the latents, compute errors to the true factors up to each group (structural
+    identifiability) on held-out rows, disentanglement scores, both with chance levels, and the
+    latents that carry each factor.
 
     Parameters
     ----------
@@ -87,45 +87,43 @@ def factors(
         The latents: an array, a path (also ``"file.npz::key"``) or `Embeddings`.
     factors
         A file whose columns are factors, a data frame, a mapping of names to values, or an array
-        of a column a factor; by default the columns of the run. Rows are matched by ids where both
-        have them, else by position. Missing values are labels that are missing.
+        with one column per factor; the columns of the run by default. Rows are matched by ids if
+        both have them, otherwise by position. Missing values are allowed.
     scores
         Names of scores or of families such as ``"infomec"``; a variant follows an ``@``. By default
-        those that are cheap and can be trusted.
+        those that are cheap and reliable.
     forms
-        Of ``"as-given"``, ``"ica"``, ``"ica-literal"`` and ``"ica-active"``; all by default.
+        Any of ``"as-given"``, ``"ica"``, ``"ica-literal"`` and ``"ica-active"``; all by default.
     names
-        The columns that are factors; all by default.
+        Columns to use as factors; all by default.
     continuous, discrete, unordered, ordered
-        Factors whose kind is not as it seems. Text is discrete, and numbers are where they take few
-        values. Text has no order, and discrete numbers are taken to have none where they are
-        whole and follow each other without a gap, as those of classes do, or are called so: such
-        factors are scored, and are no coordinate of the truth. An ordered one is; an unordered one
-        is not.
+        Names of factors to treat as such. By default text and numbers with few values are discrete.
+        Text is unordered, and so are discrete numbers that are consecutive integers or whose name
+        suggests classes. Unordered factors are scored but excluded from errors to the truth.
     discrete_codes
-        Whether latents are numbers of values whose order means nothing, as those of a VQ-VAE: they
-        are scored as given, and have no distance to the truth.
+        Whether latents are unordered codes, e.g. of a VQ-VAE. They are then scored without ICA and
+        have no errors to the truth.
     ids
-        The column or entry of the factors with one id for each row.
+        Column or entry of the factors with one id per row.
     held_out
-        Fraction of the rows that maps onto the truth are judged on and not fitted to.
+        Fraction of rows held out from fits of maps onto the truth.
     refits
-        Of rows, behind the chance level and p-value of every score.
+        Permutations of rows for the chance level and p-value of each score.
     half_samples
-        Halves of the rows behind the interval of every score; 0 leaves intervals out.
+        Random halves of the rows for the interval of each score; 0 for no intervals.
     max_rows
-        Rows to use, chosen by their content.
+        Largest number of rows to use, sampled by hash.
     seed
-        Seed of every random choice.
+        Seed of the random number generator.
     engine
         Engine of the passes, as an object or by name.
     progress
-        What long work reports to.
+        Progress reporter.
 
     Raises
     ------
     InputError
-        If latents and factors cannot be matched, or there is no such score, form or factor.
+        If latents and factors cannot be matched, or a score, form or factor does not exist.
 
     Examples
     --------
@@ -137,7 +135,6 @@ def factors(
     >>> str(found.truth().up_to), str(found.truth("ICA").up_to)
     ('similarity', 'signed-similarity')
     """
-    started = time.perf_counter()
     options = options_for(held_out, seed)
     _check_counts(refits, half_samples, max_rows)
     wanted = find_forms(forms)
@@ -161,7 +158,7 @@ def factors(
     formed: list[Formed] = []
     unsure: dict[str, dict[str, tuple[float, float | None]]] = {}
     told, structure, scored, remarked = [], [], [], list(found)
-    # Finding a form, looking at it and scoring it, and every permutation and half of the rows.
+    # Three steps per form, plus one for each permutation and half of the rows.
     steps = 3 + refits + half_samples
     with progress.task("score forms", steps * len(possible)) as advance:
         for asked in possible:
@@ -173,7 +170,7 @@ def factors(
             told.append(form)
             unsure[form.name] = unsure_of(truths, each, view)
             structure += measured
-            # What is said of rows is the same for every form.
+            # Findings about rows are the same for every form.
             remarked += remarks if each is formed[0] else []
             advance(1)
             scored += _scores(
@@ -199,18 +196,7 @@ def factors(
         structure=tuple(structure),
         verdict="",
         findings=(),
-        provenance=Provenance(
-            call=f"upto.factors({given.name}, factors=[{', '.join(columns)}], "
-            f"scores=[{', '.join(each.name for each in chosen)}], "
-            f"forms=[{', '.join(form.name for form in wanted)}], "
-            f"discrete_codes={discrete_codes}, held_out={held_out:g}, "
-            f"refits={refits}, half_samples={half_samples}, max_rows={max_rows}, "
-            f"seed={seed})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
+        provenance=UNRECORDED,
     )
     remarked += words.findings(result, truths, formed, unsure)
     result = replace(result, findings=unique_findings(remarked))
@@ -218,21 +204,21 @@ def factors(
 
 
 class _Part:
-    """The progress of work that is a part of other work, and advances that."""
+    """Progress of a subtask, which advances that of the whole task."""
 
     def __init__(self, advance: Callable[[int], None]) -> None:
         self._advance = advance
 
     @contextmanager
     def task(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Advance the whole by every step of the part."""
+        """Advance the whole task by every step of the subtask."""
         yield self._advance
 
 
 def _one_run(run: Run) -> Embeddings:
     runs = as_embeddings([run], names=("run",))
     if len(runs) != 1:
-        message = f"one run is scored at a time, and this manifest lists {len(runs)}: name one."
+        message = f"factors takes one run, but this manifest lists {len(runs)}: name one."
         raise InputError(message)
     return runs[0]
 
@@ -240,11 +226,11 @@ def _one_run(run: Run) -> Embeddings:
 def _latents(
     run: Embeddings, labels: Float, max_rows: int, engine: Engine, seed: int
 ) -> tuple[Float, NDArray[np.intp]]:
-    """Bring the rows to use into memory, with their places in the run."""
+    """Read the rows to use, and their indices in the run."""
     placed = replace(run, rows=engine.place(run.rows))
     survey_runs(engine, [placed], varying=False)
     if len(run) < MIN_ROWS:
-        message = f"{run.name} has {len(run)} rows: at least {MIN_ROWS} are needed to score it."
+        message = f"{run.name} has {len(run)} rows: at least {MIN_ROWS} are needed."
         raise InputError(message)
     index = _order(engine, placed.rows, labels, seed)[:max_rows]
     latents = take_rows(engine, placed.rows, index)
@@ -253,10 +239,10 @@ def _latents(
 
 
 def _order(engine: Engine, rows: Any, labels: Float, seed: int) -> NDArray[np.intp]:
-    """Return rows in an order that follows what they hold, latents and labels.
+    """Return a hash order of the rows, computed from latents and labels.
 
-    Equal rows are told apart by how many came before: the first in this order would else be those
-    of a few values only, where codes and factors take few.
+    Equal rows are distinguished by their count so far; otherwise, with few distinct codes and
+    factors, the first rows would have only a few values.
     """
     keys = row_keys(engine, rows, seed) + row_keys(engine, labels, seed + 1)
     order = np.argsort(keys, kind="stable")
@@ -270,13 +256,13 @@ def _order(engine: Engine, rows: Any, labels: Float, seed: int) -> NDArray[np.in
 def _possible(
     wanted: Sequence[Form], latents: Float, *, discrete: bool, asked: Any
 ) -> Sequence[Form]:
-    """Return the forms that can be had of latents."""
+    """Return the forms that are possible for these latents."""
     after_ica = [form for form in wanted if form.whiten is not None]
     never_change = bool(np.all(latents.min(axis=0) == latents.max(axis=0)))
     if discrete and after_ica and asked is not None:
         message = (
-            f"discrete codes have no {after_ica[0].name}: ask for the form as-given only, or call "
-            "the codes numbers."
+            f"discrete codes have no {after_ica[0].name}: request the form as-given only, or set "
+            "discrete_codes to False."
         )
         raise InputError(message)
     if discrete or never_change:
@@ -290,7 +276,7 @@ def _look_at(
     truth: Truth | None,
     view: View,
 ) -> tuple[LatentForm, list[Structure], list[Finding]]:
-    """Say which latent tells what, and how close all are to the truth."""
+    """Match latents with factors, and compute their errors to the truth."""
     structure: list[Structure] = []
     remarks: list[Finding] = []
     explained: dict[str, float | None] = {}
@@ -317,7 +303,7 @@ def _scores(
     chosen: tuple[NamedScore, ...],
     **options: Any,
 ) -> list[FormScore]:
-    # Threads of BLAS wait for each other on the many small fits that scores are made of.
+    # BLAS threads slow down the many small fits of scores.
     with blas_threads_for(view.codes.count):
         found = evaluate_view(view, chosen, **options)
     return [_form_score(form, each, factors) for each in found]
@@ -349,8 +335,8 @@ def _check_counts(refits: int, half_samples: int, max_rows: int) -> None:
         raise InputError(message)
     if half_samples < 0 or 0 < half_samples < MIN_HALVES:
         message = (
-            f"half_samples is {half_samples}, but an interval needs at least {MIN_HALVES}; 0 "
-            "leaves intervals out."
+            f"half_samples is {half_samples}, but an interval needs at least {MIN_HALVES}; use "
+            "0 for no intervals."
         )
         raise InputError(message)
     if max_rows < MIN_ROWS:

@@ -1,4 +1,4 @@
-"""How well the latents of a run match known factors, as given and after ICA."""
+"""Result of scoring latents against known factors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from upto.core.finding import Finding
 from upto.core.group import Group
-from upto.core.result import Provenance, Result
+from upto.core.provenance import Provenance
+from upto.core.result import Result
 from upto.core.table import Cell, Column, Table
 from upto.questions.factors.parts import (
     FactorSummary,
@@ -18,15 +19,15 @@ from upto.questions.factors.parts import (
 )
 
 RECOMMENDED = "ICA"
-"""The form of ICA whose details a terminal shows."""
+"""Form shown in detail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorsResult(Result):
-    """The latents of a run against known factors, as given and after forms of ICA.
+    """The latents of a run against known factors, unchanged and after forms of ICA.
 
-    `structure` is empty where no factor is a number. `n_used` rows are scored; errors to the truth
-    are of the `n_complete` rows of them that have every number, `n_held_out` held out.
+    `structure` is empty without numeric factors. `n_used` rows are scored; errors to the truth use
+    the `n_complete` of them with all numeric factors, of which `n_held_out` are held out.
     """
 
     kind: ClassVar[str] = "factors"
@@ -48,7 +49,7 @@ class FactorsResult(Result):
     provenance: Provenance
 
     def form(self, name: str) -> LatentForm:
-        """Return the latents in a form, such as ``"as given"`` or ``"ICA"``."""
+        """Return a form of the latents, e.g. ``"as given"`` or ``"ICA"``."""
         for form in self.forms:
             if form.name == name:
                 return form
@@ -56,7 +57,7 @@ class FactorsResult(Result):
         raise KeyError(message)
 
     def score(self, name: str, form: str = "as given") -> FormScore:
-        """Return one score of a form; its name may leave out the variant."""
+        """Return one score of a form; the variant in its name is optional."""
         self.form(form)
         own = [score for score in self.scores if score.form == form]
         for of in (str, _without_variant):
@@ -68,7 +69,7 @@ class FactorsResult(Result):
         raise KeyError(message)
 
     def truth(self, form: str = "as given") -> Structure:
-        """Return up to what a form identifies the factors."""
+        """Return the errors of a form to the factors."""
         for structure in self.structure:
             if structure.form == form:
                 return structure
@@ -77,12 +78,12 @@ class FactorsResult(Result):
 
     @property
     def detailed(self) -> LatentForm:
-        """The form that is shown in detail, which is the recommended ICA or else the latents."""
+        """Form shown in detail: the recommended ICA, otherwise the first."""
         names = [form.name for form in self.forms]
         return self.forms[names.index(RECOMMENDED) if RECOMMENDED in names else 0]
 
     def tables(self) -> tuple[Table, ...]:
-        """Return scores and errors of every form, then what each latent and factor is."""
+        """Return all tables, scores and errors first."""
         return (
             *self._headlines(),
             *((self._suprema(),) if self.structure else ()),
@@ -93,11 +94,11 @@ class FactorsResult(Result):
         )
 
     def brief_tables(self) -> tuple[Table, ...]:
-        """Return scores and errors of every form, and which latent tells what in one."""
+        """Return scores and errors of every form, and the best latents of one."""
         return *self._headlines(), self._matches(self.detailed)
 
     def data_table(self) -> Table:
-        """Return one row for every form and score, and for every form and group."""
+        """Return one row per form and score, and per form and group."""
         rows: list[tuple[Cell, ...]] = [
             (
                 score.form,
@@ -118,7 +119,7 @@ class FactorsResult(Result):
         ]
         heads = ("form", "score", "value", "chance", "limit", "calibrated", "p", "says")
         return Table(
-            title="Every score and error to the truth",
+            title="All scores and errors to the truth",
             columns=tuple(
                 Column(name=name, spec=".2g" if name == "p" else ".3f") for name in heads
             ),
@@ -143,12 +144,12 @@ class FactorsResult(Result):
             title=f"{self.name} against {_factors_text(len(self.factors))}: scores",
             columns=tuple(Column(name=name) for name in ("score", *self._titles())),
             rows=tuple(rows),
-            caption=f"{used}; chance from {self.n_refits} permutations of the rows; ≈ marks what "
-            "is within chance",
+            caption=f"{used}; chance from {self.n_refits} permutations of the rows; ≈ marks "
+            "values within chance",
         )
 
     def _by_group(self) -> dict[Group, list[tuple[StructureFit | None, bool]]]:
-        """Return for each group the error of every form, and whether it is the form's group."""
+        """Return the error of every form up to each group, and whether the form chose it."""
         known = {fit.up_to for each in self.structure for fit in each.fits}
         return {
             group: [
@@ -170,7 +171,7 @@ class FactorsResult(Result):
         n_truth = sum(factor.in_truth for factor in self.factors)
         held_out = f"{self.n_held_out} of {self.n_complete} rows held out"
         return Table(
-            title=f"Mean error to {_factors_text(n_truth)} over the diameter, up to a group",
+            title=f"Mean error to {_factors_text(n_truth)} over the diameter, up to each group",
             columns=tuple(Column(name=name) for name in ("up to", *self._measured())),
             rows=tuple(rows),
             caption=f"{held_out}; ← marks the strictest group that loses little against the best",
@@ -185,7 +186,7 @@ class FactorsResult(Result):
             title="Smallest worst error ε of Definition 2 over the diameter, in sample",
             columns=tuple(Column(name=name) for name in ("up to", *self._measured())),
             rows=tuple(rows),
-            caption="an element of the group attains the upper end, and none is below the lower",
+            caption="an element of the group attains the upper bound; none is below the lower one",
         )
 
     def _measured(self) -> tuple[str, ...]:
@@ -201,7 +202,7 @@ class FactorsResult(Result):
 
     def _matches(self, form: LatentForm) -> Table:
         return Table(
-            title=f"Factors in the latents, {form.name}",
+            title=f"Best latent for each factor, {form.name}",
             columns=(
                 Column(name="factor"),
                 Column(name="latent"),
@@ -223,8 +224,7 @@ class FactorsResult(Result):
                 )
                 for match in form.matches
             ),
-            caption="latents are counted from 0, * marks one of little spread; shares are beyond "
-            "chance",
+            caption="latents are numbered from 0; * marks little spread; shares are beyond chance",
         )
 
     def _latents(self, form: LatentForm) -> Table:
@@ -239,15 +239,15 @@ class FactorsResult(Result):
                 (latent, _state(form, latent), form.spread[latent], told_text or "no factor")
             )
         return Table(
-            title=f"What each latent tells, {form.name}",
+            title=f"Factors in each latent, {form.name}",
             columns=(
                 Column(name="latent"),
                 Column(name="state"),
                 Column(name="spread", spec=".3g"),
-                Column(name="tells of"),
+                Column(name="factors"),
             ),
             rows=tuple(rows),
-            caption="factors with the largest shares of information beyond chance",
+            caption="the three factors with the largest shares of information, beyond chance",
         )
 
     def _factors(self) -> Table:
@@ -259,7 +259,7 @@ class FactorsResult(Result):
                 Column(name="values"),
                 Column(name="entropy in nats", spec=".3f"),
                 Column(name="labelled", spec=".1%"),
-                Column(name="taken as"),
+                Column(name="treated as"),
             ),
             rows=tuple(
                 (
@@ -272,8 +272,8 @@ class FactorsResult(Result):
                 )
                 for factor in self.factors
             ),
-            caption="categories are scored, and are no coordinate of the truth; say of a factor "
-            "that it is ordered, unordered, discrete or continuous where it is not as it seems",
+            caption="categories are scored but excluded from errors to the truth; declare a factor "
+            "as ordered, unordered, discrete or continuous to change its treatment",
         )
 
 
@@ -301,7 +301,7 @@ def _score_text(score: FormScore | None) -> str:
     if score is None or score.value is None:
         return "–"
     mark = " ≈" if score.is_beyond_chance is False else ""
-    # Rounded first, or chance would be minus zero.
+    # Rounding first avoids -0.00.
     chance = f" (chance {round(score.chance, 2) + 0.0:.2f})" if score.chance is not None else ""
     return f"{round(score.value.value, 2) + 0.0:.2f}{chance}{mark}"
 

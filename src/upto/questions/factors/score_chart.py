@@ -1,4 +1,4 @@
-"""Scores and errors of latents, form under form: values with their intervals beside chance."""
+"""Charts of scores and errors of each form, with intervals and chance levels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NEAR_ZERO = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreRow:
-    """One score of one form: its drawing and the texts beside it, or why there is no value."""
+    """Drawing and texts of one score of one form, or the reason for a missing value."""
 
     form: str
     drawing: Inert | None
@@ -36,7 +36,7 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreLine:
-    """One score, and a row for each form; the axis goes from the worse end to the better."""
+    """One score with a row per form, on an axis from worse to better."""
 
     label: str
     name: str
@@ -47,7 +47,7 @@ class ScoreLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthRow:
-    """The error of one form up to a group, on a linear and on a logarithmic axis."""
+    """Error of one form up to a group, on linear and logarithmic axes."""
 
     form: str
     is_chosen: bool
@@ -59,7 +59,7 @@ class TruthRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthStep:
-    """One group of the ladder, and a row for each form."""
+    """One group with a row per form."""
 
     group: str
     rows: tuple[TruthRow, ...]
@@ -67,7 +67,7 @@ class TruthStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthLadder:
-    """Errors to the truth from the strictest group to the freest, and what they come to."""
+    """Errors to the truth from the strictest to the largest group, with the verdicts."""
 
     steps: tuple[TruthStep, ...]
     linear_axis: Inert
@@ -78,7 +78,7 @@ class TruthLadder:
 
 
 def score_lines(result: FactorsResult) -> tuple[ScoreLine, ...]:
-    """Draw every score of every form, all forms of a score on one axis."""
+    """Draw all scores, with all forms of a score on one axis."""
     found: dict[str, list[FormScore]] = {}
     for score in result.scores:
         found.setdefault(score.name, []).append(score)
@@ -86,32 +86,32 @@ def score_lines(result: FactorsResult) -> tuple[ScoreLine, ...]:
 
 
 def score_label(score: FormScore) -> str:
-    """Write what a score is called, with its variant, which a title leaves out."""
+    """Return the title of a score with its variant."""
     _, at, variant = score.name.partition("@")
-    # The name of a variant may be a word of the title.
+    # The title may already contain the variant.
     return f"{score.title} ({variant})" if at and variant not in score.title else score.title
 
 
 def score_ends(scores: Iterable[FormScore]) -> tuple[float, float]:
-    """Return the worse and the better end of an axis: 0 and 1, or beyond where values are."""
+    """Return the worse and better ends of an axis: 0 and 1, extended to the values."""
     scores = list(scores)
     numbers = [number for score in scores for number in score_numbers(score)]
     low, high = min([0.0, *numbers]), max([1.0, *numbers])
     if low > -_NEAR_ZERO:
-        # What chance gives just below zero stands at zero.
+        # Chance values just below zero are drawn at zero.
         low = 0.0
     return (high, low) if any(score.better == "lower" for score in scores) else (low, high)
 
 
 def score_numbers(score: FormScore) -> tuple[float, ...]:
-    """Return all numbers of a score that are drawn."""
+    """Return all drawn numbers of a score."""
     value = score.value
     estimate = () if value is None else (value.value, value.low, value.high)
     return tuple(number for number in (*estimate, score.chance, score.limit) if number is not None)
 
 
 def truth_ladder(result: FactorsResult) -> TruthLadder | None:
-    """Draw the errors to the truth up to each group; None where no factor is a number."""
+    """Draw the errors to the truth up to each group; None without numeric factors."""
     if not result.structure:
         return None
     held_out = result.n_held_out > 0
@@ -140,7 +140,7 @@ def truth_ladder(result: FactorsResult) -> TruthLadder | None:
 
 
 def groups_of(structure: Iterable[Structure]) -> tuple[Group, ...]:
-    """Return the groups that errors are measured up to, from the strictest."""
+    """Return the groups with errors, strictest first."""
     return tuple(dict.fromkeys(fit.up_to for each in structure for fit in each.fits))
 
 
@@ -182,7 +182,7 @@ def _row(score: FormScore, far: float, near: float) -> ScoreRow:
 
 
 def number_text(number: float, *, digits: int = 3) -> str:
-    """Write a number; what rounds to zero has no sign."""
+    """Format a number; zero has no sign."""
     return f"{round(number, digits) + 0.0:.{digits}f}"
 
 

@@ -1,4 +1,4 @@
-"""Sentences about latents and factors: the verdict and the findings."""
+"""Verdict and findings about latents and factors."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     Unsure = Mapping[str, Mapping[str, tuple[float, float | None]]]
 
 FAR_FROM_ZERO = 0.2
-"""The chance level from which a score is said to be far from zero on noise."""
+"""Chance level above which a score is far from zero on noise."""
 DEPENDENT = 0.2
-"""The correlation from which two factors are said to depend on each other."""
+"""Absolute correlation above which two factors are dependent."""
 FEW_ROWS = 11
-"""Rows of a value below which it has no ten neighbours."""
+"""Rows per value below which a row has fewer than ten neighbours."""
 DEPENDENT_ROWS = ("UP036", "UP037")
-"""Findings that rows say less than they are many."""
+"""Findings of dependent rows."""
 LISTED = 6
-"""Names in a sentence."""
+"""Largest number of names in a list."""
 IN_SAMPLE = re.compile(r"infomec/explicitness@(?!adjusted)|dci/fitted@")
-"""Scores of rows that something was fitted to."""
+"""Scores computed in sample."""
 
 _VERBS = {
     "identical": "equal",
@@ -51,7 +51,7 @@ _VERBS = {
 
 
 def verdict(result: FactorsResult) -> str:
-    """Say up to what the latents identify the factors, before and after ICA, and the scores."""
+    """State up to which group the latents identify the factors, before and after ICA."""
     shown = [form.name for form in result.forms if form.name == "as given"]
     shown += [form.name for form in result.forms if form.name != "as given"][:1]
     structures = [each for each in result.structure if each.form in shown]
@@ -64,7 +64,7 @@ def verdict(result: FactorsResult) -> str:
     ]
     sentences += [f"{first}: {', '.join(scores)}"] if scores else []
     if not any(sentences):
-        return f"Nothing can be said of {result.name}: no factor can be scored."
+        return f"{result.name} cannot be evaluated: no factor can be scored."
     sentences = [_of_dependent_rows(result), *sentences]
     return ". ".join(sentence for sentence in sentences if sentence) + "."
 
@@ -73,8 +73,8 @@ def _of_dependent_rows(result: FactorsResult) -> str:
     if not any(finding.code in DEPENDENT_ROWS for finding in result.findings):
         return ""
     return (
-        "Rows depend on each other: chance and p-values count every row, so that nothing below is "
-        "shown to be beyond chance"
+        "Rows depend on each other: chance levels and p-values assume independent rows, so no "
+        "result below is shown to be beyond chance"
     )
 
 
@@ -86,19 +86,19 @@ def structure_verdict(
     names: Sequence[str],
     converged: bool | None,
 ) -> str:
-    """Say up to what one form identifies the factors; `fit` is of the strictest group that does."""
+    """State up to which group one form identifies the factors; `fit` is that group's."""
     factors = f"the {len(names)} factors" if len(names) > 1 else _the_factor(names[0])
-    opening = "As given" if form == "as given" else f"After {_titled(form, converged=converged)}"
+    opening = "Without ICA" if form == "as given" else f"After {_titled(form, converged=converged)}"
     return f"{opening}, the latents {_identified(agreement, fit, factors)}."
 
 
 def _the_factor(name: str) -> str:
-    # Columns of an array are called factor 0, factor 1 and so on.
+    # Columns of an array are named factor 0, factor 1 and so on.
     return "the factor" if re.fullmatch(r"factor \d+", name) else f"the factor {name}"
 
 
 def _in_short(result: FactorsResult, structures: Sequence[Structure]) -> str:
-    """Join what is said of forms; the later ones need no names."""
+    """Join the verdicts of forms."""
     told = [each.verdict.removesuffix(".") for each in structures[:1]]
     them = "them" if sum(factor.in_truth for factor in result.factors) > 1 else "it"
     for each in structures[1:]:
@@ -114,7 +114,7 @@ def _titled(form: str, *, converged: bool | None) -> str:
 
 def _identified(agreement: Agreement, fit: StructureFit | None, factors: str) -> str:
     if agreement == "undecided":
-        return f"cannot be judged against {factors}: too few rows are held out"
+        return f"cannot be compared with {factors}: too few rows are held out"
     if agreement == "chance":
         return f"are no closer to {factors} than chance"
     if fit is None:
@@ -129,7 +129,7 @@ def _score_text(score: FormScore) -> str:
     value = score.value
     if value is not None and value.low is not None and value.high is not None:
         chance = f" [{_two(value.low)}, {_two(value.high)}]{chance}"
-    form = score.form if score.form == "as given" else f"after {score.form}"
+    form = "without ICA" if score.form == "as given" else f"after {score.form}"
     return f"{form} {_rounded(score)}{chance}"
 
 
@@ -139,7 +139,7 @@ def findings(
     formed: Sequence[Formed],
     unsure: Unsure,
 ) -> Iterator[Finding]:
-    """Remark on factors, on latents, on ICA and on scores; `unsure` is by form and factor."""
+    """Return findings about rows, factors, latents, ICA and scores."""
     for code, message in (
         *_of_rows(result),
         *_of_factors(result, factors),
@@ -151,7 +151,7 @@ def findings(
 
 
 def named(message: str, factors: Sequence[Factor]) -> str:
-    """Name factors, which a score counts from 1, and call codes latents, which count from 0."""
+    """Replace factor numbers (from 1) by names, and code numbers by latents (from 0)."""
 
     def name(found: re.Match[str]) -> str:
         place = int(found.group(1)) - 1
@@ -162,7 +162,7 @@ def named(message: str, factors: Sequence[Factor]) -> str:
         return re.sub(r"\d+", lambda digits: str(int(digits.group()) - 1), found.group())
 
     message = re.sub(r"\bcodes? \d+(, \d+)*\b", number, message)
-    # Names come last, since they may hold any word.
+    # Names come last, since they may contain any word.
     return re.sub(r"\bfactor (\d+)\b", name, re.sub(r"\bcode(s?)\b", r"latent\1", message))
 
 
@@ -177,9 +177,9 @@ def _of_factors(result: FactorsResult, factors: Sequence[Factor]) -> Iterator[tu
         if not count:
             yield "UP062", f"{factor.name} has no label on {len(factor.values)} rows."
         elif factor.n_values == 1:
-            yield "UP062", f"{factor.name} has one value on its {count} rows."
+            yield "UP062", f"{factor.name} has a single value on its {count} rows."
         elif factor.kind == "discrete" and factor.n_values == count:
-            yield "UP062", f"{factor.name} has another label on each of its {count} rows."
+            yield "UP062", f"{factor.name} has a different label on each of its {count} rows."
         elif factor.kind == "discrete" and factor.counts.min() < FEW_ROWS:
             few = int((factor.counts < FEW_ROWS).sum())
             smallest = int(factor.counts.min())
@@ -192,13 +192,13 @@ def _of_factors(result: FactorsResult, factors: Sequence[Factor]) -> Iterator[tu
         f"{factor.name} ({factor.labelled:.1%})" for factor in result.factors if factor.labelled < 1
     ]
     if partly:
-        yield "UP063", f"rows with a label: {_listed(partly)}."
+        yield "UP063", f"fraction of rows with a label: {_listed(partly)}."
     numbers = [factor.name for factor in factors if factor.in_truth]
     if numbers and not result.discrete_latents and not result.n_complete:
         yield (
             "UP063",
-            f"too few rows have a label of all of {_listed(numbers)}: there are no errors to the "
-            "truth.",
+            f"too few rows have labels of all of {_listed(numbers)}: errors to the truth are not "
+            "computed.",
         )
     yield from _of_categories(factors, discrete_latents=result.discrete_latents)
     yield from _of_look_alikes(factors)
@@ -217,7 +217,7 @@ def _of_categories(
         are = "is" if len(taken) == 1 else "are"
         yield (
             "UP067",
-            f"{_listed(taken)} {are} taken as categories: scored, and no coordinate of the truth.",
+            f"{_listed(taken)} {are} treated as categories: scored, but not part of the truth.",
         )
 
 
@@ -233,7 +233,7 @@ def _of_look_alikes(factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
         groups = look_alikes(labels)
         if groups:
             said = _listed([" and ".join(map(repr, alike[:LISTED])) for alike in groups])
-            yield "UP085", f"{factor.name} has {said} as values of their own."
+            yield "UP085", f"{factor.name} has {said} as separate values."
 
 
 def _of_dependence(factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
@@ -246,7 +246,7 @@ def _of_dependence(factors: Sequence[Factor]) -> Iterator[tuple[str, str]]:
         if np.ptp(first) == 0 or np.ptp(second) == 0:
             continue
         correlation = float(np.corrcoef(first, second)[0, 1])
-        # Chance correlations of few rows are no dependence.
+        # With few rows, chance correlations do not count.
         limit = max(DEPENDENT + 3 / np.sqrt(both.sum()), abs(strongest))
         if abs(correlation) > limit:
             strongest, names = correlation, (one.name, other.name)
@@ -265,7 +265,7 @@ def _of_latents(result: FactorsResult, unsure: Unsure) -> Iterator[tuple[str, st
     live = given.n_latents - len(given.dead)
     count = sum(factor.n_values > 1 for factor in result.factors)
     if live < count:
-        are = "latent that changes" if live == 1 else "latents that change"
+        are = "non-constant latent" if live == 1 else "non-constant latents"
         yield "UP065", f"{result.name} has {live} {are} for {count} factors."
     form = result.detailed
     yield from _of_matches(form, unsure.get(form.name, {}))
@@ -283,10 +283,10 @@ def _of_matches(
         parts = [f"{name} ({_may_tell(*ends)})" for name, ends in unsure.items()]
         yield (
             "UP090",
-            f"{form.name}, rows are too few to say what single latents tell of {_listed(parts)}.",
+            f"{form.name}: too few rows to detect single latents that carry {_listed(parts)}.",
         )
     if silent:
-        yield "UP066", f"{form.name}, no latent tells of {_listed(silent)}."
+        yield "UP066", f"{form.name}: no latent carries {_listed(silent)}."
     shared: dict[int, list[str]] = {}
     for match in form.matches:
         if match.latent is not None:
@@ -295,19 +295,19 @@ def _of_matches(
         f"latent {latent} ({', '.join(names)})" for latent, names in shared.items() if names[1:]
     ]
     if told:
-        yield "UP069", f"{form.name}, factors are told best by one latent: {_listed(told)}."
+        yield "UP069", f"{form.name}: several factors share their best latent: {_listed(told)}."
 
 
 def _may_tell(share: float, correlation: float | None) -> str:
     if correlation is not None:
         return f"one has a correlation of {correlation:.2f}"
-    return f"one may tell {share:.0%}"
+    return f"one may carry {share:.0%}"
 
 
 def _all_explain(match: FactorMatch) -> str:
     if match.r2 is None:
-        return "what all of them explain is not known"
-    return f"all of them explain {max(match.r2, 0.0):.0%}"
+        return "R² of all latents unknown"
+    return f"all latents explain {max(match.r2, 0.0):.0%}"
 
 
 def _of_ica(result: FactorsResult, formed: Sequence[Formed]) -> Iterator[tuple[str, str]]:
@@ -321,7 +321,7 @@ def _of_ica(result: FactorsResult, formed: Sequence[Formed]) -> Iterator[tuple[s
             yield (
                 "UP023",
                 f"{each.turning} of {each.latents.shape[1]} components of {result.name} after "
-                f"{each.form.name} may be any turn of each other.",
+                f"{each.form.name} are determined only up to a rotation.",
             )
 
 
@@ -345,7 +345,7 @@ def _of_scores(result: FactorsResult) -> Iterator[tuple[str, str]]:
             levels.setdefault(score.name, []).append(score.chance)
     if levels:
         parts = [f"{name} ({np.mean(own):.2f})" for name, own in levels.items()]
-        yield "UP061", f"of permuted rows: {_listed(parts)}."
+        yield "UP061", f"permuted rows reach {_listed(parts)}."
     in_sample = {score.name: None for score in result.scores if IN_SAMPLE.match(score.name)}
     if in_sample:
         yield "UP070", f"{_listed([*in_sample])}."
@@ -360,7 +360,7 @@ def _rounded(score: FormScore) -> str:
 
 
 def _two(value: float) -> str:
-    # Rounded first, or it would be minus zero.
+    # Rounding first avoids -0.00.
     return f"{round(value, 2) + 0.0:.2f}"
 
 

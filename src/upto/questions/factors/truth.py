@@ -1,4 +1,4 @@
-"""Known factors of the rows of a run, read from anything and told discrete from continuous."""
+"""Read known factors of the rows of a run, and classify them as discrete or continuous."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ if TYPE_CHECKING:
 
 
 FEW_VALUES, ROWS_A_VALUE = 64, 5
-"""Numbers are discrete where they take few values, each on some rows on average."""
+"""Numbers are discrete if they have few values, each on several rows on average."""
 WHO_NAMES = ("donor", "id", "identity", "participant", "patient", "person", "speaker", "subject",
              "user")  # fmt: skip
-"""Words in the name of a column whose whole numbers say whose a row is, however many there are."""
+"""Words in names of columns whose integers identify individuals, however many there are."""
 CLASS_NAMES = (*LABEL_NAMES, *WHO_NAMES, "category", "condition", "digit", "genotype", "group",
                "kind", "letter", "shape", "species", "strain", "tissue", "treatment",
                "type")  # fmt: skip
-"""Words in the name of a column whose numbers are numbers of classes."""
+"""Words in names of columns whose numbers are class numbers."""
 LINE_NAMES = (
     "age", "amount", "angle", "azimuth", "concentration", "count", "day", "degree", "depth", "dose",
     "elevation", "grade", "height", "hour", "intensity", "length", "level", "orientation",
     "position", "pos", "radius", "rank", "rating", "rotation", "scale", "score", "size", "speed",
     "time", "velocity", "weight", "width", "x", "y", "year", "z",
 )  # fmt: skip
-"""Words in the name of a column whose numbers are steps on a line, however they are counted."""
+"""Words in names of columns whose numbers are quantities, even if consecutive integers."""
 KINDS = ("continuous", "discrete", "unordered", "ordered")
-"""What may be said of a factor; one of them, or discrete and ordered."""
+"""Declarable kinds of a factor: one of them, or discrete and ordered."""
 MISSING = ("", "na", "n/a", "nan", "null")
-"""What stands for a missing label in text."""
+"""Strings that denote a missing label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Factor:
-    """One factor: numbers with NaN, or labels with None, where a label is missing.
+    """One factor: numbers, or labels, with NaN or None where missing.
 
-    `in_truth` says whether its values are numbers on a line, and so a coordinate of the truth;
-    `why_not`, why they were taken for names of categories, where nobody said so.
+    `in_truth` marks ordered numbers, which are coordinates of the truth; `why_not` is the reason
+    why undeclared values are treated as categories.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Factor:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """The rows that have a label."""
+        """Mask of the rows with a label."""
         if self.values.dtype == object:
             return np.array([value is not None for value in self.values], dtype=bool)
         known: NDArray[np.bool_] = ~np.isnan(self.values)
@@ -75,18 +75,18 @@ class Factor:
 
     @property
     def n_values(self) -> int:
-        """How many different values it takes."""
+        """Number of distinct values."""
         return len(set(self.values[self.known].tolist()))
 
     @property
     def counts(self) -> NDArray[np.intp]:
-        """How many rows each of its values has."""
+        """Number of rows of each value."""
         labels = self.values[self.known]
         texts = labels.astype(str) if labels.dtype == object else labels
         return np.unique(texts, return_counts=True)[1]
 
     def summary(self) -> FactorSummary:
-        """Say what the factor is."""
+        """Return a summary of the factor."""
         labels = np.repeat(np.arange(len(self.counts)), self.counts)
         discrete = self.kind == "discrete" and len(labels) > 0
         return FactorSummary(
@@ -106,25 +106,24 @@ def with_factors(
     ids: str | None,
     names: Sequence[str] | None,
 ) -> tuple[Embeddings, dict[str, NDArray[Any]], tuple[Finding, ...]]:
-    """Match rows of a run with those of factors; return both and what was found.
+    """Match rows of a run with those of factors; return both and the findings.
 
-    Without a source, factors are columns of the run.
+    Without a source, the columns of the run are the factors.
     """
     if source is None:
         if not run.columns:
-            message = (
-                f"{run.name} has no columns beside its rows: give the factors in a file or an "
-                "array."
-            )
+            message = f"{run.name} has no metadata columns: pass the factors as a file or an array."
             raise InputError(message)
         return run, _chosen({**run.columns}, names, run.name), ()
     row_ids, columns, name = _columns(source, ids)
     columns = _chosen(columns, names, name)
     lengths = {len(values) for values in columns.values()}
     if len(lengths) > 1:
-        message = f"factors of {name} have {min(lengths)} to {max(lengths)} rows: give one a row."
+        message = (
+            f"factors of {name} have {min(lengths)} to {max(lengths)} rows: pass one value per row."
+        )
         raise InputError(message)
-    # Only ids and columns matter; matching rows looks at nothing else.
+    # Matching uses only ids and columns.
     beside = Embeddings(rows=np.zeros((lengths.pop(), 1)), name=name, ids=row_ids, columns=columns)
     if row_ids is None or run.ids is None:
         _refuse_other_length(run, beside)
@@ -133,12 +132,12 @@ def with_factors(
 
 
 def clean_columns(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return numbers as float64 with NaN for missing ones, and labels with None."""
+    """Return numbers as float64 and labels as objects, with NaN or None where missing."""
     return {name: _cleaned(name, values) for name, values in columns.items()}
 
 
 def as_numbers(columns: Mapping[str, NDArray[Any]]) -> Float:
-    """Return a row of numbers for every row of clean columns; equal labels have equal numbers."""
+    """Encode cleaned columns as numbers; equal labels have equal numbers."""
     return np.column_stack([_numbered(values) for values in columns.values()])
 
 
@@ -150,25 +149,25 @@ def as_factors(
     unordered: Iterable[str] = (),
     ordered: Iterable[str] = (),
 ) -> tuple[Factor, ...]:
-    """Tell discrete factors from continuous ones, and categories from numbers, of clean columns.
+    """Classify cleaned columns as discrete or continuous, and as categories or ordered numbers.
 
-    Text is of categories. So are numbers of few values where a word of the name is one of
-    `CLASS_NAMES`, or where three values or more are whole and follow each other without a gap, as
-    numbers of classes do, and no word of the name is one of `LINE_NAMES`; nothing but the caller
-    can tell those from steps on a line. Other numbers are on a line: fractions, numbers below zero,
-    numbers with gaps, and those of two values, which have one order up to a sign.
+    Text is categorical. So are numbers with few values if a word of the name is in `CLASS_NAMES`,
+    or if they are three or more consecutive non-negative integers and no word of the name is in
+    `LINE_NAMES`; only the caller can distinguish those from ordered steps. Other numbers are
+    ordered: fractions, negative numbers, numbers with gaps, and two values, whose order is unique
+    up to a sign.
     """
     wanted: dict[str, set[str]] = {}
     for kind, names in zip(KINDS, (continuous, discrete, unordered, ordered), strict=True):
         for name in _as_names(names, kind):
             if name not in columns:
-                message = f"there is no factor {name!r}: there is {_listed(columns)}."
+                message = f"unknown factor {name!r}: choose from {_listed(columns)}."
                 raise InputError(message)
             said = wanted.setdefault(name, set())
             said.add(kind)
             if len(said) > 1 and said != {"discrete", "ordered"}:
                 both = " and ".join(each for each in KINDS if each in said)
-                message = f"factor {name!r} is said to be {both}: say one."
+                message = f"factor {name!r} is declared as {both}: choose one."
                 raise InputError(message)
     return tuple(_factor(name, values, wanted.get(name, set())) for name, values in columns.items())
 
@@ -176,7 +175,7 @@ def as_factors(
 def _as_names(names: Any, kind: str) -> tuple[str, ...]:
     found = (names,) if isinstance(names, str) or not np.iterable(names) else tuple(names)
     if not all(isinstance(name, str) for name in found):
-        message = f"{kind} is {names!r}, but it lists the names of factors."
+        message = f"{kind} is {names!r}: pass a list of names of factors."
         raise InputError(message)
     return found
 
@@ -186,8 +185,8 @@ def _factor(name: str, values: NDArray[Any], said: set[str]) -> Factor:
     if said & {"continuous", "ordered"} and not is_number:
         label = next(value for value in values if value is not None)
         message = (
-            f"factor {name!r} is said to be {' and '.join(sorted(said))} but has labels such as "
-            f"{label!r}: leave that out, or give numbers."
+            f"factor {name!r} is declared as {' and '.join(sorted(said))} but has labels such as "
+            f"{label!r}: drop the declaration, or pass numbers."
         )
         raise InputError(message)
     factor = Factor(name=name, kind="discrete", values=values, in_truth=False)
@@ -210,11 +209,11 @@ def _factor(name: str, values: NDArray[Any], said: set[str]) -> Factor:
 
 
 def _as_classes(name: str, numbers: Float) -> str:
-    """Say why numbers are taken for those of classes; empty where they are not."""
+    """Return the reason to treat numbers as class numbers; empty if there is none."""
     words = _words_of(name)
     called = [word for word in words if _singular(word) in map(_singular, CLASS_NAMES)]
     if called:
-        return f"called {called[0]}"
+        return f"name contains {called[0]}"
     if any(_singular(word) in LINE_NAMES for word in words):
         return ""
     values = np.unique(numbers)
@@ -224,7 +223,7 @@ def _as_classes(name: str, numbers: Float) -> str:
 
 
 def _words_of(name: str) -> list[str]:
-    """Return the words of a name: cell_type, cellType and cell type 2 have two."""
+    """Split a name into words: cell_type, cellType and cell type 2 have two."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return [word for word in re.split(r"[^a-z]+", parted.lower()) if word]
 
@@ -239,7 +238,7 @@ def _are_whole(numbers: Float) -> bool:
 
 def _cleaned(name: str, given: NDArray[Any]) -> NDArray[Any]:
     if given.ndim != 1:
-        message = f"factor {name!r} has the shape {given.shape}: give one value a row."
+        message = f"factor {name!r} has shape {given.shape}: pass one value per row."
         raise InputError(message)
     if given.dtype.kind in "fiub":
         numbers = given.astype(np.float64)
@@ -264,18 +263,18 @@ def _numbered(values: NDArray[Any]) -> Float:
         numbers = np.full(len(values), -1.0)
         numbers[known] = np.unique(values[known].astype(str), return_inverse=True)[1]
         return numbers
-    # One NaN for all, since rows are compared bit by bit.
+    # A single bit pattern for NaN, since rows are compared bitwise.
     return np.where(np.isnan(values), np.nan, values)
 
 
 class _Text(str):
-    """Text that the caller typed as text, so that it is no number whatever it looks like."""
+    """String that the caller passed as such, never parsed as a number."""
 
     __slots__ = ()
 
 
 def _as_typed(values: Any) -> NDArray[Any]:
-    """Return the values of a column in memory; those of files are text until they are read."""
+    """Mark strings of an in-memory column as text; those of files may be numbers."""
     array = np.asarray(values)
     if array.dtype.kind not in "UO":
         return array
@@ -285,7 +284,7 @@ def _as_typed(values: Any) -> NDArray[Any]:
 
 
 def _label(cell: Any) -> Any:
-    # Missing values of pandas answer no comparison.
+    # Comparisons with pandas.NA are not boolean.
     is_missing = cell is None or type(cell).__name__ == "NAType" or cell != cell
     if isinstance(cell, str):
         is_missing = cell.strip().lower() in MISSING
@@ -295,7 +294,7 @@ def _label(cell: Any) -> Any:
 def _number(cell: Any) -> float:
     if isinstance(cell, _Text):
         raise ValueError
-    # Zeros in front, and underlines, are of names and not of numbers.
+    # Leading zeros and underscores occur in names, not in numbers.
     text = cell.strip().lstrip("-") if isinstance(cell, str) else ""
     if "_" in text or (text[:1] == "0" and text[1:2].isdigit()):
         raise ValueError
@@ -305,13 +304,13 @@ def _number(cell: Any) -> float:
 def _refuse_extreme(name: str, numbers: Float) -> None:
     count = int(np.isinf(numbers).sum())
     if count:
-        message = f"factor {name!r} has {count} infinite values: leave those labels out."
+        message = f"factor {name!r} has {count} infinite values: remove those labels."
         raise InputError(message)
     largest = float(np.nanmax(np.abs(numbers), initial=0.0))
     if largest and not SMALLEST <= largest <= LARGEST:
         message = (
-            f"factor {name!r} has values of size {largest:.2g}, whose powers leave the range of "
-            "float64: multiply it by a constant."
+            f"factor {name!r} has values of size {largest:.2g}, whose powers exceed the range of "
+            "float64: rescale it."
         )
         raise InputError(message)
 
@@ -333,8 +332,8 @@ def _columns(
         table = np.asarray(source)
         if table.ndim not in (1, 2) or table.size == 0:
             message = (
-                f"factors have the shape {table.shape}: give a row for each sample and a column "
-                "for each factor."
+                f"factors have shape {table.shape}: pass one row per sample and one column per "
+                "factor."
             )
             raise InputError(message)
         table = table.reshape(len(table), -1)
@@ -342,11 +341,11 @@ def _columns(
     row_ids = None
     if ids is not None:
         if ids not in columns:
-            message = f"there is no column {ids!r} of ids: there is {_listed(columns)}."
+            message = f"there is no id column {ids!r}: choose from {_listed(columns)}."
             raise InputError(message)
         row_ids = columns.pop(ids)
     if not columns:
-        message = "there are no factors: give at least one column."
+        message = "there are no factors: pass at least one column."
         raise InputError(message)
     return row_ids, columns, "factors"
 
@@ -357,7 +356,7 @@ def _chosen(
     if names is None or len(names) == 0:
         return columns
     if not isinstance(names, str) and not all(isinstance(name, str) for name in names):
-        message = f"names is {names!r}, but it lists names of factors: {_listed(columns)}."
+        message = f"names is {names!r}, not a list of names: choose from {_listed(columns)}."
         raise InputError(message)
     for name in (names,) if isinstance(names, str) else names:
         if name not in columns:
@@ -369,8 +368,8 @@ def _chosen(
 def _refuse_other_length(run: Embeddings, factors: Embeddings) -> None:
     if len(run) != len(factors):
         message = (
-            f"{run.name} has {len(run)} rows but {factors.name} has {len(factors)}: give a row of "
-            "factors for each, or ids in both."
+            f"{run.name} has {len(run)} rows but {factors.name} has {len(factors)}: pass as many "
+            "rows of factors, or ids in both."
         )
         raise InputError(message)
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from upto.core import (
+    UNRECORDED,
     Finding,
     InputError,
-    Provenance,
     SilentProgress,
-    library_versions,
     unique_findings,
+    with_provenance,
 )
 from upto.engines import choose_engine
 from upto.evidence.hold_out import choose_held_out
@@ -33,6 +32,7 @@ HELD_OUT = 0.3
 """Fraction of the rows on which the Gaussianity of components is judged."""
 
 
+@with_provenance
 def inspect(
     run: Run,
     *,
@@ -61,7 +61,6 @@ def inspect(
     InputError
         If the run cannot be used as given.
     """
-    started = time.perf_counter()
     engine, progress = choose_engine(engine), progress or SilentProgress()
     found = as_embeddings([run], names=("run",))
     if len(found) != 1:
@@ -98,11 +97,5 @@ def inspect(
         n_near_gaussian=near,
         verdict=verdict(summary, dimension, near, len(scores), ica=ica),
         findings=unique_findings(findings),
-        provenance=Provenance(
-            call=f"upto.inspect({summary.name}, ica={ica}, seed={seed})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
+        provenance=UNRECORDED,
     )

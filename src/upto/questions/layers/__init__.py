@@ -1,4 +1,4 @@
-"""Which layers of runs have a counterpart."""
+"""Compare the layers of runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from upto.question import Question
 
 QUESTION = Question(
     name="layers",
-    asks="Compare every layer with every other, each beside what chance gives.",
+    asks="Compare every layer of each run with every layer of the others, with chance levels.",
     function="upto.questions.layers.question:layers",
     result="upto.questions.layers.result:LayersResult",
     findings="upto.questions.layers.findings:RULES",

@@ -1,4 +1,4 @@
-"""`upto layers RUN…`: every layer of each run against every layer of the others."""
+"""The command `upto layers RUN…`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     "measures",
     multiple=True,
     metavar="NAME",
-    help="A similarity measure, e.g. linear-cka or svcca:20. Repeat for several.",
+    help="Similarity measure, e.g. linear-cka or svcca:20. Repeat for several.",
 )
 @held_out_option(0.5, "fitted measures are scored on them")
 @permutations_option
@@ -54,8 +54,8 @@ def command(
 ) -> None:
     """Compare every layer of each run with every layer of each other run.
 
-    RUN is a TOML manifest that lists the layers of one run or several, as `record_activations`
-    writes it. One run alone is compared with itself.
+    RUN is a TOML manifest with the layers of one or more runs, as written by `record_activations`.
+    A single run is compared with itself.
 
     \b
     upto layers layers.toml --measure linear-cka --report layers.html

@@ -1,4 +1,4 @@
-"""Scores of all pairs of layers to matrices, closest layers and layers side by side."""
+"""Arrange scores of all pairs of layers: matrices, closest layers and aligned layers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 Cell = tuple[int, int]
 _TIED = 1e-9
-"""Values closer than this are called equal: a layer that changes nothing equals the one before."""
+"""Tolerance for ties: a layer that changes nothing equals the one before."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Sides:
-    """Two runs whose layers meet: names of both and the names of their layers."""
+    """Names of two runs and of their layers."""
 
     first: str
     second: str
@@ -38,16 +38,16 @@ class Sides:
 
     @property
     def aligned_by(self) -> Alignment:
-        """What decides which layers stand side by side."""
+        """Alignment of the layers."""
         if self.is_own:
             return "next"
         return "name" if {*self.first_layers} == {*self.second_layers} else "depth"
 
     def beside(self, layer: int) -> int | None:
-        """Return the position of the layer of the second run that stands beside one of the first.
+        """Return the position of the second run's layer aligned with a layer of the first.
 
-        Depth is the share of the way from the first layer to the last; a run of one layer is at
-        its end.
+        Depth runs from 0 at the first layer to 1 at the last; the layer of a one-layer run has
+        depth 1.
         """
         if self.is_own:
             return layer + 1 if layer + 1 < len(self.second_layers) else None
@@ -59,17 +59,17 @@ class Sides:
 
 
 def layer_pair(sides: Sides, scored: Mapping[Cell, Scored], measure: str) -> LayerPair:
-    """Say what the scores of two runs, by one measure, say of their layers.
+    """Arrange the scores of the layers of two runs by one measure.
 
     Parameters
     ----------
     sides
-        The runs.
+        The two runs.
     scored
-        The score of a layer of the first run and one of the second, by their positions; a
-        symmetric measure of a run with itself may give each pair once.
+        Score of each pair of layers, by their positions; a symmetric measure of a run with itself
+        may contain each pair once.
     measure
-        What they were scored by.
+        Name of the measure.
     """
     tests = dict(zip(scored, calibration.family_tests([*scored.values()]), strict=True))
     cells = {cell: cell for cell in scored}

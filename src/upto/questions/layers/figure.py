@@ -1,4 +1,4 @@
-"""The two panels of a figure of layers: every pair of layers, and the layers side by side."""
+"""Figure of layers: heat map of all pairs of layers, and curve of aligned layers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_MARKED = 40
 
 
 def draw(result: LayersResult) -> Figure:
-    """Draw every pair of layers, and the layers side by side, of the first pairs of runs."""
+    """Draw all pairs of layers, and aligned layers, for the first pairs of runs."""
     pairs = result.pairs[:_MAX_PAIRS]
     figure = blank_figure(9.2, 3.7 * len(pairs))
     panels = figure.subplots(len(pairs), 2, squeeze=False, width_ratios=(1.1, 1))
@@ -74,7 +74,7 @@ def draw_layer_map(axes: Axes, result: LayersResult, pair: LayerPair) -> Any:
 
 
 def draw_layer_curve(axes: Axes, result: LayersResult, pair: LayerPair) -> None:
-    """Draw each layer and the one beside it, with the interval and the limit of chance."""
+    """Draw the similarity of aligned layers, with interval and limit of chance."""
     measure = result.measure(pair.measure)
     count = len(result.names(pair)[0])
     steps = {step.layer: step for step in pair.along}

@@ -1,4 +1,4 @@
-"""What a page says of layers: every pair of layers as a heat map, and the layers side by side."""
+"""Page section of layers: heat maps of all pairs of layers, and curves of aligned layers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from upto.questions.layers.result import LayerMeasure, LayerPair, LayersResult, LayerStep
 
 MAX_PANELS = 12
-"""Pairs of runs and measures that a page shows."""
+"""Maximum number of pairs of runs and measures on a page."""
 _MAX_NUMBERED, _MAX_ROOMY = 8, 16
 _MAX_TABLE_LAYERS = 24
 _MAX_TABLE_ROWS = 600
@@ -34,7 +34,7 @@ _BESIDE = {"name": "of the same name", "depth": "at the same depth", "next": "th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerCell:
-    """One pair of layers: its cell, whether it is beyond chance, whether the closest of its row."""
+    """Cell of a pair of layers: beyond chance or not, closest of its row or not."""
 
     cell: HeatCell
     beyond: bool
@@ -43,7 +43,7 @@ class LayerCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerPanel:
-    """Two runs by one measure: the heat map of their layers and the curve over depth."""
+    """Two runs by one measure: heat map of their layers and curve over depth."""
 
     name: str
     first: str
@@ -62,13 +62,13 @@ class LayerPanel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayersBody:
-    """The section of layers; every panel but the first is hidden until it is chosen."""
+    """Data of the template; all panels but the first are hidden until selected."""
 
     panels: tuple[LayerPanel, ...]
 
 
 def page(result: LayersResult) -> Section:
-    """Return what a page shows of layers."""
+    """Return the page section of layers."""
     body, (tables, omitted) = layers_body(result), layers_tables(result)
     return Section(
         names=tuple(run.name for run in result.runs),
@@ -76,18 +76,18 @@ def page(result: LayersResult) -> Section:
         tables=tables,
         body=body,
         data=layers_data(result, body),
-        details="Layer by layer, and every number",
+        details="Aligned layers and all values",
         omitted=omitted,
     )
 
 
 def layers_body(result: LayersResult) -> LayersBody:
-    """Draw every pair of runs and measure, the first ones where there are many."""
+    """Draw the first pairs of runs and measures."""
     return LayersBody(panels=tuple(_panel(result, pair) for pair in result.pairs[:MAX_PANELS]))
 
 
 def layers_data(result: LayersResult, view: LayersBody) -> dict[str, Any]:
-    """Return what the page's script needs to answer the pointer."""
+    """Return the tooltip data of the page's script."""
     maps = [
         {
             "rows": [shorten(name) for name in panel.names[0]],
@@ -105,11 +105,11 @@ def layers_data(result: LayersResult, view: LayersBody) -> dict[str, Any]:
 
 
 def layers_tables(result: LayersResult) -> tuple[tuple[TableView, ...], str]:
-    """Return the tables that a page has room for, and what it says of the others."""
+    """Return the tables that fit on the page, and a note on the others."""
     closest, along, *matrices = result.tables()
     omitted = []
     if len(result.pairs) > MAX_PANELS:
-        omitted.append(f"the pictures and matrices after the first {MAX_PANELS}")
+        omitted.append(f"the plots and matrices after the first {MAX_PANELS}")
     if max(len(run.layers) for run in result.runs) > _MAX_TABLE_LAYERS:
         omitted.append(f"matrices of more than {_MAX_TABLE_LAYERS} layers")
         matrices = []
@@ -120,19 +120,19 @@ def layers_tables(result: LayersResult) -> tuple[tuple[TableView, ...], str]:
         tables.append(replace(table, rows=table.rows[:_MAX_TABLE_ROWS]))
     tables += matrices[:MAX_PANELS]
     left = " and ".join(dict.fromkeys(omitted))
-    words = f"The page leaves {left} to the JSON of the result." if left else ""
+    words = f"In the JSON only: {left}." if left else ""
     return tuple(table_view(table) for table in tables), words
 
 
 def layers_facts(result: LayersResult) -> tuple[tuple[str, str, str], ...]:
-    """Return the label, value and detail of each number under the verdict."""
+    """Return the label, value and detail of each number below the verdict."""
     measure = result.measures[0]
     pairs = [pair for pair in result.pairs if pair.measure == measure.name]
     closest = [each for pair in pairs for each in pair.closest]
     values = [step.value.value for pair in pairs for step in pair.along]
     counts = " and ".join(str(len(run.layers)) for run in result.runs[:3])
     kinds = {"next to it" if pair.is_own else _BESIDE[pair.aligned_by] for pair in pairs}
-    beside = kinds.pop() if len(kinds) == 1 else "beside it"
+    beside = kinds.pop() if len(kinds) == 1 else "aligned with it"
     used = f"of {result.n_samples:,}" if result.n_used < result.n_samples else "all of them"
     return (
         ("runs", str(len(result.runs)), f"{counts}{' …' if len(result.runs) > 3 else ''} layers"),
@@ -149,7 +149,7 @@ def layers_facts(result: LayersResult) -> tuple[tuple[str, str, str], ...]:
         (
             f"median {measure.title}",
             f"{median(values):.3f}" if values else "–",
-            f"{min(values):.3f} to {max(values):.3f} layer by layer" if values else "",
+            f"{min(values):.3f} to {max(values):.3f} over aligned layers" if values else "",
         ),
         ("rows", f"{result.n_used:,}", used),
     )
@@ -198,7 +198,7 @@ def _size(count: int) -> str:
 
 
 def ends_of_colours(result: LayersResult, measure: LayerMeasure) -> tuple[float, float]:
-    """Return the values that are drawn palest, far apart, and darkest, as close as can be."""
+    """Return the values of the palest (far) and darkest (close) colours."""
     values = [
         value
         for pair in result.pairs
@@ -217,7 +217,7 @@ def _curve(
     last = len(names[0]) - 1
     at = [_EDGE + (100 - 2 * _EDGE) * step.layer / last if last else 50.0 for step in pair.along]
     points = [(WIDTH * x / 100, step) for x, step in zip(at, pair.along, strict=True)]
-    # Where a layer is left out, the curve is broken.
+    # The curve has a gap at layers without a value.
     pieces = [[*piece] for _, piece in groupby(enumerate(points), lambda p: p[1][1].layer - p[0])]
     curves = [[point for _, point in piece] for piece in pieces]
     values = [(x, step.value.value) for x, step in points]
@@ -241,7 +241,7 @@ def _curve(
             plane(
                 picture(*marks, height=_HEIGHT),
                 name=measure.title,
-                label=f"{measure.title} layer by layer, {counted(len(at), 'layer')}",
+                label=f"{measure.title} of aligned layers, {counted(len(at), 'layer')}",
                 height=_HEIGHT,
                 scale=scale,
             ),
@@ -282,7 +282,7 @@ def _band(points: Sequence[tuple[float, LayerStep]], scale: Scale) -> list[str]:
     if not ends:
         return []
     if len(ends) == 1:
-        # One layer has no width: its interval is drawn as wide as a mark.
+        # A single layer has no width, so its interval is as wide as a marker.
         (x, low, high) = ends[0]
         ends = [(x - 4, low, high), (x + 4, low, high)]
     there = [(x, high) for x, _, high in ends]
@@ -293,7 +293,7 @@ def _band(points: Sequence[tuple[float, LayerStep]], scale: Scale) -> list[str]:
 def _tip(pair: LayerPair, step: LayerStep, names: tuple[tuple[str, ...], tuple[str, ...]]) -> str:
     lines = [
         shorten(names[0][step.layer]),
-        f"beside {shorten(names[1][step.beside])}",
+        f"aligned with {shorten(names[1][step.beside])}",
         f"{pair.measure} {step.value:.3f}",
     ]
     if step.limit is not None:

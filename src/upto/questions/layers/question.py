@@ -1,9 +1,8 @@
-"""Layers of runs against each other, adjusted for looking at all of them."""
+"""Compare the layers of runs, with p-values adjusted for all pairs of layers."""
 
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -12,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import (
+    UNRECORDED,
     Finding,
     InputError,
-    Provenance,
     SilentProgress,
-    library_versions,
     refuse_scale,
     unique_findings,
+    with_provenance,
 )
 from upto.core.arrays import Float
 from upto.engines import ThreadsEngine, choose_engine
@@ -44,9 +43,10 @@ if TYPE_CHECKING:
     from upto.questions.layers.stacks import LayersOfRun
 
 LARGEST_MATRIX = 250_000
-"""Pairs of layers that are scored at most: more take days, and nobody can look at them."""
+"""Maximum number of pairs of layers; more would take days."""
 
 
+@with_provenance
 def layers(
     *runs: LayersOfRun,
     measures: str | Measure | Iterable[str | Measure] = ("linear-cka",),
@@ -60,36 +60,36 @@ def layers(
 ) -> LayersResult:
     """Compare every layer of each run with every layer of each other run.
 
-    One run alone is compared with itself. Chance is what the same rows give when they are paired at
-    random, and p-values are adjusted for the largest of all pairs of layers of two runs.
+    A single run is compared with itself. Chance levels come from random re-pairing of the rows, and
+    p-values are adjusted for the maximum over all pairs of layers of two runs.
 
     Parameters
     ----------
     *runs
-        Manifests that say the `name` and `layer` of each file, as `record_activations` writes
-        them; mappings from layers to arrays, the first layer first; or `Embeddings` with a name
-        and a layer. Layers of one name are one run, in the order given.
+        Manifests with the `name` and `layer` of each file, as written by `record_activations`;
+        mappings from layers to arrays, first layer first; or `Embeddings` with a name and a layer.
+        Layers with the same name form one run, in input order.
     measures
-        Measures, or their names, with a parameter after a colon as in ``"svcca:20"``.
+        Measures or their names, with a parameter after a colon as in ``"svcca:20"``.
     held_out
-        Fraction of the rows that fitted measures are scored on and not fitted to.
+        Fraction of the rows held out to score fitted measures.
     permutations
-        Random pairings behind chance and p-values; with few rows, all pairings.
+        Number of random re-pairings for chance levels and p-values; with few rows, all of them.
     half_samples
-        Halves of the rows behind each interval; 0 leaves intervals out.
+        Number of half-samples for each interval; 0 for no intervals.
     max_rows
-        Rows to use, chosen by their content.
+        Maximum number of rows to use, chosen by their content.
     seed
-        Seed of every random choice.
+        Seed of the random number generator.
     engine
-        Engine of the passes, as an object or by name.
+        Engine or its name; chosen automatically by default.
     progress
-        What long work reports to.
+        Progress reporter.
 
     Raises
     ------
     InputError
-        If the layers cannot be compared as given, or there is no such measure.
+        If the layers cannot be compared, or a measure does not exist.
 
     Examples
     --------
@@ -100,7 +100,6 @@ def layers(
     >>> [found.runs[1].layers[each.closest].name for each in found.pairs[0].closest]
     ['d', 'c']
     """
-    started = time.perf_counter()
     check_options(held_out, permutations, half_samples, max_rows, seed)
     wanted = as_measures(measures)
     engine, progress = choose_engine(engine), progress or SilentProgress()
@@ -133,7 +132,7 @@ def layers(
         parts=split.parts[index],
     )
     if sample.n_used < 2:
-        message = f"{sample.n_used} of {len(matched[0])} rows differ: use more rows."
+        message = f"{sample.n_used} of {len(matched[0])} rows are distinct: use more rows."
         raise InputError(message)
     usable, scores, refused = sample.scored(wanted, permutations, half_samples, seed, progress)
     result = LayersResult(
@@ -147,16 +146,7 @@ def layers(
         pairs=tuple(sample.pairs(usable, scores)),
         verdict="",
         findings=(),
-        provenance=Provenance(
-            call=f"upto.layers({', '.join(stack.name for stack in stacks)}, "
-            f"measures=[{', '.join(each.name for each in wanted)}], held_out={held_out:g}, "
-            f"permutations={permutations}, half_samples={half_samples}, max_rows={max_rows}, "
-            f"seed={seed})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
+        provenance=UNRECORDED,
     )
     remarks = layer_findings(
         result,
@@ -174,9 +164,9 @@ def layers(
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Sample:
-    """The rows all measures see of every layer, run by run, in an order their content decides.
+    """The rows that all measures use of every layer, in an order decided by their content.
 
-    `places` says where among all layers one of a run is scored.
+    `places` is the position of each layer of each run in the list that is scored.
     """
 
     stacks: tuple[Stack, ...]
@@ -191,7 +181,7 @@ class _Sample:
         return len(self.parts)
 
     def equal_runs(self) -> list[str]:
-        """Name the pairs of runs whose layers are equal in every value."""
+        """Return the names of pairs of runs whose layers are equal in every value."""
         return [
             f"{self.runs[one].name} and {self.runs[other].name}"
             for one, other in combinations(range(len(self.runs)), 2)
@@ -207,9 +197,9 @@ class _Sample:
         seed: int,
         progress: Progress,
     ) -> tuple[list[Measure], list[Scored], list[Finding]]:
-        """Score the layers of every two runs, or of one with itself.
+        """Score the layers of every two runs, or of a single run with itself.
 
-        A measure that needs more rows is left out, unless it is the only one.
+        A measure that needs more rows is skipped, unless it is the only one.
         """
         if not any(self._cells(*both) for both in self._meetings()):
             return list(measures), [], []
@@ -238,7 +228,7 @@ class _Sample:
         return [measure for measure in measures if measure.name in used], found, findings
 
     def pairs(self, measures: Sequence[Measure], scored: Sequence[Scored]) -> Iterator[LayerPair]:
-        """Say what the scores say of every two runs, by each measure."""
+        """Yield the scores of every two runs by each measure."""
         by_name = {(each.first, each.second, each.measure.name): each for each in scored}
         for one, other in self._meetings():
             sides = Sides(
@@ -259,7 +249,7 @@ class _Sample:
         return [*combinations(range(count), 2)] if count > 1 else [(0, 0)]
 
     def _cells(self, one: int, other: int, *, symmetric: bool = True) -> list[Cell]:
-        """Return the layers of two runs that vary; of one run, each two once where that is all."""
+        """Return the pairs of varying layers; within one run, each pair once if `symmetric`."""
         first, second = (
             [place for place, layer in enumerate(self.runs[run].layers) if not layer.is_dead]
             for run in (one, other)
@@ -273,7 +263,7 @@ class _Sample:
 
 
 def _places(rows: Sequence[Sequence[Float]], seed: int) -> dict[Cell, int]:
-    """Place runs by their content: the later of two is permuted, whichever is given first."""
+    """Order runs by content, so that the one that is permuted does not depend on input order."""
     engine = ThreadsEngine()
     keys = [
         sum(int(row_keys(engine, layer, seed).sum(dtype=np.uint64)) for layer in own)
@@ -285,7 +275,7 @@ def _places(rows: Sequence[Sequence[Float]], seed: int) -> dict[Cell, int]:
 
 
 def _cut(stacks: Sequence[Stack], rows: Sequence[Float]) -> tuple[tuple[Float, ...], ...]:
-    """Cut a list of all layers into those of each run."""
+    """Split a list of all layers by run."""
     cut, start = [], 0
     for stack in stacks:
         cut.append(tuple(rows[start : start + len(stack.layers)]))
@@ -327,12 +317,12 @@ def _checked(rows: Float, name: str) -> Float:
 
 def _refuse_number(stacks: Sequence[Stack]) -> None:
     if not stacks:
-        message = "0 runs are given: give at least one."
+        message = "0 runs are given: pass at least one."
         raise InputError(message)
     counts = [len(stack.layers) for stack in stacks]
     if counts == [1]:
         message = (
-            f"{stacks[0].name} has 1 layer and there is no other run: give more layers or runs."
+            f"{stacks[0].name} has 1 layer and there is no other run: pass more layers or runs."
         )
         raise InputError(message)
     total = sum(one * other for one, other in combinations(counts, 2)) or counts[0] ** 2

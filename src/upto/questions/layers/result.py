@@ -1,4 +1,4 @@
-"""Layers of runs against each other: every pair of layers, each value beside what chance gives."""
+"""The result of `layers`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from upto.core.chance_limit import BEYOND_CHANCE, Numbers
 from upto.core.errors import InputError
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
-from upto.core.result import Provenance, Result
+from upto.core.provenance import Provenance
+from upto.core.result import Result
 from upto.core.table import Cell, Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Alignment = Literal["name", "depth", "next"]
-"""Which layer stands beside which: of the same name, of the same depth, or the next one."""
+"""Alignment of layers: by name, by depth, or each with the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """One layer; `n_dead` of its coordinates never change."""
+    """One layer; `n_dead` of its coordinates are constant."""
 
     name: str
     n_features: int
@@ -35,7 +36,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayeredRun:
-    """A run and its layers, the first one first."""
+    """A run and its layers, first layer first."""
 
     name: str
     layers: tuple[Layer, ...]
@@ -44,7 +45,7 @@ class LayeredRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerMeasure:
-    """What the layers are scored by; `low` and `high` end its range, None where it has no end."""
+    """A measure of layers; `low` and `high` are the ends of its range, None if unbounded."""
 
     name: str
     title: str
@@ -57,10 +58,10 @@ class LayerMeasure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counterpart:
-    """The layer of the second run that is closest to one of the first.
+    """The layer of the second run closest to a layer of the first.
 
-    Layers are positions in their runs. `p_value` is for looking at all pairs of layers; `share` is
-    the share of half-samples in which the same layer is closest, None where there are none.
+    Layers are positions in their runs. `p_value` is adjusted for all pairs of layers; `share` is
+    the share of half-samples in which the same layer is closest, None without half-samples.
     """
 
     layer: int
@@ -71,16 +72,16 @@ class Counterpart:
 
     @property
     def is_beyond_chance(self) -> bool:
-        """Whether it is closer than chance, having looked at all pairs of layers."""
+        """Whether it is closer than chance, adjusted for all pairs of layers."""
         return self.p_value <= BEYOND_CHANCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerStep:
-    """A layer of the first run and the one that stands beside it, by name or depth.
+    """A layer of the first run and the layer aligned with it by name, depth or order.
 
-    `chance` is the mean over random pairings of rows, and `limit` what a pair of layers must beat,
-    having looked at all of them.
+    `chance` is the mean over random pairings of rows, and `limit` the value that a pair of layers
+    must beat, adjusted for all pairs.
     """
 
     layer: int
@@ -93,12 +94,12 @@ class LayerStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerPair:
-    """The layers of two runs, or of one, by one measure.
+    """The layers of two runs, or of one run, by one measure.
 
-    The rows of `value`, `limit` and `p_value` are the layers of the first run and their columns
-    those of the second; a layer and itself have no numbers, and dead layers have none. `closest`
-    has an entry for each layer of the first run that is not dead, `along` one for each that has
-    such a layer beside it.
+    The rows of `value`, `limit` and `p_value` are the layers of the first run and the columns those
+    of the second; entries of a layer with itself and of dead layers are None. `closest` has an
+    entry per layer of the first run that is not dead, `along` one per such layer that is aligned
+    with a layer that is not dead.
     """
 
     first: str
@@ -113,16 +114,16 @@ class LayerPair:
 
     @property
     def is_own(self) -> bool:
-        """Whether both runs are the same one."""
+        """Whether a run is compared with itself."""
         return self.first == self.second
 
     @property
     def n_level(self) -> int:
-        """Number of layers whose closest layer stands beside them, in one run on either side."""
+        """Number of layers whose closest layer is aligned with them, or adjacent in one run."""
         return sum(self.is_level(each) for each in self.closest)
 
     def is_level(self, each: Counterpart) -> bool:
-        """Whether the closest layer stands beside a layer, in one run on either side."""
+        """Return whether the closest layer is the aligned one, or adjacent in one run."""
         if self.is_own:
             return abs(each.layer - each.closest) == 1
         return any((each.layer, each.closest) == (step.layer, step.beside) for step in self.along)
@@ -133,26 +134,26 @@ class LayerPair:
         return sum(each.is_beyond_chance for each in self.closest)
 
     def problems(self, n_first: int, n_second: int) -> Iterator[str]:
-        """Say what does not fit runs of so many layers."""
+        """Yield inconsistencies with the numbers of layers."""
         for name in ("value", "limit", "p_value"):
             numbers: Numbers = getattr(self, name)
             if len(numbers) != n_first or any(len(row) != n_second for row in numbers):
                 yield f"{name} of {self.first} and {self.second} is not {n_first} × {n_second}"
         places = [("closest layer", each.layer, each.closest) for each in self.closest]
-        places += [("layer beside", step.layer, step.beside) for step in self.along]
+        places += [("aligned layer", step.layer, step.beside) for step in self.along]
         for what, layer, other in places:
             if not 0 <= layer < n_first:
-                yield f"it has a {what} of {layer} of {n_first} layers of {self.first}"
+                yield f"it has the {what} of layer {layer}, but {self.first} has {n_first} layers"
             if not 0 <= other < n_second:
-                yield f"it has a {what} at {other} of {n_second} layers of {self.second}"
+                yield f"it has the {what} {other}, but {self.second} has {n_second} layers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayersResult(Result):
-    """Runs layer by layer: every two runs by every measure, or one run with itself.
+    """Similarity of layers: every two runs by every measure, or one run with itself.
 
-    All numbers are of the same `n_used` samples. `n_pairings` random pairings made the nulls;
-    where `complete`, there are no others and p-values are exact.
+    All numbers use the same `n_used` samples. The null distributions come from `n_pairings` random
+    pairings; if `complete`, these are all pairings and p-values are exact.
     """
 
     kind: ClassVar[str] = "layers"
@@ -171,26 +172,26 @@ class LayersResult(Result):
     provenance: Provenance
 
     def __post_init__(self) -> None:
-        # Results are read back from files that anything may have changed.
+        # Results may be read from files that were edited.
         for problem in self._problems():
             raise InputError(problem)
 
     def run(self, name: str) -> LayeredRun:
-        """Return the run of a name."""
+        """Return the run with this name."""
         for run in self.runs:
             if run.name == name:
                 return run
         names = ", ".join(run.name for run in self.runs)
-        message = f"this result has no run {name!r}; it has {names}."
+        message = f"this result has no run {name!r}: choose one of {names}."
         raise KeyError(message)
 
     def measure(self, name: str) -> LayerMeasure:
-        """Return the measure of a name, which may leave out the parameter."""
+        """Return the measure with this name, which may omit the parameter."""
         for measure in self.measures:
             if name in (measure.name, measure.name.partition(":")[0]):
                 return measure
         names = ", ".join(measure.name for measure in self.measures)
-        message = f"this result has no measure {name!r}; it has {names}."
+        message = f"this result has no measure {name!r}: choose one of {names}."
         raise KeyError(message)
 
     def names(self, pair: LayerPair) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -202,11 +203,11 @@ class LayersResult(Result):
         return first, second
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the closest layers, the layers side by side, and a matrix for every pair."""
+        """Return the closest layers, the aligned layers, and one matrix per pair."""
         return self._closest(), self._along(), *(self._matrix(pair) for pair in self.pairs)
 
     def data_table(self) -> Table:
-        """Return one row for every pair of layers and measure."""
+        """Return one row per pair of layers and measure."""
         rows: list[tuple[Cell, ...]] = []
         for pair in self.pairs:
             first, second = self.names(pair)
@@ -227,7 +228,7 @@ class LayersResult(Result):
             ]
         heads = ("measure", "first", "layer", "second", "layer of the second", "value", "limit")
         return Table(
-            title="Every pair of layers",
+            title="All pairs of layers",
             columns=tuple(Column(name=name) for name in (*heads, "adjusted p")),
             rows=tuple(rows),
         )
@@ -269,7 +270,7 @@ class LayersResult(Result):
                 for each in pair.closest
             ]
         return Table(
-            title=self._title("the closest layer to each"),
+            title=self._title("closest layers"),
             columns=(
                 Column(name="layer"),
                 Column(name="closest"),
@@ -286,7 +287,11 @@ class LayersResult(Result):
     def _beside(self) -> str:
         kinds = {pair.aligned_by for pair in self.pairs}
         words = {"next": "next to it", "name": "of the same name"}
-        return words.get(next(iter(kinds)), "at the same depth") if len(kinds) == 1 else "beside it"
+        return (
+            words.get(next(iter(kinds)), "at the same depth")
+            if len(kinds) == 1
+            else "aligned with it"
+        )
 
     def _along(self) -> Table:
         rows: list[tuple[Cell, ...]] = []
@@ -305,10 +310,10 @@ class LayersResult(Result):
                 for step in pair.along
             ]
         return Table(
-            title=self._title("layer by layer"),
+            title=self._title("aligned layers"),
             columns=(
                 Column(name="layer"),
-                Column(name="beside"),
+                Column(name="aligned with"),
                 Column(name="value", spec=".3f"),
                 Column(name="chance", spec=".3f"),
                 Column(name="limit of chance", spec=".3f"),
@@ -347,6 +352,6 @@ class LayersResult(Result):
             held_out = f", {self.n_held_out} of them held out"
         kind = "all other" if self.complete else "random"
         return (
-            f"{self.n_used} of {self.n_samples} rows{held_out}; p-values are for looking at all "
+            f"{self.n_used} of {self.n_samples} rows{held_out}; p-values adjusted for all pairs of "
             f"layers of two runs, from {self.n_pairings} {kind} pairings"
         )

@@ -1,4 +1,4 @@
-"""Runs as stacks of layers, however they are given."""
+"""Group layers into runs, from any input format."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     LayersOfRun = Embeddings | Mapping[str, ArrayLike] | str | Path
 
 ONLY_LAYER = "output"
-"""What the layer of a run is called that has one, without a name."""
+"""Name of the layer of a run with a single, unnamed layer."""
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Stack:
-    """A run and its layers, the first one first; each knows its name."""
+    """A run and its named layers, first layer first."""
 
     name: str
     seed: int | None
@@ -38,12 +38,12 @@ class Stack:
 
 
 def as_stacks(runs: Sequence[Any]) -> tuple[Stack, ...]:
-    """Take layers of runs in any form and group them by run.
+    """Group layers by run.
 
     Parameters
     ----------
     runs
-        Manifests, `Embeddings` that have a name and a layer, or mappings from layers to rows.
+        Manifests, `Embeddings` with a name and a layer, or mappings from layers to rows.
     """
     found: dict[tuple[Any, str], list[Embeddings]] = {}
     folders: dict[tuple[Any, str], str] = {}
@@ -60,7 +60,7 @@ def as_stacks(runs: Sequence[Any]) -> tuple[Stack, ...]:
             found[position, name] = [_layer(name, layer, rows) for layer, rows in run.items()]
         else:
             message = (
-                f"run {position + 1} is {type(run).__name__}: give a manifest, a mapping from "
+                f"run {position + 1} is {type(run).__name__}: pass a manifest, a mapping from "
                 "layers to rows, or Embeddings with a name and a layer."
             )
             raise InputError(message)
@@ -78,7 +78,7 @@ def _layer(name: str, layer: Any, rows: Any) -> Embeddings:
 def _told_apart(
     keys: Sequence[tuple[Any, str]], folders: Mapping[tuple[Any, str], str]
 ) -> list[str]:
-    """Name runs; those of different manifests that are called the same get the folder."""
+    """Name runs, with the folder for equal names from different manifests."""
     plain = [name for _, name in keys]
     names = [
         f"{folders[key]}/{key[1]}" if plain.count(key[1]) > 1 and folders.get(key) else key[1]
@@ -94,7 +94,7 @@ def _stack(name: str, layers: list[Embeddings]) -> Stack:
     nameless = sum(layer.layer is None for layer in layers)
     if nameless and len(layers) > 1:
         message = (
-            f"{name} has {len(layers)} entries, {nameless} of them without a layer: say the layer "
+            f"{name} has {len(layers)} entries, {nameless} of them without a layer: name the layer "
             "of each."
         )
         raise InputError(message)
@@ -103,8 +103,8 @@ def _stack(name: str, layers: list[Embeddings]) -> Stack:
     repeated = sorted({str(each) for each in names if names.count(each) > 1})
     if repeated:
         message = (
-            f"{name} has the layer {repeated[0]!r} {names.count(repeated[0])} times: give layers "
-            "of a run, and runs, names of their own."
+            f"{name} has the layer {repeated[0]!r} {names.count(repeated[0])} times: use distinct "
+            "names for runs and for the layers of a run."
         )
         raise InputError(message)
     return Stack(

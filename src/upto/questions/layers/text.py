@@ -1,4 +1,4 @@
-"""Sentences about layers: the verdict and the findings."""
+"""Verdict and findings of `layers`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BESIDE = {"name": "under the same name", "depth": "at the same depth"}
 
 
 def layer_verdict(result: LayersResult) -> str:
-    """Say in a sentence where layers have their closest counterparts, by the first measure."""
+    """Write the verdict: where the closest counterparts of layers are, by the first measure."""
     measure = result.measures[0]
     pairs = [pair for pair in result.pairs if pair.measure == measure.name]
     total = sum(len(pair.closest) for pair in pairs)
@@ -26,21 +26,23 @@ def layer_verdict(result: LayersResult) -> str:
     if len(result.runs) > 2:
         names = f"{len(result.runs)} runs"
     if not total:
-        return f"The layers of {names} do not vary: nothing can be compared."
+        return f"No layer of {names} varies: nothing can be compared."
     if not beyond:
         other = "any other" if len(result.runs) == 1 else "any layer of the other run"
         return f"No layer of {names} is closer to {other} than chance by {measure.title}."
     values = [step.value.value for pair in pairs for step in pair.along]
     spread = f"{measure.title} {_range(values)}" if values else ""
-    count = f"{beyond} of {total} beyond chance"
+    count = f"{beyond} of {total} closest layers beat chance"
     if len(result.runs) == 1:
         near = f"{pairs[0].n_level} of {total} layers of {names}"
-        return f"{near} are closest to a layer next to them: {spread} from layer to layer, {count}."
+        return (
+            f"{near} are closest to an adjacent layer: {spread} between adjacent layers, {count}."
+        )
     of, where = f"layers of {pairs[0].first}", f" in {pairs[0].second}"
     if len(pairs) > 1:
         of, where = f"layers, over {len(pairs)} pairs of runs,", ""
     beside = " or ".join(dict.fromkeys(_BESIDE[pair.aligned_by] for pair in pairs))
-    steps = f"{spread} layer by layer, " if values else ""
+    steps = f"{spread} between aligned layers, " if values else ""
     level = sum(pair.n_level for pair in pairs)
     near = f"{level} of {total} {of} have their closest counterpart {beside}{where}"
     return f"{near}: {steps}{count}."
@@ -54,10 +56,10 @@ def _range(values: Sequence[float]) -> str:
 def layer_findings(
     result: LayersResult, *, asked: float, n_repeats: int, same: list[str], n_dead: Sequence[int]
 ) -> Iterator[Finding]:
-    """Remark on rows, on layers and on what is within chance.
+    """Yield findings about rows, layers and chance.
 
-    `asked` is the fraction that was to be held out, `n_repeats` rows repeat another, `same` names
-    pairs of equal runs, and `n_dead` counts dead coordinates of each layer over all rows.
+    `asked` is the requested held-out fraction, `n_repeats` counts duplicate rows, `same` lists
+    pairs of equal runs, and `n_dead` counts constant coordinates of each layer over all rows.
     """
     for code, message in (
         *_of_rows(result, asked, n_repeats),
@@ -78,7 +80,7 @@ def _of_rows(result: LayersResult, asked: float, n_repeats: int) -> Iterator[tup
         held_out = f"{result.n_held_out} of {used} rows are held out"
         yield "UP015", f"{held_out} for {', '.join(fitted)}."
     if asked and not result.n_held_out:
-        yield "UP015", f"{used} rows are too few to hold some out: all values are in sample."
+        yield "UP015", f"{used} rows are too few to hold some out: all values are in-sample."
     if used < 2 * MIN_HALF:
         yield "UP015", f"{used} rows are too few for intervals."
 
@@ -92,10 +94,10 @@ def _of_layers(
             dead = next(counts)
             if layer.is_dead:
                 rows = "all rows" if dead == layer.n_features else f"all {result.n_used} rows used"
-                yield "UP040", f"{rows} of the layer {layer.name} of {run.name} are equal."
+                yield "UP040", f"{rows} of layer {layer.name} of {run.name} are equal."
             elif dead:
                 many = f"{dead} of {layer.n_features} coordinates"
-                yield "UP013", f"{many} of the layer {layer.name} of {run.name} never change."
+                yield "UP013", f"{many} of layer {layer.name} of {run.name} are constant."
     for names in same:
         yield "UP014", f"{names} are equal in every value of every layer."
 
@@ -112,6 +114,6 @@ def _of_chance(result: LayersResult) -> Iterator[tuple[str, str]]:
             runs = pair.first if pair.is_own else f"{pair.first} and {pair.second}"
             yield (
                 "UP041",
-                f"of the layers of {runs}, by {pair.measure}, the smallest adjusted p is "
+                f"the smallest adjusted p-value of the layers of {runs} by {pair.measure} is "
                 f"{lowest:.2g}.",
             )

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from upto.core import (
+    UNRECORDED,
     Estimate,
     InputError,
     Promise,
-    Provenance,
     SilentProgress,
     finite_or_none,
-    library_versions,
     unique_findings,
+    with_provenance,
 )
 from upto.decoders.decoder import find_decoder, importing_from_here
 from upto.engines import choose_engine
@@ -61,6 +60,7 @@ NEAR = 0.1
 """Singular values within this of 1 are counted as those of an isometry."""
 
 
+@with_provenance
 def lipschitz(
     latents: Run,
     outputs: Run | None = None,
@@ -122,7 +122,6 @@ def lipschitz(
     >>> round(found.spread("lipschitz").worst, 6), round(found.scaled, 6)
     (2.0, 1.0)
     """
-    started = time.perf_counter()
     _check_options(n_points=n_points, directions=directions, steps=steps, seed=seed)
     if (outputs is None) == (decoder is None):
         given = "neither a decoder nor its outputs" if decoder is None else "both"
@@ -156,21 +155,12 @@ def lipschitz(
             count=directions,
             progress=progress,
         )
-    names = ", ".join(run.name for run in sample.runs)
-    of = f", decoder={found.name}" if found else ""
     return _result(
         sample,
         stretches,
         found,
         n_directions=directions,
-        provenance=Provenance(
-            call=f"upto.lipschitz({names}{of}, n_points={n_points}, directions={directions}, "
-            f"method={method}, steps={steps}, seed={seed})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
+        seed=seed,
     )
 
 
@@ -188,7 +178,7 @@ def _result(
     decoder: Decoder | None,
     *,
     n_directions: int,
-    provenance: Provenance,
+    seed: int,
 ) -> LipschitzResult:
     largest, smallest = stretches.largest, stretches.smallest
     constants = {
@@ -200,9 +190,7 @@ def _result(
     scale, scaled = best_scale(largest, smallest)
     share = None if stretches.values is None else share_within(stretches.values, NEAR)
     width = sample.points.shape[1]
-    spreads = tuple(
-        _spread(name, values, sample.rows, provenance.seed) for name, values in constants.items()
-    )
+    spreads = tuple(_spread(name, values, sample.rows, seed) for name, values in constants.items())
     secants = _secants(sample, stretches.outputs)
     measured = float(np.max(constants["lipschitz"]))
     result = LipschitzResult(
@@ -232,7 +220,7 @@ def _result(
         promises=(),
         verdict="",
         findings=(),
-        provenance=provenance,
+        provenance=UNRECORDED,
     )
     if result.is_exact:
         result = replace(result, promises=_promises(result, largest, smallest))

@@ -11,7 +11,8 @@ from upto.core.finding import Finding
 from upto.core.fits import Diameter
 from upto.core.panel import Marks, Panel
 from upto.core.promise import Promise, conditions_table, constants_table, promise_table
-from upto.core.result import Provenance, Result
+from upto.core.provenance import Provenance
+from upto.core.result import Result
 from upto.core.table import Cell, Column, Table
 
 Method = Literal["dense", "lanczos", "neighbours"]

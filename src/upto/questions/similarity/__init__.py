@@ -1,4 +1,4 @@
-"""How similar runs are by any measures."""
+"""Score the similarity of runs by any measures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from upto.question import Question
 
 QUESTION = Question(
     name="similarity",
-    asks="Score every pair of runs by any measures, each beside what chance gives.",
+    asks="Score every pair of runs by any similarity measures, each with its chance level.",
     function="upto.questions.similarity.question:similarity",
     result="upto.questions.similarity.result:SimilarityResult",
     findings="upto.questions.similarity.findings:RULES",

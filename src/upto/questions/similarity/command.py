@@ -1,4 +1,4 @@
-"""`upto similarity RUN RUN…`: any measures of any number of runs."""
+"""The command `upto similarity RUN RUN…`."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ def _complete_measure(
     multiple=True,
     metavar="NAME",
     shell_complete=_complete_measure,
-    help="A measure, as linear-cka or svcca:20, or all; may be given again.",
+    help="Similarity measure, e.g. linear-cka or svcca:20, or all. Repeat for several.",
 )
-@click.option("--list", "listed", is_flag=True, help="List the measures and do nothing else.")
+@click.option("--list", "listed", is_flag=True, help="List the measures and exit.")
 @click.option(
     "--held-out",
     type=click.FloatRange(0, 1, max_open=True),
     default=0.5,
     show_default=True,
-    help="Fraction of the rows fitted measures are scored on and not fitted to.",
+    help="Fraction of the rows held out: fitted measures are scored on them.",
 )
 @permutations_option
 @click.option(
@@ -60,19 +60,19 @@ def _complete_measure(
     type=click.IntRange(0),
     default=50,
     show_default=True,
-    help="Halves of the rows behind each interval; 0 for none.",
+    help="Half-samples for each interval; 0 for no intervals.",
 )
 @click.option(
-    "--within", metavar="COLUMN", help="Pair rows at random within classes of this column only."
+    "--within", metavar="COLUMN", help="Class column: re-pair rows at random within classes only."
 )
 @click.option(
     "--max-rows",
     type=click.IntRange(2),
     default=2048,
     show_default=True,
-    help="Rows to use, chosen by their content.",
+    help="Rows to use at most, chosen by their content.",
 )
-@click.option("--ids", help="Column or entry with one id a row, to match rows across runs.")
+@click.option("--ids", help="Column or entry with one id per row, to match rows across runs.")
 @strict_option
 @report_option
 @output_options
@@ -87,11 +87,11 @@ def command(
     report: Path | None,
     **options: Any,
 ) -> None:
-    """Score every pair of runs by any measures, each value beside what chance gives.
+    """Score every pair of runs by any similarity measures, each value with its chance level.
 
-    RUN is a file of embeddings, a FILE::KEY that picks an array in it, or a TOML manifest of runs.
-    Chance is what the same rows give when they are paired at random; a value is calibrated as its
-    share of the way from the limit of chance to the best one.
+    RUN is a file of embeddings, a FILE::KEY that selects an array in it, or a TOML manifest of
+    runs. The chance level comes from random re-pairing of the rows; the calibrated value is 0 at
+    the limit of chance and 1 at the best possible value.
 
     \b
     upto similarity seed0.npy seed1.npy
@@ -125,7 +125,7 @@ def command(
 
 
 def _catalogue(*, brief: bool) -> Table:
-    """List the measures; a terminal has no room for all that is known of them."""
+    """Return the table of measures; `brief` omits columns that do not fit a terminal."""
     from upto.core import Column, Table
     from upto.measures.catalogue import DEFAULT_MEASURES, MEASURES
     from upto.measures.kinds import MomentMeasure

@@ -1,4 +1,4 @@
-"""The panels of a figure of similarities: measures on their ranges, and heat maps of all pairs."""
+"""Figure of similarities: measures on their ranges, and heat maps of all pairs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_MARKED_RUNS = 40
 
 
 def draw(result: SimilarityResult) -> Figure:
-    """Draw every measure of two runs, or a heat map of all pairs for each measure."""
+    """Draw every measure of two runs, or a heat map of all pairs per measure."""
     if len(result.runs) == 2:
         figure = blank_figure(7.4, 1.2 + 0.22 * len(lines_in_order(result)))
         draw_measures(figure.subplots(), result)
@@ -48,7 +48,7 @@ def draw(result: SimilarityResult) -> Figure:
         bar.ax.tick_params(labelsize=7)
     for axes in panels.flat[len(measures) :]:
         axes.set_visible(False)
-    words = "dots: closer than chance, having looked at all pairs"
+    words = "dots: closer than chance, adjusted for all pairs and measures"
     if len(measures) < len(result.measures):
         words += f"; the first {len(measures)} of {len(result.measures)} measures"
     figure.suptitle(words, fontsize=9)
@@ -56,7 +56,7 @@ def draw(result: SimilarityResult) -> Figure:
 
 
 def lines_in_order(result: SimilarityResult) -> list[Line]:
-    """Return the lines of the chart from top to bottom."""
+    """Return the lines of the chart, top to bottom."""
     return [line for _, members in grouped_lines(measure_lines(result)) for line in members]
 
 
@@ -73,7 +73,7 @@ def draw_measures(axes: Axes, result: SimilarityResult) -> None:
     axes.set_xlabel("range of each measure", labelpad=-6, fontsize=8)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    # Values stand at the right, where each measure keeps its own unit.
+    # Measures have different units, so values are printed at the right.
     beside = axes.secondary_yaxis("right")
     beside.set_yticks(range(len(lines)), [_text(line) for line in lines], fontsize=7)
     beside.tick_params(length=0)

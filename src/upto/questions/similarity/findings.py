@@ -1,4 +1,4 @@
-"""Rules of findings about similarities."""
+"""Rules of the findings of `similarity`."""
 
 from __future__ import annotations
 
@@ -9,32 +9,33 @@ RULES = (
         code="UP025",
         title="similarity within chance",
         severity="warning",
-        meaning="Rows paired at random are as similar by this measure as the true pairs are, "
-        "having looked at all pairs of runs.",
-        matters="However high the value, it says nothing about these runs: many measures are "
+        meaning="By this measure, rows paired at random are as similar as the true pairs, "
+        "after adjustment for all pairs of runs.",
+        matters="However high the value, it is no evidence of similarity: many measures are "
         "far from zero on noise.",
-        remedy="Read the calibrated value; check that rows describe the same samples in the "
+        remedy="Report the calibrated value; check that rows describe the same samples in the "
         "same order; use more rows.",
     ),
     Rule(
         code="UP027",
-        title="rows without another in their class",
+        title="rows alone in their class",
         severity="note",
-        meaning="Rows are paired at random within classes, and some classes have one row, "
-        "among the rows that are fitted or among those held out.",
-        matters="These rows keep their true partner in every pairing, which makes chance look "
-        "more similar than it is. The p-values stay valid.",
-        remedy="Join small classes, or hold nothing out.",
+        meaning="Rows are re-paired within classes, and some classes have only one row among the "
+        "fitted or among the held-out rows.",
+        matters="These rows keep their true partner in every re-pairing, which raises the chance "
+        "level. The p-values stay valid.",
+        remedy="Merge small classes, or hold out no rows.",
     ),
     Rule(
         code="UP039",
-        title="far rows that every run has",
+        title="outliers shared by all runs",
         severity="warning",
-        meaning="Some rows are more than four times as far out, in every run, as the inner nine "
-        "tenths are.",
-        matters="A few far rows can make up nearly all of a similarity, so unrelated runs that "
-        "share nothing else look alike. They are paired among themselves, so that chance has them "
-        "as well: p-values say what the runs share beside them, and values are as without it.",
-        remedy="Look at these rows, and score the runs without them.",
+        meaning="In every run, some rows are more than four times as far out as the inner nine "
+        "tenths.",
+        matters="A few outliers can account for nearly all of a similarity, so unrelated runs that "
+        "share nothing else look alike. Outliers are re-paired among themselves and so are part of "
+        "the chance level: p-values test what the runs share apart from them; values are "
+        "unaffected.",
+        remedy="Inspect these rows, and score the runs without them.",
     ),
 )

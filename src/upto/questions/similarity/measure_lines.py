@@ -1,4 +1,4 @@
-"""A line for each measure on the axis of its range: its value, its interval, and chance."""
+"""Chart lines of measures: value, interval and chance over the range of each measure."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 _OPEN = "…"
 _GROUPS = (
-    ("linear", "Ignore every invertible linear map"),
-    ("rotation", "Ignore rotations, notice other linear maps"),
-    ("", "Notice rotations"),
+    ("linear", "Invariant to every invertible linear map"),
+    ("rotation", "Invariant to rotations, not to other linear maps"),
+    ("", "Not invariant to rotations"),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A measure on the axis of its range; `others` are the values of which `value` is the mean.
+    """A measure on its range; `others` are the values averaged in `value`.
 
-    The axis goes from `far` to `near`, so a distance is drawn from its largest value to zero.
+    The axis runs from `far` to `near`, so a distance is drawn from its largest value to zero.
     """
 
     measure: MeasureSummary
@@ -46,7 +46,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureRow:
-    """A line of the chart, drawn, and the texts beside it."""
+    """A drawn line of the chart and its labels."""
 
     label: str
     says: str
@@ -59,14 +59,14 @@ class MeasureRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureGroup:
-    """Measures that ignore alike changes of a run."""
+    """Measures with the same invariance."""
 
     title: str
     rows: tuple[MeasureRow, ...]
 
 
 def measure_chart(lines: Iterable[Line]) -> tuple[MeasureGroup, ...]:
-    """Draw each line, under the heading of its group."""
+    """Draw the lines, grouped by invariance."""
     return tuple(
         MeasureGroup(title=title, rows=tuple(_row(line) for line in members))
         for title, members in grouped_lines(lines)
@@ -74,7 +74,7 @@ def measure_chart(lines: Iterable[Line]) -> tuple[MeasureGroup, ...]:
 
 
 def measure_lines(result: SimilarityResult) -> list[Line]:
-    """Return a line for each measure of two runs, two if it has directions; else their means."""
+    """Return a line per measure of two runs (two if asymmetric), or the means of more runs."""
     if len(result.runs) > 2:
         return [_mean_line(result, measure) for measure in result.measures]
     return [
@@ -85,7 +85,7 @@ def measure_lines(result: SimilarityResult) -> list[Line]:
 
 
 def grouped_lines(lines: Iterable[Line]) -> list[tuple[str, list[Line]]]:
-    """Put measures that ignore alike changes under one heading, those that ignore most first."""
+    """Group lines by invariance, the most invariant measures first."""
     found: dict[str, list[Line]] = {title: [] for _, title in _GROUPS}
     for line in lines:
         ignored = line.measure.ignores
@@ -94,7 +94,7 @@ def grouped_lines(lines: Iterable[Line]) -> list[tuple[str, list[Line]]]:
 
 
 def measure_label(measure: MeasureSummary) -> str:
-    """Write what a measure is called, with its parameter, which a title leaves out."""
+    """Return the title of a measure with its parameter."""
     _, colon, parameter = measure.name.partition(":")
     return f"{measure.title} ({parameter})" if colon else measure.title
 

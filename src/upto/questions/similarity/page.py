@@ -1,4 +1,4 @@
-"""What a page says of similarities: every measure on its own range, and a heat map of all pairs."""
+"""Page section of similarities: measures on their ranges, and heat maps of all pairs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_NUMBERED_RUNS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureMap:
-    """The heat map of one measure, similar runs side by side."""
+    """Heat map of one measure, with similar runs next to each other."""
 
     label: str
     says: str
@@ -46,7 +46,7 @@ class MeasureMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityBody:
-    """The section of similarities; maps are of three runs or more, `numbered` of two."""
+    """Data of the template; `maps` need three or more runs, `numbered` two."""
 
     groups: tuple[MeasureGroup, ...]
     maps: tuple[MeasureMap, ...]
@@ -55,7 +55,7 @@ class SimilarityBody:
 
 
 def page(result: SimilarityResult) -> Section:
-    """Return what a page shows of similarities."""
+    """Return the page section of similarities."""
     tables, omitted = similarity_tables(result)
     return Section(
         names=tuple(run.name for run in result.runs),
@@ -63,13 +63,13 @@ def page(result: SimilarityResult) -> Section:
         tables=tables,
         body=similarity_body(result),
         data=similarity_data(result),
-        details="Every pair, as tables" if len(tables) > 1 else "",
+        details="Tables of all pairs" if len(tables) > 1 else "",
         omitted=omitted,
     )
 
 
 def similarity_body(result: SimilarityResult) -> SimilarityBody:
-    """Draw every measure on its range and, of three runs or more, all pairs by each measure."""
+    """Draw every measure on its range and, for three or more runs, a heat map per measure."""
     lines = measure_lines(result)
     directed = any(not measure.symmetric for measure in result.measures)
     is_pair = len(result.runs) == 2
@@ -82,7 +82,7 @@ def similarity_body(result: SimilarityResult) -> SimilarityBody:
 
 
 def map_ends(result: SimilarityResult, measure: MeasureSummary) -> tuple[float, float]:
-    """Return the values that a heat map draws palest and darkest."""
+    """Return the values of the palest and darkest colours of a heat map."""
     values = [row.value.value for row in result.of(measure.name)]
     return colour_ends(values, low=measure.low, high=measure.high, closer=measure.closer)
 
@@ -90,7 +90,7 @@ def map_ends(result: SimilarityResult, measure: MeasureSummary) -> tuple[float, 
 def pairs_in_order(
     result: SimilarityResult, measure: MeasureSummary
 ) -> tuple[tuple[Similarity | None, ...], ...]:
-    """Return every ordered pair of runs, in the order that places similar runs side by side."""
+    """Return every ordered pair, with similar runs next to each other."""
     found = {}
     for row in result.of(measure.name):
         found[row.first, row.second] = row
@@ -101,7 +101,7 @@ def pairs_in_order(
 
 
 def similarity_data(result: SimilarityResult) -> dict[str, Any]:
-    """Return what the page's script needs to answer the pointer, one entry a heat map."""
+    """Return the tooltip data of the page's script, one entry per heat map."""
     maps = []
     for measure in _mapped(result):
         pairs = pairs_in_order(result, measure)
@@ -124,7 +124,7 @@ def similarity_data(result: SimilarityResult) -> dict[str, Any]:
 
 
 def similarity_tables(result: SimilarityResult) -> tuple[tuple[TableView, ...], str]:
-    """Return the tables that a page has room for, and what it says of the others."""
+    """Return the tables that fit on the page, and a note on the others."""
     headline, *matrices = result.tables()
     shown = len(_mapped(result))
     omitted = []
@@ -136,13 +136,13 @@ def similarity_tables(result: SimilarityResult) -> tuple[tuple[TableView, ...], 
     if room < len(matrices):
         after = f" after the first{f' {room}' if room > 1 else ''}" if room else ""
         omitted.append(f"the tables of pairs{after}")
-    words = f"The page leaves {' and '.join(omitted)} to the JSON of the result."
+    words = f"In the JSON only: {' and '.join(omitted)}."
     tables = tuple(table_view(table) for table in (headline, *matrices[:room]))
     return tables, words if omitted else ""
 
 
 def similarity_facts(result: SimilarityResult) -> tuple[tuple[str, str, str], ...]:
-    """Return the label, value and detail of each number under the verdict."""
+    """Return the label, value and detail of each number below the verdict."""
     used = f"of {result.n_samples:,}" if result.n_used < result.n_samples else "all of them"
     if result.n_held_out:
         used += f"; {result.n_held_out:,} held out"
@@ -175,7 +175,7 @@ def _matrix_facts(result: SimilarityResult) -> tuple[tuple[str, str, str], ...]:
     first = result.measures[0]
     rows = result.of(first.name)
     mean = first.mean
-    interval = "no interval; it takes four runs"
+    interval = "no interval; it needs four runs"
     if mean.low is not None and mean.high is not None:
         interval = f"{mean.low:.3f} to {mean.high:.3f} at\u00a0{100 * mean.level:.3g}\u00a0%"
     beyond = sum(row.is_beyond_chance for row in rows)

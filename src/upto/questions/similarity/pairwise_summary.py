@@ -1,4 +1,4 @@
-"""What all pairs of runs say together: their mean, and an order of the runs."""
+"""Summarise all pairs of runs: their mean, and an ordering of the runs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 MIN_RUNS = 4
-"""Fewer runs give no interval for other runs."""
+"""Smallest number of runs with an interval."""
 _LEVEL = 0.95
 
 
 def mean_over_pairs(values: Float, measure: Measure) -> Estimate:
-    """Return the mean of a K×K matrix off its diagonal, with an interval for other runs.
+    """Return the off-diagonal mean of a K×K matrix, with an interval over runs.
 
-    Runs are left out one by one (the jackknife), with Student's t for their number: pairs that
-    share a run are not independent, and a bootstrap over few runs is far too narrow.
+    The interval is a jackknife over runs with Student's t: pairs that share a run are not
+    independent, and a bootstrap over few runs is far too narrow.
     """
     count = len(values)
     off = ~np.eye(count, dtype=bool)
@@ -45,7 +45,7 @@ def mean_over_pairs(values: Float, measure: Measure) -> Estimate:
 
 
 def order_of_runs(values: Float, measure: Measure) -> tuple[int, ...]:
-    """Return the leaves of an average-linkage tree, turned so that neighbours are similar."""
+    """Return the leaves of an average-linkage tree, ordered so that neighbours are similar."""
     count = len(values)
     if count < 3:
         return tuple(range(count))
@@ -61,5 +61,5 @@ def order_of_runs(values: Float, measure: Measure) -> tuple[int, ...]:
     away = np.where(off, np.maximum(best - closeness, 0.0), 0.0)
     tree = linkage(squareform(away, checks=False), "average", optimal_ordering=True)
     leaves = [int(leaf) for leaf in leaves_list(tree)]
-    # A tree read backwards is the same tree.
+    # Leaf orders are equivalent under reversal, so one is chosen.
     return tuple(leaves if leaves[0] < leaves[-1] else leaves[::-1])

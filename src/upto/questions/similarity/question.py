@@ -1,21 +1,20 @@
-"""How similar runs are by any measures, beside what chance gives."""
+"""Score the similarity of runs by any measures, each with its chance level."""
 
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from upto.core import (
+    UNRECORDED,
     Finding,
     InputError,
-    Provenance,
     SilentProgress,
-    library_versions,
     unique_findings,
+    with_provenance,
 )
 from upto.engines import choose_engine
 from upto.evidence.hold_out import choose_held_out
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from upto.files.accept import Run
 
 
+@with_provenance
 def similarity(
     *runs: Run,
     measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
@@ -65,10 +65,10 @@ def similarity(
     engine: Engine | str | None = None,
     progress: Progress | None = None,
 ) -> SimilarityResult:
-    """Score every pair of runs by measures, each value beside what chance gives.
+    """Score every pair of runs by similarity measures, each value with its chance level.
 
-    Chance is what the same rows give when they are paired at random. All measures see the same
-    rows, and those that fit something fit it on some and are scored on others.
+    The chance level comes from random re-pairing of the same rows. All measures use the same rows;
+    measures with fitted parameters are fitted on one part of them and scored on the other.
 
     Parameters
     ----------
@@ -76,31 +76,30 @@ def similarity(
         Arrays, paths (also ``"file.npz::key"`` and TOML manifests) or `Embeddings`. Rows are
         matched by ids where all runs have them, else by position.
     measures
-        Names of measures, with a parameter after a colon as in ``"svcca:20"``; ``"all"`` means
-        every one.
+        Measures or their names, with a parameter after a colon as in ``"svcca:20"``, or ``"all"``.
     held_out
-        Fraction of the rows that fitted measures are scored on and not fitted to. Which rows
-        depends on their content and the seed only. With 0, everything is in sample.
+        Fraction of the rows held out to score fitted measures. The choice depends only on the
+        content of the rows and the seed. With 0, everything is in-sample.
     permutations
-        Random pairings behind chance and p-values; with few rows, all pairings.
+        Number of random re-pairings for chance levels and p-values; with few rows, all of them.
     half_samples
-        Halves of the rows behind each interval; 0 leaves intervals out.
+        Number of half-samples for each interval; 0 for no intervals.
     within
-        A class for every row, or the name of a column of a run, such as a batch: rows are paired at
-        random within it, so that chance agrees on it too.
+        Class of each row, as an array or a column name, e.g. batch. Rows are re-paired within
+        classes only, so that agreement between classes is part of the chance level.
     max_rows
-        Rows to use, chosen by their content.
+        Maximum number of rows to use, chosen by their content.
     seed
-        Seed of every random choice.
+        Seed of the random number generator.
     engine
-        Engine of the passes, as an object or by name.
+        Engine or its name; chosen automatically by default.
     progress
-        What long work reports to.
+        Progress reporter.
 
     Raises
     ------
     InputError
-        If the runs cannot be compared as given, or there is no such measure.
+        If the runs cannot be compared, or a measure does not exist.
 
     Examples
     --------
@@ -111,13 +110,12 @@ def similarity(
     >>> found.rows[0].is_beyond_chance
     True
     """
-    started = time.perf_counter()
     check_options(held_out, permutations, half_samples, max_rows, seed)
     wanted = as_measures(measures)
     engine, progress = choose_engine(engine), progress or SilentProgress()
     given = as_embeddings(runs)
     if len(given) < 2:
-        message = f"a similarity needs two runs or more, not {len(given)}."
+        message = f"a similarity needs two or more runs, not {len(given)}."
         raise InputError(message)
     column, given = with_strata(within, given)
     matched, found = match_rows(given)
@@ -159,32 +157,21 @@ def similarity(
     if worth < MIN_WORTH:
         permutations = half_samples = 0
     scored, refused = _score(sample, wanted, permutations, half_samples, seed, progress)
-    names = ", ".join(run.name for run in matched)
-    listed = ", ".join(measure.name for measure in wanted)
     return _result(
         sample,
         scored,
         [*found, *remarked, *refused],
-        Provenance(
-            call=f"upto.similarity({names}, measures=[{listed}], held_out={held_out:g}, "
-            f"permutations={permutations}, half_samples={half_samples}, within={column}, "
-            f"max_rows={max_rows}, seed={seed})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
     )
 
 
 def _far_everywhere(rows: Sequence[Float]) -> NDArray[np.bool_] | None:
-    """Mark rows that are far from the others in every run; None where there are none."""
+    """Return a mask of rows that are outliers in every run; None if there are none."""
     far = np.logical_and.reduce([~are_near(own) for own in rows])
     return far if far.any() else None
 
 
 def _gap(memory: Memory, index: NDArray[np.intp]) -> int:
-    """Return after how many of the chosen rows a memory of all rows has faded."""
+    """Return the lag, in chosen rows, beyond which serial dependence has faded."""
     apart = (int(index[-1]) - int(index[0])) / max(len(index) - 1, 1)
     return max(1, math.ceil(memory.fading / max(apart, 1.0)))
 
@@ -192,8 +179,8 @@ def _gap(memory: Memory, index: NDArray[np.intp]) -> int:
 def _refuse_no_pairing(sample: Sample) -> None:
     if sample.within and alone(sample.cells) == sample.n_used:
         message = (
-            f"none of {sample.n_used} rows within {sample.within} has another to change places "
-            "with, so there is no chance to compare with: use more rows, or fewer classes."
+            f"none of {sample.n_used} rows within {sample.within} has another to be re-paired "
+            "with, so there is no chance level: use more rows, or fewer classes."
         )
         raise InputError(message)
 
@@ -206,7 +193,7 @@ def _score(
     seed: int,
     progress: Progress,
 ) -> tuple[dict[str, list[Scored]], list[Finding]]:
-    """Score every pair of runs by every measure that so many rows can be scored by."""
+    """Score every pair of runs by every measure that the number of rows allows."""
     count = len(sample.rows)
     directed = [(i, j) for i in range(count) for j in range(count) if i != j]
     found: dict[str, list[Scored]] = {}
@@ -237,7 +224,6 @@ def _result(
     sample: Sample,
     scored: dict[str, list[Scored]],
     found: Sequence[Finding],
-    provenance: Provenance,
 ) -> SimilarityResult:
     everything = [each for own in scored.values() for each in own]
     adjusted = iter(calibration.adjusted_p_values(everything))
@@ -257,7 +243,7 @@ def _result(
         rows=tuple(rows),
         verdict="",
         findings=(),
-        provenance=provenance,
+        provenance=UNRECORDED,
     )
     remarks = text.findings(
         result,

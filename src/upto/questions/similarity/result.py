@@ -1,4 +1,4 @@
-"""How similar runs are by any measures, each value beside what chance gives."""
+"""The result of `similarity`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import ClassVar, Literal
 from upto.core.chance_limit import BEYOND_CHANCE, Numbers
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
-from upto.core.result import Provenance, Result
+from upto.core.provenance import Provenance
+from upto.core.result import Result
 from upto.core.table import Cell, Column, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRun:
-    """One of the runs; `n_dead` of its coordinates never change."""
+    """One of the runs; `n_dead` of its coordinates are constant."""
 
     name: str
     n_features: int
@@ -25,12 +26,12 @@ class MeasuredRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureSummary:
-    """What one measure is, and what it says of all pairs together.
+    """Properties of one measure, and its summary over all pairs.
 
-    `low` and `high` are the ends of its range, None where it has none; `ignores` are the changes of
-    a run that leave it as it is. `held_out` says that values are of rows nothing was fitted to;
-    measures that fit nothing see all rows. `mean` is over all pairs, its interval for other runs
-    than these, where there are four or more. `order` places similar runs side by side.
+    `low` and `high` are the ends of its range, None if unbounded; `ignores` lists the
+    transformations of a run that leave it unchanged. `held_out` is True if values are from held-out
+    rows; measures without fitted parameters use all rows. `mean` is over all pairs, with an
+    interval over runs if there are four or more. `order` places similar runs next to each other.
     """
 
     name: str
@@ -52,10 +53,10 @@ class MeasureSummary:
 class Similarity:
     """One measure of two runs.
 
-    `chance` is the mean over random pairings of rows and `limit` what a pair must beat for a
-    p-value of 5 %; `calibrated` is the share of the way from there to the best value, 0 within
-    chance. They are None where rows are too few for them, or the best value is infinite. `adjusted`
-    is the p-value for looking at all pairs and measures.
+    `chance` is the mean over random pairings of rows and `limit` the value a pair must beat for a
+    p-value of 5 %; `calibrated` is 0 at or within that limit and 1 at the best possible value. They
+    are None if rows are too few, or the best value is infinite. `adjusted` is the p-value adjusted
+    for all pairs and measures.
     """
 
     first: str
@@ -70,17 +71,17 @@ class Similarity:
 
     @property
     def is_beyond_chance(self) -> bool:
-        """Whether the pair is closer than chance, having looked at all pairs."""
+        """Whether the pair is closer than chance, adjusted for all pairs and measures."""
         return self.adjusted <= BEYOND_CHANCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityResult(Result):
-    """Two runs or more, every pair by every measure.
+    """Similarity of every pair of two or more runs by every measure.
 
-    `rows` has one entry for each pair and measure, and two, one in each direction, where the
-    measure is not symmetric. All of them are of the same `n_used` samples. `n_pairings` random
-    pairings made the nulls; where `complete`, there are no others and p-values are exact.
+    `rows` has one entry per pair and measure, or two, one in each direction, if the measure is not
+    symmetric. All use the same `n_used` samples. The null distributions come from `n_pairings`
+    random pairings; if `complete`, these are all pairings and p-values are exact.
     """
 
     kind: ClassVar[str] = "similarity"
@@ -100,13 +101,13 @@ class SimilarityResult(Result):
     provenance: Provenance
 
     def measure(self, name: str) -> MeasureSummary:
-        """Return what is known of a measure; its name may leave out the parameter."""
+        """Return the summary of a measure; its name may omit the parameter."""
         for of in (str, lambda full: full.partition(":")[0]):
             for measure in self.measures:
                 if of(measure.name) == name:
                     return measure
         names = ", ".join(measure.name for measure in self.measures)
-        message = f"this result has no measure {name!r}; it has {names}."
+        message = f"this result has no measure {name!r}: choose one of {names}."
         raise KeyError(message)
 
     def of(self, name: str) -> tuple[Similarity, ...]:
@@ -119,7 +120,7 @@ class SimilarityResult(Result):
         name: str,
         what: Literal["value", "chance", "limit", "calibrated", "p_value", "adjusted"] = "value",
     ) -> Numbers:
-        """Return one number of every pair by a measure, in the order of `runs`; else None."""
+        """Return one quantity of a measure for all pairs, in the order of `runs`."""
         summary, numbers = self.measure(name), {}
         for row in self.of(name):
             cell = row.value.value if what == "value" else getattr(row, what)
@@ -130,17 +131,17 @@ class SimilarityResult(Result):
         return tuple(tuple(numbers.get((first, second)) for second in names) for first in names)
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the values of a pair, or a summary of all pairs and a matrix a measure."""
+        """Return the values of a pair, or a summary of all pairs and one matrix per measure."""
         if len(self.runs) == 2:
             return (self._pair(),)
         return (self._summary(), *(self._matrix(measure) for measure in self.measures))
 
     def data_table(self) -> Table:
-        """Return one row for every pair and measure."""
+        """Return one row per pair and measure."""
         held_out = {measure.name: measure.held_out for measure in self.measures}
         heads = ("first", "second", "measure", "value", "chance", "limit", "calibrated", "p")
         return Table(
-            title="Every pair and measure",
+            title="All pairs and measures",
             columns=tuple(Column(name=name) for name in (*heads, "adjusted p", "held out")),
             rows=tuple(
                 (

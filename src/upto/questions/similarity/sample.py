@@ -1,4 +1,4 @@
-"""Which rows measures see, and in which order."""
+"""Sample of rows that all measures use."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Sample:
-    """The rows all measures see, in an order that their content decides, and so are the runs.
+    """The rows that all measures use, with rows and runs in an order decided by their content.
 
-    `runs` are in the order given; `places` says for each entry of `rows` which of them it is. `far`
-    marks rows that are far from the others in every run, if there are any, and `gap` says after how
-    many rows they no longer depend on each other, if they do.
+    `runs` are in input order; `places` is the index in `runs` of each entry of `rows`. `far` marks
+    outliers in every run, if any, and `gap` is the lag beyond which serially dependent rows are
+    independent.
     """
 
     runs: tuple[MeasuredRun, ...]
@@ -53,7 +53,7 @@ class Sample:
 
     @property
     def classes(self) -> Index | None:
-        """Within what rows are paired at random: their class, and whether all have them far."""
+        """Cells of the re-pairing: the class of each row, and whether it is an outlier."""
         if self.far is None:
             return self.strata
         far = self.far.astype(np.intp)
@@ -61,19 +61,19 @@ class Sample:
 
     @property
     def cells(self) -> Index:
-        """Number of the class of each row among those of its part."""
+        """Cell of each row: its class within the fitted or held-out part."""
         cells: Index = self.parts.astype(np.intp)
         return cells if self.strata is None else cells + 2 * self.strata
 
     @property
     def worth(self) -> float:
-        """How many independent rows these are worth; infinite where each is one."""
+        """Effective number of independent rows; infinite if rows are independent."""
         if self.gap is None or self.strata is not None:
             return math.inf
         return min(effective_rows(own) for own in self.rows)
 
     def equal_runs(self) -> list[str]:
-        """Name the pairs of runs whose rows are equal; in order of content they are neighbours."""
+        """Return the names of pairs of equal runs, which are neighbours in order of content."""
         neighbours = pairwise(zip(self.places, self.rows, strict=True))
         return [
             " and ".join(self.runs[place].name for place in sorted((one, other)))
@@ -83,7 +83,7 @@ class Sample:
 
 
 def order_of_content(rows: Sequence[Float], seed: int) -> tuple[int, ...]:
-    """Return the places of runs in an order that their rows decide, and not who names them."""
+    """Return the indices of runs sorted by content, so that input order does not matter."""
     engine = ThreadsEngine()
     keys = [int(row_keys(engine, each, seed).sum(dtype=np.uint64)) for each in rows]
     return tuple(sorted(range(len(rows)), key=keys.__getitem__))

@@ -1,4 +1,4 @@
-"""Sentences about similarities: the verdict and the findings."""
+"""Verdict and findings of `similarity`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from upto.questions.similarity.result import MeasureSummary, SimilarityResult
 
 SHOWN_MEASURES, LISTED_MEASURES = 3, 8
-"""Measures named in the verdict and in a finding."""
+"""Maximum number of measures named in the verdict and in a finding."""
 
 
 def verdict(result: SimilarityResult) -> str:
-    """Say in a sentence which pairs are closer than chance, and how similar they are."""
+    """Write the verdict: the pairs closer than chance, and their similarity."""
     if len(result.runs) == 2:
         first, second = (run.name for run in result.runs)
         close = [each for each in result.measures if _count(result, each)[0]]
@@ -28,7 +28,7 @@ def verdict(result: SimilarityResult) -> str:
         by = f"{len(close)} of {many} measures" if many > 1 else shown[0].title
         is_close = "closer than chance" if close else "no closer than chance"
         if not _is_tested(result):
-            is_close = "not told from chance"
+            is_close = "not distinguishable from chance"
         by = by if close or many == 1 else f"any of {many} measures"
         values = ", ".join(f"{_in_list(each, many)}{_pair(result, each)}" for each in shown)
         return f"{first} and {second} are {is_close} by {by}: {values}{more}."
@@ -38,18 +38,18 @@ def verdict(result: SimilarityResult) -> str:
         close_pairs, pairs = _count(result, each)
         kind = " pairs" if not said else ""
         said.append(f"{close_pairs} of {pairs}{kind} by {each.title} (mean {each.mean.value:.2f})")
-    return f"{len(result.runs)} runs, closer than chance: {', '.join(said)}{more}."
+    return f"Among {len(result.runs)} runs, closer than chance: {', '.join(said)}{more}."
 
 
 def _is_tested(result: SimilarityResult) -> bool:
-    """Say whether there are pairings enough for a p-value of 5 %."""
+    """Return whether there are enough pairings for a p-value of 5 %."""
     return (result.n_pairings + 1) * LEVEL >= 1
 
 
 def _first(measures: list[MeasureSummary]) -> tuple[list[MeasureSummary], str]:
-    """Return the measures a sentence names, and words for the others."""
+    """Return the measures to name, and a phrase that counts the others."""
     left = len(measures) - SHOWN_MEASURES
-    more = f", and so on for {left} more" if left > 0 else ""
+    more = f", and {left} more" if left > 0 else ""
     return measures[:SHOWN_MEASURES], more
 
 
@@ -81,11 +81,11 @@ def findings(
     worth: float,
     same: list[str],
 ) -> Iterator[Finding]:
-    """Remark on rows, on runs and on what is within chance.
+    """Yield findings about rows, runs and chance.
 
-    `asked` is the fraction that was to be held out, `n_repeats` rows repeat another, `n_alone` have
-    no other row in their class, `n_far` are far in every run, all are worth so many independent
-    ones, and `same` names pairs of equal runs.
+    `asked` is the requested held-out fraction, `n_repeats` counts duplicate rows, `n_alone` rows
+    alone in their class, `n_far` outliers in every run; `worth` is the effective number of
+    independent rows, and `same` lists pairs of equal runs.
     """
     for code, message in (
         *_of_rows(result, asked, n_repeats, n_alone),
@@ -105,13 +105,13 @@ def _of_rows(
     if used < n - n_repeats:
         yield "UP024", f"{used} of {n - n_repeats} rows are used."
     if n_alone:
-        yield "UP027", f"{n_alone} of {used} rows stay where they are within {result.within}."
+        yield "UP027", f"{n_alone} of {used} rows cannot be re-paired within {result.within}."
     fitted = [measure.name for measure in result.measures if measure.held_out]
     if fitted and result.n_held_out < MIN_ROWS:
         held_out = f"{result.n_held_out} of {used} rows are held out"
         yield "UP015", f"{held_out} for {', '.join(fitted)}."
     if asked and not result.n_held_out:
-        yield "UP015", f"{used} rows are too few to hold some out: all values are in sample."
+        yield "UP015", f"{used} rows are too few to hold some out: all values are in-sample."
     if used < 2 * MIN_HALF:
         yield "UP015", f"{used} rows are too few for intervals."
     n_fit = used - result.n_held_out
@@ -120,7 +120,7 @@ def _of_rows(
             yield (
                 "UP001",
                 f"{n_fit} rows are fitted for {run.n_features} dimensions of {run.name}, "
-                f"{n_fit / run.n_features:.1f} for each.",
+                f"{n_fit / run.n_features:.1f} per dimension.",
             )
 
 
@@ -128,7 +128,7 @@ def _of_runs(result: SimilarityResult, same: list[str]) -> Iterator[tuple[str, s
     for run in result.runs:
         if run.n_dead:
             many = f"{run.n_dead} of {run.n_features} coordinates"
-            yield "UP013", f"{many} of {run.name} never change."
+            yield "UP013", f"{many} of {run.name} are constant."
     for names in same:
         yield "UP014", f"{names} are equal in every value."
 
@@ -144,8 +144,10 @@ def _of_far_rows(result: SimilarityResult, n_far: int) -> Iterator[tuple[str, st
 
 def _of_chance(result: SimilarityResult, worth: float) -> Iterator[tuple[str, str]]:
     if worth < MIN_WORTH:
-        many = f"{result.n_used} rows that depend on their neighbours are worth about {worth:.0f}"
-        yield "UP028", f"{many}, and a test needs {MIN_WORTH}: there are no p-values."
+        many = (
+            f"{result.n_used} serially dependent rows are worth about {worth:.0f} independent ones"
+        )
+        yield "UP028", f"{many}, but a test needs {MIN_WORTH}: there are no p-values."
         return
     if not _is_tested(result):
         smallest = 1 / (result.n_pairings + 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import (
+    UNRECORDED,
     Embeddings,
     Estimate,
     Finding,
-    Provenance,
     SilentProgress,
-    library_versions,
     unique_findings,
+    with_provenance,
 )
 from upto.engines import choose_engine, moments
 from upto.evidence.hold_out import units_of_copies
@@ -46,6 +45,7 @@ SERIAL_ROWS, SERIAL_BYTES = 2**16, 2**27
 """First rows whose dependence on their neighbours is looked at: how many, and in memory."""
 
 
+@with_provenance
 def unmix(
     run: Run,
     *,
@@ -107,7 +107,6 @@ def unmix(
     InputError
         If the run cannot be used as given, or a file cannot be written.
     """
-    started = time.perf_counter()
     engine, progress = choose_engine(engine), progress or SilentProgress()
     embeddings = single_run(run)
     inputs = [run] if isinstance(run, str | Path) else []
@@ -183,15 +182,6 @@ def unmix(
         n_bootstraps=bootstraps,
         part=everything,
         findings=findings,
-        provenance=Provenance(
-            call=f"upto.unmix({embeddings.name}, n_components={n_components}, solver={solver!r}, "
-            f"contrast={settings.contrast.name!r}, whiten={whiten!r}, restarts={restarts}, "
-            f"bootstraps={bootstraps}, held_out={held_out:g}, seed={seed})",
-            seed=seed,
-            engine=engine.name,
-            seconds=time.perf_counter() - started,
-            versions=library_versions(),
-        ),
     )
 
 
@@ -237,7 +227,6 @@ def _result(
     n_bootstraps: int,
     part: Moments,
     findings: list[Finding],
-    provenance: Provenance,
 ) -> UnmixResult:
     unmixing = fitted.unmixing
     # Without whitening components have variances of their own.
@@ -288,5 +277,5 @@ def _result(
         trace=unmixing.steps,
         verdict=verdict(embeddings.name, k, identified, converged=unmixing.converged),
         findings=unique_findings([*findings, *remarks(embeddings.name, fitted, identified)]),
-        provenance=provenance,
+        provenance=UNRECORDED,
     )

@@ -220,8 +220,8 @@ def test_where_batches_alone_predict_the_label_the_verdict_says_so_first(seed):
     found = judge(run, conditions=["pca", "batch-scaled"])
     alone, within = found.leak.batch, found.score("base").within
     assert found.verdict.startswith(
-        "plate alone predicts label: shuffled within batches, it still has an AUROC of "
-        f"{alone:.3f}; within batches the unmodified embedding has {within:.3f}. "
+        "plate alone predicts label: labels shuffled within batches still reach an AUROC of "
+        f"{alone:.3f}; within batches the unmodified embedding reaches {within:.3f}. "
     )
     assert batches_badge(found) == ("batches predict the label", "fair")
     for score in found.scores:
@@ -241,15 +241,15 @@ def test_a_label_that_goes_with_batches_is_said_first_and_has_no_interval(n_batc
     assert found.verdict.startswith(
         f"label cannot be separated from plate: {together}, so the AUROC of"
     )
-    assert "no batch has both sides to compare" in found.verdict
+    assert "no batch contains both classes" in found.verdict
     for task in (None, "drug"):
         auroc = found.score("base", task).auroc
         assert (auroc.low, auroc.high) == (None, None)
         assert f"{auroc.value:.3f}" in found.verdict
     (said,) = [each.message for each in found.findings if each.code == "UP071"]
     assert said == (
-        f"drug shares none of {n_batches} batches with what it is told from. No interval is given "
-        "for it."
+        f"drug shares none of {n_batches} batches with its comparison group. No interval is "
+        "reported for it."
     )
 
 
@@ -284,7 +284,9 @@ def test_a_condition_that_drops_nothing_is_the_embedding_as_given_and_said():
     assert found.verdict.startswith(
         "The unmodified embedding predicts label on held-out plate: AUROC 0."
     )
-    assert found.verdict.endswith(" ICA, biology kept dropped nothing, so its rows are unmodified.")
+    assert found.verdict.endswith(
+        " ICA, biology kept drops no component and leaves the embedding unmodified."
+    )
     by_condition = [
         [each.auroc for each in found.fold_scores if each.condition == name]
         for name in ("base", "biology")
@@ -302,7 +304,7 @@ def test_wells_that_are_not_known_are_not_the_same_well():
 
 
 def test_a_condition_of_one_column_has_no_concentration():
-    found = judge(screen(), conditions="pca", components=1, concentration=(50.0,))
+    found = judge(screen(), conditions="pca", n_components=1, concentration=(50.0,))
     assert found.concentration("pca", 50.0).value is None
     assert found.concentration("base", 50.0).value is not None
     assert found.condition("pca").n_components == 1
@@ -361,38 +363,47 @@ def test_a_label_of_one_batch_is_left_out_and_said():
         ({"conditions": "icaa"}, "did you mean ica"),
         ({"conditions": "tvn", "control": None}, "needs controls"),
         ({"batch": "one"}, "1 value in 240 rows"),
-        ({"label": "one", "control": None}, "at least two are needed to tell them apart"),
-        ({"label": "plate", "control": None}, "batch='plate' and label='plate' are one column"),
-        ({"label": "well", "batch": ["plate", "well"]}, "label='well' are one column"),
-        ({"label": "apart", "control": "DMSO"}, "no value of apart can be judged"),
+        ({"label": "one", "control": None}, "at least two are needed"),
+        (
+            {"label": "plate", "control": None},
+            "batch='plate' and label='plate' are the same column",
+        ),
+        ({"label": "well", "batch": ["plate", "well"]}, "label='well' are the same column"),
+        ({"label": "apart", "control": "DMSO"}, "no value of apart can be evaluated"),
         ({"control": "lone", "label": "few", "conditions": "tvn"}, r"fewer than 3 controls \(0"),
         ({"batch": "single", "conditions": "batch-scaled"}, r"1 of 9 .* fewer than 2 rows \(8\)"),
         ({"batch": "single", "conditions": "combat"}, "1 of 9 .* fewer than 2 rows"),
-        ({"conditions": "combat", "scheme": "one-trains"}, "1 batch trains, and combat learns"),
-        ({"fold_by": "label"}, r"such as '0': .* batches. Hold out other columns than label,"),
-        ({"fold_by": "well"}, r"such as '0': .* whole batches.* batch=\['well', 'plate'\]"),
+        (
+            {"conditions": "combat", "scheme": "one-trains"},
+            "1 training batch, but combat needs at least 2",
+        ),
+        ({"fold_by": "label"}, r"e\.g\. '0': .* whole. Hold out columns other than label,"),
+        (
+            {"fold_by": "well"},
+            r"e\.g\. '0': batches must be held out as a whole.* batch=\['well', 'plate'\]",
+        ),
         ({"label": "alone"}, r"'drug' cannot because its 1 control \(DMSO\) lies in 1 of 8 batch"),
-        ({"tasks": ["b"], "label": "apart"}, "could be judged: only 'drug' can.$"),
+        ({"tasks": ["b"], "label": "apart"}, "can be evaluated: only 'drug' is available.$"),
         ({"conditions": 3}, "^conditions=3 is not a list of conditions: pass a list"),
         ({"conditions": ["pca", 3]}, "is not a list of conditions: pass a list"),
-        ({"concentration": "25"}, "^concentration='25' is no list of percentages: give numbers"),
-        ({"components": "5"}, "^components='5' is neither a number"),
-        ({"components": 99}, "^components=99 is more than the 4 columns of wells: choose 4 or"),
-        ({"folds": 2.5}, "^folds=2.5 is no whole number"),
-        ({"folds": "3"}, "^folds='3' is no whole number"),
-        ({"seed": -1}, "^seed=-1 is no whole number of 0 or more"),
-        ({"seed": 0.5}, "^seed=0.5 is no whole number of 0 or more"),
-        ({"probe_labels": 1.5}, "^1.5 labels are probed"),
+        ({"concentration": "25"}, "^concentration='25' is not a list of percentages: use numbers"),
+        ({"n_components": "5"}, "^n_components='5' is neither a number"),
+        ({"n_components": 99}, "^n_components=99 exceeds the 4 columns of wells: choose 4 or"),
+        ({"folds": 2.5}, "^folds=2.5 is not an integer"),
+        ({"folds": "3"}, "^folds='3' is not an integer"),
+        ({"seed": -1}, "^seed=-1 is not a non-negative integer"),
+        ({"seed": 0.5}, "^seed=0.5 is not a non-negative integer"),
+        ({"probe_labels": 1.5}, "^probe_labels is 1.5"),
         (
             {"fold_by": np.arange(240) % 2},
-            "such as '0': .*Let batch differ between values of hold",
+            "e\\.g\\. '0': .*do not span several values of fold",
         ),
-        ({"components": 0}, "components=0 is neither a number of directions"),
-        ({"components": 1.5}, "components=1.5 is neither a number of directions"),
+        ({"n_components": 0}, "n_components=0 is neither a number of components"),
+        ({"n_components": 1.5}, "n_components=1.5 is neither a number of components"),
         ({"batch": "holes"}, "3 of 240 rows have no holes"),
-        ({"classifier": "forest"}, "no classifier"),
+        ({"classifier": "forest"}, "unknown classifier"),
         ({"folds": 1}, "at least 2"),
-        ({"concentration": (100.0,)}, "below 100"),
+        ({"concentration": (100.0,)}, "between 0 and 100"),
         ({"fit": "some"}, "fit is 'some'"),
     ],
 )
@@ -516,14 +527,14 @@ def test_a_correction_that_removes_a_strong_batch_effect_gains_and_is_said_to():
 
 def test_a_condition_that_loses_is_said_to():
     run = screen(n_batches=12, effect=3.0)
-    found = judge(run, conditions=["pca"], components=1, tasks=["drug"])
+    found = judge(run, conditions=["pca"], n_components=1, tasks=["drug"])
     assert found.difference("pca").is_loss
     base, pca = (found.score(name).auroc for name in ("base", "pca"))
     assert found.verdict == (
         f"PCA lowers the AUROC for label on held-out plate from {base:.3f} to {pca.value:.3f} "
         f"({found.difference('pca').value:+.3f})."
     )
-    both = judge(run, conditions=["pca", "ica"], components=1, tasks=["drug"])
+    both = judge(run, conditions=["pca", "ica"], n_components=1, tasks=["drug"])
     assert both.verdict.startswith("All 2 conditions lower the AUROC for label on held-out")
 
 
@@ -541,13 +552,17 @@ def test_rows_without_a_label_are_said():
     labels[:60] = np.nan
     found = judge(Embeddings(rows=run.rows, columns={**run.columns, "label": labels}))
     (said,) = [each.message for each in found.findings if each.code == "UP063"]
-    assert said == ("60 of 240 rows have no label; no classifier is trained or judged on them.")
+    assert said == (
+        "60 of 240 rows have no label; classifiers are neither trained nor tested on them."
+    )
     assert "UP063" not in {each.code for each in judge(run).findings}
 
 
 @pytest.mark.parametrize("argument", ["batch", "label"])
 def test_a_column_that_is_none_is_refused_in_one_sentence(argument):
-    with pytest.raises(InputError, match=f"^{argument} is None: name a column, or .* each row.$"):
+    with pytest.raises(
+        InputError, match=f"^{argument} is None: name .*, or pass one value per row.$"
+    ):
         judge(screen(), **{argument: None})
 
 
@@ -555,7 +570,7 @@ def test_no_finding_about_batches_names_an_option_of_the_command():
     run = screen(n_batches=4, n_rows=12, n_columns=20)
     found = judge(run, conditions="pca")
     (said,) = [each.message for each in found.findings if each.code == "UP001"]
-    assert "Keep fewer components: a number of them, or a share" in said
+    assert "Keep fewer components: a number, or a fraction" in said
     for rule in RULES:
         assert "--" not in rule.remedy
 
@@ -573,7 +588,7 @@ def test_what_keeps_components_from_being_dropped_is_said_with_its_number():
     )
     (finding,) = kept_whole([kept])
     assert finding.message == (
-        "ICA, biology kept drops no component in 2 fits; in the worst of them dropping 1 component "
+        "ICA, biology kept drops no component in 2 fits; in the worst fit, dropping 1 component "
         "changes the AUROC on batches held out by -0.207 [-0.241, -0.173] (boosted trees), so it "
         "may cost 0.241, and at most 0.005 is allowed."
     )

@@ -57,7 +57,7 @@ def test_every_training_moves_the_bar_and_the_bar_ends_at_its_end():
     fewer = Embeddings(rows=np.asarray(run.rows)[~dropped], name="wells", columns=columns)
     upto.batches(fewer, **ASKED, folds=3, progress=watched)
     # Two conditions, three folds, five labels: their own labels, shuffled ones, the top, the rest.
-    for label, n_steps in (("judge conditions", 2 * 3 * 5 * 4), ("look for leaks", 3 * 5)):
+    for label, n_steps in (("evaluate conditions", 2 * 3 * 5 * 4), ("check for leaks", 3 * 5)):
         total, steps = watched.tasks[label]
         assert (total, sum(steps), len(steps)) == (n_steps, n_steps, n_steps)
 
@@ -80,7 +80,7 @@ def test_of_many_labels_some_are_probed_and_all_are_judged():
 
 
 def test_fewer_than_one_label_cannot_be_probed():
-    with pytest.raises(InputError, match="0 labels are probed: choose 1 or more"):
+    with pytest.raises(InputError, match="probe_labels is 0: choose 1 or more"):
         upto.batches(wells(), **ASKED, probe_labels=0)
 
 

@@ -39,16 +39,16 @@ def test_a_column_is_found_by_its_name_before_the_prefix_is_tried(asked, found):
         (
             ("Metadata_Plate", "gene"),
             "plat",
-            "batch='plat' is none of the 2 columns of wells: choose one of "
+            "batch='plat' is not among the 2 columns of wells: choose one of "
             "Metadata_Plate, gene; did you mean Metadata_Plate?",
         ),
         (
             ("gene",),
             "xylophone",
-            "batch='xylophone' is none of the 1 column of wells: choose one of gene.",
+            "batch='xylophone' is not among the 1 column of wells: choose one of gene.",
         ),
         (("Gene",), "gene", "did you mean Gene?"),
-        ((), "plate", "but wells has 0 columns beside its numbers: give a table"),
+        ((), "plate", "but wells has 0 metadata columns: use a table"),
     ],
 )
 def test_a_name_that_no_column_has_is_refused_with_the_closest(columns, asked, message):
@@ -83,5 +83,5 @@ def test_an_array_with_a_value_for_each_row_stands_for_a_column(given, found):
 
 @pytest.mark.parametrize("given", [np.arange(4), np.zeros((3, 2)), [1, 2]])
 def test_an_array_without_a_value_for_each_row_is_refused(given):
-    with pytest.raises(InputError, match=r"batch has values of shape \(.*\) for 3 rows: give one"):
+    with pytest.raises(InputError, match=r"batch has values of shape \(.*\) for 3 rows: pass one"):
         join_columns(run("gene"), given, argument="batch")

@@ -42,11 +42,11 @@ def test_labels_controls_and_batches_that_look_alike_are_said():
     assert messages(found) == [
         (
             "UP085",
-            "label has ' DMSO' and 'DMSO' and 'dmso', 'Drug' and 'drug' as values of their own; "
-            "only 'DMSO' are controls.",
+            "label has ' DMSO' and 'DMSO' and 'dmso', 'Drug' and 'drug' as separate values; "
+            "only rows with 'DMSO' count as controls.",
         ),
         ("UP085", "label has 'NA', 'nan' as a value, not as missing."),
-        ("UP085", "plate has 'plate 1' and 'plate_1' as values of their own."),
+        ("UP085", "plate has 'plate 1' and 'plate_1' as separate values."),
     ]
     clean = screen_of(np.zeros((8, 2)), label=["a", "b"] * 4, plate=["p", "q", "q", "p"] * 2)
     assert find_look_alikes(clean) == []
@@ -64,7 +64,7 @@ def test_rows_that_are_nearly_those_of_another_batch_are_found(rng, noise):
     asked = screen_of(rows, label=label, plate=plate)
     found = find_shared_copies(near_copies(rows, asked, choose_engine(None), 0), asked)
     assert messages(found) == [
-        ("UP086", "48 of 240 rows are nearly equal to a row in another value of plate.")
+        ("UP086", "48 of 240 rows are nearly equal to a row in another plate.")
     ]
 
 

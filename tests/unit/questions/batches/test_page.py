@@ -136,9 +136,9 @@ def test_facts_have_the_best_condition_beside_base(result) -> None:
     assert batches_facts(result) == (
         ("AUROC, as given", "0.861", "[0.843, 0.879]"),
         ("AUROC, PCA + ICA", "0.902", "[0.884, 0.920]"),
-        ("PCA + ICA less base", "+0.041", "[+0.019, +0.063], gain"),
-        ("batches", "28", "5 folds; held out whole"),
-        ("labels judged", "5", "against DMSO"),
+        ("PCA + ICA minus base", "+0.041", "[+0.019, +0.063], gain"),
+        ("batches", "28", "5 folds; held out as a whole"),
+        ("labels evaluated", "5", "versus DMSO"),
         ("rows", "1,680", "384 columns"),
     )
 
@@ -161,11 +161,11 @@ def test_scores_of_mixing_stand_beside_the_held_out_score(result, page) -> None:
         *(row[1] for row in sample.MIXING),
     ]
     assert [row[1].text for row in table.rows][1:] == [
-        "batches mix", "batches mix", "labels stay apart", "both, weighed",
+        "batches mix", "batches mix", "labels separate", "both (weighted)",
     ]  # fmt: skip
     assert [row[5].text for row in table.rows] == ["0.842", "–", "0.550", "0.500", "0.450"]
     assert table.caption.endswith("held-out AUROC. Without a value: iLISI: too few rows.")
-    assert "Scores of mixing are in sample" in page
+    assert "Mixing scores are in sample" in page
     concentrations = concentration_table(result)
     assert concentrations is not None
     assert concentrations.heads[1:3] == ("ratio, top 1 %", "difference, top 1 %")
@@ -269,7 +269,7 @@ def test_the_best_condition_that_has_a_map_is_shown_first(result) -> None:
 def test_where_base_is_best_the_page_says_so_beside_the_best_of_the_others(result) -> None:
     view = maps_view(result)
     assert view is not None
-    assert view.why == "Beside as given is the condition of the largest AUROC."
+    assert view.why == "Next to as given: the condition with the largest AUROC."
     made = sample.batches(
         (
             *sample.CONDITIONS[:1],
@@ -281,7 +281,9 @@ def test_where_base_is_best_the_page_says_so_beside_the_best_of_the_others(resul
     view = maps_view(made)
     assert view is not None
     assert view.maps[view.chosen].title == "PCA"
-    assert view.why == "as given has the largest AUROC; beside it is the best of the others."
+    assert (
+        view.why == "as given has the largest AUROC and is shown next to the best other condition."
+    )
     assert view.why in Report([made]).html()
 
 
@@ -295,23 +297,27 @@ def test_a_gain_is_called_so_in_words_because_every_difference_has_a_sign(result
 
 def test_what_is_predicted_without_an_embedding_is_on_the_same_axis(result, page) -> None:
     names = [(line.name, line.auroc) for line in condition_chart(result).leaks]
-    assert names == [("position of the well", "0.610"), ("batches alone", "0.510")]
-    assert "no well is named twice; 12 rows with equal values in several batches" in page
+    assert names == [("well position", "0.610"), ("batches alone", "0.510")]
+    assert "no duplicate wells; 12 rows with identical values in several batches" in page
     quiet = Leak(well=None, batch=None, n_repeated_wells=1, n_repeated_rows=0)
     assert batches_body(replace(result, leak=quiet, maps=())).repeats == (
-        "1 well named twice in a batch",
-        "no row is repeated in another batch",
+        "1 well repeated within a batch",
+        "no row repeated in another batch",
     )
 
 
 def test_a_page_without_anything_still_says_so() -> None:
     told = Report([EMPTY]).html()
-    assert "no value: no label could be judged in any fold" in told
-    for absent in ("Before and after", "What each component carries", "Label by label"):
+    assert "no value: no label could be evaluated in any fold" in told
+    for absent in (
+        "Before and after",
+        "Batch and label information of each component",
+        "AUROC of each label",
+    ):
         assert f">{absent}<" not in told
-    assert "the word is" not in told
+    assert "A gain is" not in told
     assert batches_badge(EMPTY) is None
-    assert batches_facts(EMPTY)[0] == ("AUROC, as given", "–", "no fold could be judged")
+    assert batches_facts(EMPTY)[0] == ("AUROC, as given", "–", "no fold could be evaluated")
 
 
 def test_an_interval_beyond_one_is_drawn_to_the_end_of_the_axis(result) -> None:
@@ -332,10 +338,10 @@ def test_a_large_result_keeps_its_page_within_bounds() -> None:
     )  # fmt: skip
     told = Report([large]).html()
     assert len(told.encode()) < 1_200_000
-    assert "Left to the JSON of the result: 34 more labels." in told
+    assert "In the JSON only: 34 more labels." in told
     tables, omitted = batches_tables(large)
     assert max(len(table.rows) for table in tables) == 300
-    assert omitted.startswith("The page leaves the rows of a table after the first 300")
+    assert omitted.startswith("Tables show at most 300 rows")
 
 
 @pytest.mark.parametrize("hostile", ["</script><img src=x><script>alert(1)</script>"])
@@ -373,8 +379,8 @@ def test_the_view_has_the_sections_of_batches_only(result) -> None:
     assert (view.verdict, view.lead[:12]) == ("PCA + ICA gains", "Compound is ")
     assert view.template == "batches/page.html"
     assert [table.title for table in view.tables[2:]] == [
-        "Standard errors and sparsity, as papers print them",
-        "What each component carries, in sample",
+        "Standard errors and sparsity, as reported in papers",
+        "Batch and label information of each component, in sample",
         "Labels",
         "Batches",
         "Every fold",

@@ -75,7 +75,7 @@ def test_one_run_of_a_manifest_is_asked_for(run, tmp_path):
     written(tmp_path / "in.csv", run)
     manifest = tmp_path / "runs.toml"
     manifest.write_text('[[run]]\npath = "in.csv"\n[[run]]\npath = "in.csv"\nname = "b"\n')
-    with pytest.raises(InputError, match=r"one run is taken at a time, and .* lists 2"):
+    with pytest.raises(InputError, match=r"keep_biology takes one run, but .* lists 2"):
         keep_biology(manifest, tmp_path / "out.csv", ids="well_id", **ASKED)
     assert not (tmp_path / "out.csv").exists()
 
@@ -108,8 +108,8 @@ def test_where_nothing_can_be_dropped_safely_the_run_is_written_as_it_is(run, tm
     )
     found = keep_biology(few, tmp_path / "out.npz", **ASKED)
     assert (len(found.kept), found.dropped) == (3, ())
-    assert found.says.startswith("nothing can be dropped safely; ")
-    assert "it cannot be shown that Metadata_gene does not move" in found.says
+    assert found.says.startswith("no component can be dropped safely; ")
+    assert "it cannot be shown that Metadata_gene does not shift" in found.says
     np.testing.assert_array_equal(read_run(tmp_path / "out.npz").rows[:], few.rows)
 
 
@@ -139,16 +139,16 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(run, tmp_path
     before = source.read_bytes()
     refusals = {
         "is an input": (source, ASKED),
-        "batch='Metadata_gene' and label='Metadata_gene' are one column": (
+        "batch='Metadata_gene' and label='Metadata_gene' are the same column": (
             tmp_path / "o.csv",
             {**ASKED, "batch": "gene"},
         ),
-        "batch='plat' is none of": (tmp_path / "o.csv", {**ASKED, "batch": "plat"}),
-        "control='water' is none of the 4 values of Metadata_gene: choose one of DMSO, a, b, c": (
+        "batch='plat' is not among": (tmp_path / "o.csv", {**ASKED, "batch": "plat"}),
+        "control='water' is not among the 4 values of Metadata_gene: choose one of DMSO, a, b, c": (
             tmp_path / "o.csv",
             {**ASKED, "control": "water"},
         ),
-        "there is no space 'pca'": (tmp_path / "o.csv", {**ASKED, "space": "pca"}),
+        "unknown space 'pca'": (tmp_path / "o.csv", {**ASKED, "space": "pca"}),
         "which upto does not write": (tmp_path / "o.xlsx", ASKED),
     }
     for message, (target, asked) in refusals.items():

@@ -53,8 +53,8 @@ def test_compounds_beside_their_controls_are_told_within_plates_and_a_gain_is_sa
         f"The unmodified embedding predicts label within batches: AUROC {base.within.value:.3f} (p"
     )
     assert (
-        "AUROCs over all held-out plate mix label and plate, since 5 of 5 labels share few batches "
-        "with their comparison group (cpd0 shares 4 of 20 batches)"
+        "AUROCs across held-out plate confound label with plate because 5 of 5 labels share few "
+        "batches with their comparison group (cpd0 shares 4 of 20 batches)"
     ) in found.verdict
     assert (
         f"Control scaled raises the AUROC for label on held-out plate from {base.auroc.value:.3f} "
@@ -72,7 +72,7 @@ def test_a_condition_that_tells_labels_within_plates_is_named_where_the_embeddin
         f"Control scaled predicts label within batches: AUROC {scaled:.3f} (p"
     )
     assert found.difference("control-scaled", measure="within").is_gain
-    assert "Within batches Control scaled raises it from" in found.verdict
+    assert "Within batches, Control scaled raises it from" in found.verdict
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -86,7 +86,9 @@ def test_compounds_without_effect_cannot_be_separated_and_conditions_are_still_s
     found = judge(compounds(seed, offset=3.0, effect=0.0), conditions=["control-scaled"])
     within = found.score("base").within.value
     assert found.verdict.startswith("label cannot be separated from plate: 5 of 5 labels")
-    assert f"within batches it is {within:.3f}, not clearly above chance (p = " in found.verdict
+    assert (
+        f"the AUROC within batches is {within:.3f}, not clearly above chance (p = " in found.verdict
+    )
     assert "Control scaled" in found.verdict
 
 
@@ -113,10 +115,10 @@ def test_a_plate_that_was_copied_to_others_is_said_before_any_number(noise, code
     assert found.score("base").auroc.value > 0.7
     assert code in {each.code for each in found.findings}
     assert found.verdict.startswith(
-        "240 of 240 judged rows equal a row in another plate, exactly or nearly, so classifiers "
-        "may have seen what they are judged on"
+        "240 of 240 held-out rows are exact or near copies of a row in another plate, so "
+        "classifiers may have been trained on their test rows"
     )
-    assert batches_badge(found) == ("judged rows are copies", "fair")
+    assert batches_badge(found) == ("held-out rows are copies", "fair")
 
 
 def test_a_few_copies_are_a_finding_and_lead_no_verdict():
@@ -125,7 +127,7 @@ def test_a_few_copies_are_a_finding_and_lead_no_verdict():
     rows[-10:] = rows[:10]
     found = judge(Embeddings(rows=rows, columns=run.columns))
     assert "UP074" in {each.code for each in found.findings}
-    assert "judged rows equal" not in found.verdict
+    assert "near copies" not in found.verdict
 
 
 def test_wells_that_predict_as_well_as_the_embedding_are_said_first():
@@ -137,7 +139,7 @@ def test_wells_that_predict_as_well_as_the_embedding_are_said_first():
         rows[:, 0] += effect * (label == "drug")
         columns = {"plate": plate, "label": label, "well": place.astype(str)}
         found = judge(Embeddings(rows=rows, columns=columns))
-        assert found.verdict.startswith("Positions of wells alone predict label about as")
+        assert found.verdict.startswith("Well position alone predicts label at least about as")
     # Half of the wells change their side from plate to plate.
     label = np.where((place % 2 == 0) ^ ((place % 4 < 2) & (plate % 2 == 0)), "drug", "DMSO")
     rows[:, 0] = random.normal(size=len(rows)) + 8.0 * (label == "drug")
@@ -201,7 +203,7 @@ def test_the_text_about_near_copies_promises_no_more_than_is_found():
     found = judge(Embeddings(rows=rows, columns=columns))
     assert "UP086" not in {each.code for each in found.findings}
     (rule,) = [each for each in RULES if each.code == "UP086"]
-    assert "Copies that were scaled are not found." in rule.matters
+    assert "Scaled copies are not detected." in rule.matters
 
 
 @pytest.mark.parametrize(

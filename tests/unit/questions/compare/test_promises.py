@@ -40,7 +40,7 @@ def test_theorem_one_stands_beside_the_worst_and_the_mean_square_error(spiralled
     assert mean.measured == result.rigid.in_sample.rms
     assert worst.is_kept
     assert mean.is_kept
-    assert worst.promise.condition.startswith("L is as given; both decoders")
+    assert worst.promise.condition.startswith("L is user-specified; both decoders")
 
 
 def test_one_number_is_of_both_decoders(spiralled):
@@ -121,7 +121,7 @@ def test_what_cannot_be_used_is_refused(spiralled, options, message):
 
 
 def test_three_runs_have_no_promises(spiralled):
-    with pytest.raises(InputError, match="promises are for two runs, and there are 3"):
+    with pytest.raises(InputError, match="bounds are for two runs, but there are 3"):
         upto.compare(*spiralled, spiralled[0], lipschitz=0.1, **FAST)
 
 
@@ -143,7 +143,7 @@ def test_a_promise_that_is_not_kept_is_a_finding():
     result = upto.compare(rows, np.exp(rows), lipschitz=0.0, **FAST)
     assert statements(result)["Theorem 1"].is_kept is False
     assert any(
-        each.code == "UP057" and each.message.startswith("Theorem 1 promises 0 and 0.2")
+        each.code == "UP057" and each.message.startswith("Theorem 1 bounds the error by 0, but 0.2")
         for each in result.findings
     )
 
@@ -180,7 +180,7 @@ def test_every_length_of_a_condition_is_in_diameters_of_the_target(spiralled):
 @pytest.mark.slow
 def test_an_l_that_is_only_known_from_below_is_refused(spiralled):
     measured = upto.lipschitz(*spiralled)
-    with pytest.raises(InputError, match="bounds it from below only"):
+    with pytest.raises(InputError, match="only a lower bound, but"):
         upto.compare(*spiralled, lipschitz=measured, **FAST)
     torch = pytest.importorskip("torch", reason="torch is not installed")
     decoded = upto.lipschitz(
@@ -189,5 +189,5 @@ def test_an_l_that_is_only_known_from_below_is_refused(spiralled):
         method="lanczos",
         steps=1,
     )
-    with pytest.raises(InputError, match="known from below only at 800 of 800 points"):
+    with pytest.raises(InputError, match="only a lower bound at 800 of 800 points"):
         upto.compare(*spiralled, lipschitz=decoded, **FAST)

@@ -271,7 +271,7 @@ def test_a_component_needs_half_a_correlation_to_appear(rng, noise, appears):
     assert result.chance_limit < wanted
     assert (result.least_correlation, result.limit) == (0.5, 0.5)
     assert (result.in_every_run == (0, 1, 2)) is appears
-    assert "where 0.50 is asked for and chance reaches 0.0" in result.verdict
+    assert "where the required correlation is 0.50 and the chance limit 0.0" in result.verdict
 
 
 @pytest.mark.slow
@@ -398,9 +398,9 @@ def test_edges_are_finite_and_remarked_on(rng):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"up_to": "affine"}, "there is no consensus up to 'affine': choose one of rigid, simil"),
-        ({"components": 3}, "components is 3, but a consensus up to rigid keeps every direction"),
-        ({"up_to": "ica", "components": -1}, "n_components is -1: it must be at least 1"),
+        ({"up_to": "affine"}, "up_to is 'affine': choose one of rigid, simil"),
+        ({"n_components": 3}, "n_components is 3, but a consensus up to rigid keeps every"),
+        ({"up_to": "ica", "n_components": -1}, "n_components is -1: it must be at least 1"),
         ({"held_out": 1.5}, r"held_out is 1\.5, but it must be a fraction"),
         ({"permutations": 3}, "permutations is 3, but a 5 % level needs at least 19"),
         ({"output": "out.xyz"}, r"out\.xyz ends in \.xyz, which upto does not write"),
@@ -414,13 +414,13 @@ def test_what_cannot_be_done_is_refused(rng, options, message):
 
 
 def test_one_run_is_refused(rng):
-    with pytest.raises(InputError, match=r"a consensus needs two runs or more, not 1\."):
+    with pytest.raises(InputError, match=r"a consensus needs two or more runs, not 1\."):
         consensus(rng.normal(size=(50, 3)))
 
 
 def test_fewer_components_can_be_asked_for(rng, tmp_path):
     _, runs = turned(rng, noise=0.05)
-    result, rows = written(tmp_path, *runs, up_to="ica", components=3)
+    result, rows = written(tmp_path, *runs, up_to="ica", n_components=3)
     assert rows.shape == (2000, 3)
     assert [run.n_components for run in result.runs] == [3] * 4
 
@@ -678,6 +678,6 @@ def test_an_annotated_file_takes_the_consensus_beside_its_runs(rng, tmp_path):
     assert after.obsm["X_consensus"].shape == (200, 5)
     assert after.uns["consensus"]["consensus_of"] == "X_a, X_ica"
     np.testing.assert_array_equal(after.obsm["X_ica"], runs[1])
-    with pytest.raises(InputError, match=r"holds .*X_ica where the consensus would be written"):
+    with pytest.raises(InputError, match=r"contains .*X_ica where the consensus would be written"):
         consensus(f"{path}::X_a", f"{path}::X_ica", up_to="ica", output=path)
     np.testing.assert_array_equal(anndata.read_h5ad(path).obsm["X_ica"], runs[1])

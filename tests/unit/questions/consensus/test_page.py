@@ -120,14 +120,14 @@ def test_a_thousand_components_of_many_runs_are_a_small_page():
     assert "and 37 more runs" in consensus_body(result).components.tips[0]
     page = Report([sample.consensus(n_runs=10, n_components=1000)]).html()
     assert len(page) < 1_000_000
-    assert "The table leaves the components after the first 285 to JSON." in page
+    assert "Components after the first 285 are in the JSON only." in page
 
 
 @pytest.mark.parametrize(
     ("options", "badge"),
     [
         ({}, ("partly reproducible", "fair")),
-        ({"judged": False}, ("not judged", "fair")),
+        ({"judged": False}, ("not tested", "fair")),
         ({"n_components": 4}, ("reproducible", "good")),
         ({"up_to": "rigid"}, ("5 of 6 runs belong", "fair")),
     ],
@@ -178,7 +178,7 @@ def test_facts_are_those_of_the_result():
     facts = {label: (value, detail) for label, value, detail in consensus_facts(sample.consensus())}
     assert facts["runs"] == ("6", "5 belong; up to ica")
     assert facts["components in every run"][0] == "4"
-    asked = "correlation; the best match by chance has 0.140"
+    asked = "correlation; chance limit 0.140"
     assert facts["needed to appear"] == ("0.140", asked)
     more = {label: value for label, value, _ in consensus_facts(sample.consensus(least=0.5))}
     assert more["needed to appear"] == "0.500"
@@ -193,7 +193,7 @@ def test_an_unjudged_consensus_has_no_pictures_but_a_page():
     assert view.body.components is None
     assert view.body.runs is None
     page = Report([sample.consensus(judged=False)]).html()
-    assert "Nothing was judged; the verdict says why." in page
+    assert "Not tested; see the verdict." in page
 
 
 def test_names_are_only_names():

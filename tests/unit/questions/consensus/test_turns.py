@@ -51,7 +51,7 @@ def test_turned_coordinates_appear_in_no_run(width, n_runs):
         result = consensus(*runs, up_to="signed-permutation", permutations=19)
         n_appearing += sum(run.n_appearing for run in result.runs)
     assert n_appearing <= 0.25 * 2 * width * n_runs
-    assert "do as well" in result.verdict
+    assert "so do randomly rotated" in result.verdict
 
 
 def test_turned_runs_of_a_falling_spectrum_share_no_coordinates():

@@ -6,7 +6,7 @@ import pytest
 import upto
 
 QUICK = {"scores": "gaussian-tc", "forms": "as-given", "half_samples": 0}
-LEADS = "Rows depend on each other: chance and p-values count every row"
+LEADS = "Rows depend on each other: chance levels and p-values assume independent rows"
 
 
 def found_of(latents, factors):

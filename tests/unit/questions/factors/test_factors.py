@@ -168,11 +168,11 @@ def test_kinds_are_told_from_values_and_can_be_overridden(rng):
     assert found.factors[2].entropy == pytest.approx(np.log(2), abs=0.02)
     assert found.factors[1].entropy is None
     assert message_of(found, "UP067").startswith(
-        "shape (text), text (text), number, label (called label), cell_type "
-        "(called type) are taken as categories: scored"
+        "shape (text), text (text), number, label (name contains label), cell_type "
+        "(name contains type) are treated as categories: scored"
     )
     taken = {row[0]: row[-1] for row in found.tables()[-2].rows}
-    assert (taken["level"], taken["step"]) == ("numbers on a line", "ordered values")
+    assert (taken["level"], taken["step"]) == ("continuous", "ordered values")
     assert taken["number"] == "categories"
 
 
@@ -190,7 +190,7 @@ def test_labels_that_look_alike_are_named(rng, truth):
     labels = np.array([" Cat", "cat", "NA", "nan", "dog", "DOG ", "owl"])[rng.integers(7, size=500)]
     found = upto.factors(truth, {"animal": labels}, forms="as-given", **QUICK)
     assert message_of(found, "UP085") == (
-        "animal has ' Cat' and 'cat', 'DOG ' and 'dog' as values of their own."
+        "animal has ' Cat' and 'cat', 'DOG ' and 'dog' as separate values."
     )
     # What stands for a missing label is missing, however it is written.
     assert found.factors[0].n_values == 5
@@ -229,14 +229,14 @@ def test_a_score_without_a_value_is_a_finding(truth):
     names = ["infomec/compactness@adjusted", "infomec/compactness@tripod"]
     found = upto.factors(codes, truth, scores=names, forms="as-given", half_samples=0)
     assert found.score(names[0]).value.value > 0.98
-    assert message_of(found, "UP090").startswith("infomec/compactness@tripod: 2 of 3 factors are")
+    assert message_of(found, "UP090").startswith("infomec/compactness@tripod: no active latent enc")
 
 
 def test_a_wide_latent_of_noise_does_not_decide_what_is_read_first(rng, truth):
     latents = np.column_stack([truth + 0.01 * rng.normal(size=truth.shape),
                                50 * rng.normal(size=len(truth))])  # fmt: skip
     found = upto.factors(latents, truth, forms="as-given", scores="infomec", half_samples=0)
-    assert "infomec/modularity@adjusted: as given 1.00" in found.verdict
+    assert "infomec/modularity@adjusted: without ICA 1.00" in found.verdict
     assert found.score("infomec/compactness").value.value > 0.98
     assert not [finding for finding in found.findings if finding.code == "UP060"]
     assert set(found.form(GIVEN).active) == {0, 1, 2, 3}
@@ -406,14 +406,14 @@ def test_latents_are_counted_from_zero_in_every_word(truth):
     assert found.score("linear-probe").says == "latents 3, 4 are constant."
     assert message_of(found, "UP013") == "2 of 5 latents of run never change: 3, 4."
     alone = upto.factors(truth[:, :1], truth[:, :1], forms="as-given", scores="mig")
-    assert alone.score("mig").says == "there is one latent, and no second to outdo."
+    assert alone.score("mig").says == "there is only one latent, so no second one to compare with."
     assert "code" not in found.score("linear-probe").definition
 
 
 @pytest.mark.slow
 def test_each_form_says_up_to_what_it_identifies_the_factors(turned, truth, rng):
     for form, opening, group in (
-        (GIVEN, "As given", "a rigid motion"),
+        (GIVEN, "Without ICA", "a rigid motion"),
         (ICA, "After ICA", "a signed permutation of the coordinates"),
     ):
         expected = f"{opening}, the latents identify the 3 factors up to {group} (held-out error"
@@ -422,7 +422,7 @@ def test_each_form_says_up_to_what_it_identifies_the_factors(turned, truth, rng)
         rng.normal(size=(500, 2)), truth[:, :1], forms=["as-given", "ica"], **QUICK
     )
     assert noise.verdict.startswith(
-        "As given, the latents are no closer to the factor than chance; after ICA, they are no "
+        "Without ICA, the latents are no closer to the factor than chance; after ICA, they are no "
         "closer to it than chance."
     )
 
@@ -433,7 +433,7 @@ def test_labels_that_no_row_has_together_leave_no_errors_to_the_truth(truth):
     found = upto.factors(truth, halves, forms="as-given", **QUICK)
     assert found.structure == ()
     messages = [finding.message for finding in found.findings if finding.code == "UP063"]
-    assert any(message.startswith("too few rows have a label of all of") for message in messages)
+    assert any(message.startswith("too few rows have labels of all of") for message in messages)
 
 
 def test_the_result_survives_json_and_renders(turned):
@@ -444,13 +444,15 @@ def test_the_result_survives_json_and_renders(turned):
         "ICA, active",
         "Smallest worst error",
         "signed-permutation ",
-        "What each latent tells, ICA",
+        "Factors in each latent, ICA",
     ):
         assert words in text
     assert turned.brief_tables()[0].columns[2].name == "ICA"
     first = turned.data_table().records()[0]
     assert (first["form"], first["score"]) == (GIVEN, INFOM)
-    assert turned.verdict.startswith("As given, the latents identify the 3 factors up to a rigid")
+    assert turned.verdict.startswith(
+        "Without ICA, the latents identify the 3 factors up to a rigid"
+    )
     assert "after ICA, they identify them up to a signed permutation" in turned.verdict
     assert len(turned.data_table().rows) == 4 * (2 + 7)
 
@@ -479,31 +481,31 @@ def test_what_is_not_there_is_said(turned):
     ("factors", "options", "words"),
     [
         (np.zeros((400, 1)), {}, "run has 500 rows but factors has 400"),
-        (None, {}, "run has no columns beside its rows"),
-        (np.zeros((500, 1, 1)), {}, r"factors have the shape \(500, 1, 1\)"),
+        (None, {}, "run has no metadata columns"),
+        (np.zeros((500, 1, 1)), {}, r"factors have shape \(500, 1, 1\)"),
         ({}, {}, "there are no factors"),
         ({"x": np.zeros(500), "y": np.zeros(499)}, {}, "factors have 499 to 500 rows"),
         ({"x": np.zeros(500)}, {"names": ["y"]}, "has no factor 'y': it has x"),
-        ({"x": np.zeros(500)}, {"discrete": ["y"]}, "there is no factor 'y': there is x"),
-        ({"x": np.zeros(500)}, {"discrete": "x", "continuous": "x"}, "said to be continuous and"),
+        ({"x": np.zeros(500)}, {"discrete": ["y"]}, "unknown factor 'y': choose from x"),
+        ({"x": np.zeros(500)}, {"discrete": "x", "continuous": "x"}, "declared as continuous and"),
         ({"x": ["a"] * 500}, {"continuous": "x"}, "has labels such as 'a'"),
-        ({"x": ["a"] * 500}, {"ordered": "x"}, "said to be ordered but has labels such as 'a'"),
-        ({"x": np.zeros(500)}, {"unordered": "x", "ordered": "x"}, "unordered and ordered: say"),
-        (np.zeros(500), {"continuous": True}, "continuous is True, but it lists the names"),
-        (np.zeros(500), {"discrete": np.array([True])}, "but it lists the names of factors"),
-        (5, {}, r"factors have the shape \(\)"),
+        ({"x": ["a"] * 500}, {"ordered": "x"}, "declared as ordered but has labels such as 'a'"),
+        ({"x": np.zeros(500)}, {"unordered": "x", "ordered": "x"}, "unordered and ordered: choose"),
+        (np.zeros(500), {"continuous": True}, "continuous is True: pass a list of names"),
+        (np.zeros(500), {"discrete": np.array([True])}, ": pass a list of names of factors"),
+        (5, {}, r"factors have shape \(\)"),
         ({"x": np.r_[np.inf, np.zeros(499)]}, {}, "'x' has 1 infinite values"),
         ({"x": np.r_[1e300, np.zeros(499)]}, {}, r"'x' has values of size 1e\+300"),
         ({"x": np.r_[1e-310, np.zeros(499)]}, {}, "'x' has values of size 1e-310"),
-        ({"x": np.zeros((500, 2))}, {}, r"'x' has the shape \(500, 2\)"),
-        ({"x": np.zeros(500)}, {"ids": "id"}, "there is no column 'id' of ids"),
+        ({"x": np.zeros((500, 2))}, {}, r"'x' has shape \(500, 2\)"),
+        ({"x": np.zeros(500)}, {"ids": "id"}, "there is no id column 'id'"),
         (np.zeros(500), {"scores": "beauty"}, "there is no score 'beauty'"),
-        (np.zeros(500), {"forms": "pca"}, "there is no form 'pca'"),
-        (np.zeros(500), {"forms": []}, "no form is asked for"),
-        (np.zeros(500), {"forms": 3}, "forms is 3, but it lists forms: choose of as-given"),
-        (np.zeros(500), {"scores": 3}, "scores is 3, but it lists names of scores"),
-        (np.zeros((500, 2)), {"names": [0]}, r"names is \[0\], but it lists names of factors: fac"),
-        (np.zeros(500), {"permutations": 5}, "needs at least 19"),
+        (np.zeros(500), {"forms": "pca"}, "unknown form 'pca'"),
+        (np.zeros(500), {"forms": []}, "forms is empty"),
+        (np.zeros(500), {"forms": 3}, "forms is 3, not a list of names: choose from as-given"),
+        (np.zeros(500), {"scores": 3}, "scores is 3, but it must list names of scores"),
+        (np.zeros((500, 2)), {"names": [0]}, r"names is \[0\], not a list of names: choose"),
+        (np.zeros(500), {"refits": 5}, "needs at least 19"),
         (np.zeros(500), {"half_samples": 3}, "needs at least 10"),
         (np.zeros(500), {"max_rows": 2}, "at least 4 rows"),
         (np.zeros(500), {"held_out": 1.5}, "held_out is 1.5"),

@@ -21,7 +21,7 @@ def kind_of(name, values):
 def test_whole_numbers_without_a_gap_are_categories_wherever_they_begin(name, start):
     kind, in_truth, why_not = kind_of(name, start + np.arange(300) % 10)
     assert (kind, in_truth) == ("discrete", False)
-    assert why_not in (f"numbered from {start} to {start + 9}", "called person")
+    assert why_not in (f"numbered from {start} to {start + 9}", "name contains person")
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_whole_numbers_without_a_gap_are_categories_wherever_they_begin(name, st
 def test_numbers_with_gaps_are_categories_where_the_name_says_so(name):
     kind, in_truth, why_not = kind_of(name, np.array([0, 2, 5])[np.arange(300) % 3])
     assert (kind, in_truth) == ("discrete", False)
-    assert why_not.startswith("called ")
+    assert why_not.startswith("name contains ")
 
 
 def test_ids_of_many_people_are_no_numbers_on_a_line():
@@ -63,7 +63,7 @@ def test_words_for_a_missing_label_are_asked_about(rng):
     said = [each.message for each in found.findings if each.code == "UP085"]
     assert said == [
         "animal has 'Unknown', 'none' as a value, not as missing.",
-        "animal has 'cat' and 'cat.' as values of their own.",
+        "animal has 'cat' and 'cat.' as separate values.",
     ]
 
 

@@ -107,10 +107,10 @@ def test_what_a_map_has_no_room_for_is_counted() -> None:
     result = sample.factors(many(40), 128, forms=FOUR)
     drawn = latent_maps(result)[2]
     assert len(drawn.rows) == 12_000 // (4 * 40)
-    assert drawn.left_out == "Left to the JSON of the result: 53 more latents."
+    assert drawn.left_out == "In the JSON only: 53 more latents."
     assert [each.matched for row in drawn.rows for each in row.cells].count(True) == 40
     wide = latent_maps(sample.factors(many(121), 3))[0]
-    assert wide.left_out == "Left to the JSON of the result: 1 more factor."
+    assert wide.left_out == "In the JSON only: 1 more factor."
     assert {len(row.cells) for row in wide.rows} == {120}
     assert len(Report([result]).html().encode()) < 1_000_000
 
@@ -267,7 +267,7 @@ def test_a_form_that_was_not_measured_is_left_out_of_the_ladder() -> None:
     ("agreement", "group", "badge"),
     [
         ("same", Group.SIGNED_SIMILARITY, ("factors identified", "good")),
-        ("close", Group.RIGID, ("factors found, but mixed", "fair")),
+        ("close", Group.RIGID, ("factors identified, but mixed", "fair")),
         ("partial", Group.AFFINE, ("factors partly identified", "fair")),
         ("undecided", None, ("undecided", "fair")),
         ("chance", Group.AFFINE, ("no better than chance", "poor")),
@@ -287,7 +287,7 @@ def test_facts_have_scores_and_errors_before_and_after() -> None:
         "error to the truth, as given": ("0.033", "up to affine; chance 0.318"),
         "error to the truth, ICA": ("0.041", "up to scaled-permutation; chance 0.318"),
         "active latents": ("9 of 12", "1 never changes"),
-        "factors": ("6", "4 ordered values, 1 numbers on a line, 1 categories"),
+        "factors": ("6", "4 ordered values, 1 continuous, 1 categories"),
         "rows": ("8,000", "of 10,000; 2,250 held out"),
     }
     lone = {label: detail for label, _, detail in factors_facts(sample.factors(forms=(GIVEN,)))}
@@ -321,7 +321,7 @@ def test_each_factor_has_its_latent_in_every_form() -> None:
     kind, *_, correlation, r2 = rows["shape"]
     assert kind.text == "12 values, categories, 90% labelled"
     assert (correlation.text, r2.text) == ("–", "–")
-    assert rows["scale"][0].text == "numbers on a line"
+    assert rows["scale"][0].text == "continuous"
 
 
 def test_a_factor_that_no_latent_tells_of_has_none() -> None:
@@ -336,7 +336,7 @@ def test_a_factor_that_no_latent_tells_of_has_none() -> None:
 def test_long_tables_are_cut_and_the_page_says_so() -> None:
     tables, omitted = factors_tables(sample.factors(("x",), 301))
     assert max(len(table.rows) for table in tables) == 300
-    assert omitted.startswith("The page leaves the rows of a table after the first 300")
+    assert omitted.startswith("Tables show the first 300 rows")
     assert factors_tables(sample.factors())[1] == ""
 
 

@@ -65,7 +65,7 @@ def test_one_run_alone_is_compared_with_itself(rng):
     np.testing.assert_array_equal(values, values.T)
     assert [(step.layer, step.beside) for step in pair.along] == [(0, 1), (1, 2)]
     assert [each.closest for each in pair.closest] == [1, 2, 1]
-    assert result.verdict.startswith("3 of 3 layers of first are closest to a layer next to them")
+    assert result.verdict.startswith("3 of 3 layers of first are closest to an adjacent layer")
 
 
 def test_a_measure_with_a_direction_is_scored_both_ways_within_a_run(rng):
@@ -294,9 +294,9 @@ def test_a_dead_layer_is_told_and_compared_with_nothing(rng):
     assert [step.layer for step in pair.along] == [0]
     assert np.isnan(values_of(pair)[1]).all()
     messages = {finding.code: finding.message for finding in result.findings}
-    assert messages["UP040"] == "all rows of the layer dead of first are equal."
+    assert messages["UP040"] == "all rows of layer dead of first are equal."
     nothing = upto.layers({"a": np.zeros((9, 2)), "b": np.ones((9, 2)), "c": rows[:9]})
-    assert nothing.verdict == "The layers of first do not vary: nothing can be compared."
+    assert nothing.verdict == "No layer of first varies: nothing can be compared."
 
 
 def test_unrelated_runs_are_told_so(rng):
@@ -314,8 +314,8 @@ def test_the_verdict_counts_layers_whose_counterpart_is_at_the_same_depth(rng):
     result = upto.layers(rows, other, **FAST)
     assert result.verdict == (
         "2 of 4 layers of first have their closest counterpart at the same depth in second: linear "
-        f"CKA {min(s.value.value for s in result.pairs[0].along):.2f} to 1.00 layer by layer, "
-        "4 of 4 beyond chance."
+        f"CKA {min(s.value.value for s in result.pairs[0].along):.2f} to 1.00 between aligned "
+        "layers, 4 of 4 closest layers beat chance."
     )
 
 
@@ -335,7 +335,7 @@ def test_three_runs_are_compared_pair_by_pair_and_survive_json(rng):
     assert [len(closest.rows), len(along.rows), len(matrices)] == [12, 12, 6]
     assert closest.columns[-2].name == "runs"
     assert result.measure("mutual-knn").closer == "higher"
-    with pytest.raises(KeyError, match="it has first, second, third"):
+    with pytest.raises(KeyError, match="choose one of first, second, third"):
         result.run("fourth")
 
 
@@ -369,7 +369,7 @@ def test_what_cannot_be_compared_is_refused(rng):
     x = rng.normal(size=(20, 2))
     with pytest.raises(InputError, match="first has 1 layer and there is no other run"):
         upto.layers({"a": x})
-    with pytest.raises(InputError, match="0 runs are given: give at least one"):
+    with pytest.raises(InputError, match="0 runs are given: pass at least one"):
         upto.layers()
     with pytest.raises(InputError, match="there is no measure 'no'"):
         upto.layers({"a": x}, {"b": x}, measures="no")
@@ -427,10 +427,10 @@ def test_a_measure_that_needs_more_rows_is_left_out_unless_it_is_the_only_one(rn
     assert [measure.name for measure in result.measures] == ["linear-cka", "r2"]
     assert [pair.measure for pair in result.pairs] == ["linear-cka", "r2"]
     (message,) = [each.message for each in result.findings if each.code == "UP026"]
-    assert message.startswith("mutual-knn:10: 10 nearest rows are asked for of 8 rows")
+    assert message.startswith("mutual-knn:10: 10 nearest rows requested from 8 rows")
     without = upto.layers(layers, measures=["linear-cka", "r2"], **FAST)
     assert result.pairs == without.pairs
-    with pytest.raises(InputError, match="10 nearest rows are asked for of 8 rows"):
+    with pytest.raises(InputError, match="10 nearest rows requested from 8 rows"):
         upto.layers(layers, measures="mutual-knn:10", **FAST)
 
 
@@ -449,7 +449,7 @@ def test_the_verdict_of_runs_aligned_in_different_ways_says_so(rng):
 
 def test_runs_given_in_other_ways_are_refused_or_told_apart(rng, tmp_path):
     x = rng.normal(size=(6, 2))
-    with pytest.raises(InputError, match="run 1 is ndarray: give a manifest"):
+    with pytest.raises(InputError, match="run 1 is ndarray: pass a manifest"):
         as_stacks([x])
     with pytest.raises(InputError, match="A has 2 entries, 1 of them without a layer"):
         as_stacks([Embeddings(rows=x, name="A"), Embeddings(rows=x, name="A", layer="b")])

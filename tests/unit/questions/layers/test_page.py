@@ -67,16 +67,20 @@ def test_facts_of_runs_aligned_in_different_ways_say_beside() -> None:
     result = sample.layers(3, 3, 3)
     named = replace(result.pairs[0], aligned_by="name")
     mixed = replace(result, pairs=(named, *result.pairs[1:]))
-    assert layers_facts(mixed)[1][0] == "closest beside it"
+    assert layers_facts(mixed)[1][0] == "closest aligned with it"
 
 
 @pytest.mark.parametrize(
     ("place", "value", "why"),
     [
-        (("pairs", 0, "closest", 0, "closest"), 99, "a closest layer at 99 of 2 layers of second"),
-        (("pairs", 0, "closest", 0, "layer"), -1, "a closest layer of -1 of 3 layers of first"),
-        (("pairs", 0, "along", 1, "beside"), 2, "a layer beside at 2 of 2 layers of second"),
-        (("pairs", 0, "along", 1, "layer"), 3, "a layer beside of 3 of 3 layers of first"),
+        (("pairs", 0, "closest", 0, "closest"), 99, "the closest layer 99, but second has 2"),
+        (("pairs", 0, "closest", 0, "layer"), -1, "closest layer of layer -1, but first has 3"),
+        (("pairs", 0, "along", 1, "beside"), 2, "the aligned layer 2, but second has 2 layers"),
+        (
+            ("pairs", 0, "along", 1, "layer"),
+            3,
+            "the aligned layer of layer 3, but first has 3 layers",
+        ),
         (("pairs", 0, "first"), "nobody", "has no run 'nobody'"),
         (("pairs", 0, "measure"), "nothing", "has no measure 'nothing'"),
         (("pairs", 0, "value"), [[0.5, 0.5]], r"value of first and second is not 3 × 2"),
@@ -111,10 +115,7 @@ def test_a_page_of_many_runs_shows_the_first_pairs_and_says_so() -> None:
     assert (len(view.panels), len(result.pairs)) == (MAX_PANELS, 15)
     tables, words = layers_tables(result)
     assert len(tables) == 2 + MAX_PANELS
-    assert words == (
-        f"The page leaves the pictures and matrices after the first {MAX_PANELS} to the JSON of "
-        "the result."
-    )
+    assert words == (f"In the JSON only: the plots and matrices after the first {MAX_PANELS}.")
     page = Report([result]).html()
     assert len(re.findall(r'data-layers="\d', page)) == MAX_PANELS
     assert words in page
@@ -133,7 +134,7 @@ def test_layers_without_intervals_or_numbers_are_drawn() -> None:
     assert one.plot.at == (50.0,)
     nothing = sample.layers(1, 1, dead=0)
     assert layers_body(nothing).panels[0].plot is None
-    assert "No two layers that vary stand side by side." in Report([nothing]).html()
+    assert "No two aligned layers both vary." in Report([nothing]).html()
 
 
 def test_the_view_survives_json() -> None:

@@ -72,13 +72,13 @@ def test_measures_are_grouped_by_what_they_ignore() -> None:
         for title, lines in grouped_lines(measure_lines(sample.similarities(2)))
     }
     assert groups == {
-        "Ignore every invertible linear map": ["mean canonical correlation"],
-        "Ignore rotations, notice other linear maps": [
+        "Invariant to every invertible linear map": ["mean canonical correlation"],
+        "Invariant to rotations, not to other linear maps": [
             "linear CKA",
             "Procrustes distance",
             "mutual nearest neighbours (10)",
         ],
-        "Notice rotations": ["strong MCC", "PWCCA, 1 → 2", "PWCCA, 2 → 1"],
+        "Not invariant to rotations": ["strong MCC", "PWCCA, 1 → 2", "PWCCA, 2 → 1"],
     }
 
 
@@ -172,7 +172,7 @@ def test_the_mean_and_its_interval_are_told() -> None:
     )
     assert facts["runs"] == ("5", "10 pairs")
     few = {label: detail for label, _, detail in similarity_facts(sample.similarities(3))}
-    assert few["mean linear CKA"] == "no interval; it takes four runs"
+    assert few["mean linear CKA"] == "no interval; it needs four runs"
     assert not similarity_body(sample.similarities(3)).maps[0].has_interval
 
 
@@ -193,8 +193,8 @@ def test_many_runs_leave_maps_and_tables_to_json() -> None:
     assert len(similarity_data(result)["similarities"]) == 10
     assert len(tables) == 1 + 3
     assert words == (
-        "The page leaves the heat maps after the first 10 and the tables of pairs after the first "
-        "3 to the JSON of the result."
+        "In the JSON only: the heat maps after the first 10 and the tables of pairs after the "
+        "first 3."
     )
     page = Report([result]).html()
     assert words in page
@@ -202,7 +202,7 @@ def test_many_runs_leave_maps_and_tables_to_json() -> None:
     assert len(similarity_tables(sample.similarities(25))[0]) == 1
     huge = sample.similarities(80, measures=many[:2])
     assert len(similarity_body(huge).maps) == 1
-    assert "the heat maps after the first and the tables of pairs to" in similarity_tables(huge)[1]
+    assert "the heat maps after the first and the tables of pairs." in similarity_tables(huge)[1]
 
 
 def test_a_pair_by_every_measure_is_small() -> None:

@@ -54,7 +54,7 @@ def test_related_runs_are_beyond_chance_and_unrelated_ones_are_not(rng):
         ("second", "first", "explained"),
     }
     assert "UP025" in codes(found)
-    assert found.verdict.startswith("3 runs, closer than chance: 1 of 3 pairs by linear CKA")
+    assert found.verdict.startswith("Among 3 runs, closer than chance: 1 of 3 pairs by linear CKA")
 
 
 def test_values_in_sample_are_those_of_the_measure(rng):
@@ -223,7 +223,7 @@ def test_classes_of_one_row_are_told_and_classes_of_single_rows_refused(rng):
     classes = np.array([str(min(i, 5)) for i in range(40)])
     found = upto.similarity(a, b, measures=[CKA], within=classes, held_out=0, **FAST)
     message = next(each.message for each in found.findings if each.code == "UP027")
-    assert message.startswith("5 of 40 rows stay where they are")
+    assert message.startswith("5 of 40 rows cannot be re-paired")
     with pytest.raises(InputError, match="none of 40 rows within the classes given has another"):
         upto.similarity(a, b, within=np.arange(40))
 
@@ -262,7 +262,7 @@ def test_a_measure_that_needs_more_rows_is_left_out_unless_it_is_the_only_one(rn
     found = upto.similarity(a, b, measures=[CKA, "mutual-knn:10", EXPLAINED])
     assert [each.name for each in found.measures] == [CKA, "explained"]
     assert "UP026" in codes(found)
-    with pytest.raises(InputError, match="10 nearest rows are asked for of 9 rows"):
+    with pytest.raises(InputError, match="10 nearest rows requested from 9 rows"):
         upto.similarity(a, b, measures="mutual-knn:10")
 
 
@@ -309,7 +309,7 @@ def test_options_that_make_no_sense_are_refused(rng, options, words):
 
 def test_one_run_and_unusable_runs_are_refused(rng):
     a, b = related(rng, n=20)
-    with pytest.raises(InputError, match="a similarity needs two runs or more, not 1"):
+    with pytest.raises(InputError, match="a similarity needs two or more runs, not 1"):
         upto.similarity(a)
     with pytest.raises(InputError, match="second has zero variance"):
         upto.similarity(a, np.ones((20, 3)))

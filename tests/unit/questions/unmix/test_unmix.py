@@ -54,7 +54,7 @@ def test_a_clear_run_is_identifiable_without_a_remark(rows):
 
 
 def test_components_are_those_of_all_rows_and_judged_without_the_held_out(rows, tmp_path):
-    unmixed(rows, transform=tmp_path / "ica.safetensors")
+    unmixed(rows, save=tmp_path / "ica.safetensors")
     wanted = find_components(ENGINE, rows)
     found = load_transform(tmp_path / "ica.safetensors")
     np.testing.assert_allclose(found.components_, wanted.components, atol=1e-5)
@@ -166,7 +166,7 @@ def test_the_variances_of_components_are_shares_of_the_runs(whiten, rng, tmp_pat
     rotation, _ = np.linalg.qr(rng.normal(size=(4, 4)))
     rows = (planted(rng, 3000) * [1.05, 1.0, 1.0, 0.95]) @ rotation
     path = tmp_path / "ica.safetensors"
-    result = unmixed(rows, whiten=whiten, transform=path, held_out=0.0)
+    result = unmixed(rows, whiten=whiten, save=path, held_out=0.0)
     ica = load_transform(path)
     sources = ica.transform(rows)
     wanted = [
@@ -263,7 +263,7 @@ def test_rows_without_components_are_refused_in_words(change, words, rows, tmp_p
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"components": 9}, "9 components are asked for"),
+        ({"n_components": 9}, "9 components are asked for"),
         ({"solver": "newton"}, "no solver 'newton'"),
         ({"contrast": "tanh"}, "no contrast 'tanh'"),
         ({"whiten": "zca"}, "no whitening 'zca'"),
@@ -305,11 +305,11 @@ def interrupted_at(monkeypatch, iteration):
 
 
 def test_an_interrupted_search_goes_on_from_its_checkpoint(rows, tmp_path, monkeypatch):
-    paths = {"checkpoint": tmp_path / "search", "transform": tmp_path / "ica.safetensors"}
+    paths = {"checkpoint": tmp_path / "search", "save": tmp_path / "ica.safetensors"}
     unmixed(rows, tolerance=1e-9, **paths)
-    wanted = load_transform(paths["transform"]).components_
+    wanted = load_transform(paths["save"]).components_
     assert not paths["checkpoint"].exists()
-    paths["transform"].unlink()
+    paths["save"].unlink()
     with monkeypatch.context() as patch:
         interrupted_at(patch, 3)
         with pytest.raises(KeyboardInterrupt):
@@ -318,11 +318,11 @@ def test_an_interrupted_search_goes_on_from_its_checkpoint(rows, tmp_path, monke
     result = unmixed(rows, tolerance=1e-9, resume=True, **paths)
     assert result.n_iterations <= 6
     assert not paths["checkpoint"].exists()
-    np.testing.assert_allclose(load_transform(paths["transform"]).components_, wanted, atol=1e-6)
+    np.testing.assert_allclose(load_transform(paths["save"]).components_, wanted, atol=1e-6)
 
 
 def test_interrupted_restarts_keep_the_best_search_so_far(rows, tmp_path, monkeypatch):
-    paths = {"checkpoint": tmp_path / "search", "transform": tmp_path / "ica.safetensors"}
+    paths = {"checkpoint": tmp_path / "search", "save": tmp_path / "ica.safetensors"}
     with monkeypatch.context() as patch:
         interrupted_at(patch, 2)
         with pytest.raises(KeyboardInterrupt):
