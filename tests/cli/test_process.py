@@ -230,7 +230,7 @@ def test_a_crash_where_nothing_can_be_written_is_still_told(folder, monkeypatch,
     monkeypatch.chdir(folder / "gone")
     (folder / "gone").rmdir()
     monkeypatch.setattr(crash.tempfile, "gettempdir", lambda: str(folder / "gone"))
-    assert crash.write_crash_file(ValueError("lost")) == "what is printed above"
+    assert crash.write_crash_file(ValueError("lost")) == "the output above"
     assert "ValueError: lost" in capsys.readouterr().err
 
 

@@ -301,7 +301,7 @@ REFUSED = {
     ),
     "one file for two": (
         ("run.npz", "-o", "t.safetensors", "--save", "t.safetensors"),
-        "are one file, t.safetensors: give each a name of its own",
+        "are the same file, t.safetensors: choose different names",
     ),
     "a folder": (("run.npz", "-o", "folder.npy"), "is a folder, which would be lost"),
     "nothing to resume": (

@@ -123,7 +123,7 @@ def test_a_folder_with_other_files_is_not_replaced(network, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(InputError, match=r"holds 1 other files, such as thesis.txt"):
         record_activations(network, [torch.randn(4, 5)], tmp_path)
-    with pytest.raises(InputError, match="is a file and not a folder"):
+    with pytest.raises(InputError, match="is a file, not a folder"):
         record_activations(network, [torch.randn(4, 5)], tmp_path / "thesis.txt")
     with pytest.raises(InputError, match="does not exist: make it first"):
         record_activations(network, [torch.randn(4, 5)], tmp_path / "no" / "run")

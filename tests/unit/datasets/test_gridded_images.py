@@ -335,7 +335,7 @@ def test_smallnorb_with_a_part_twice_or_missing_is_refused(tmp_path, monkeypatch
     with pytest.raises(InputError, match="48 combinations of factors in 72 images of 6 × 6"):
         read_image_set("smallnorb", tmp_path)
     write_norb(tmp_path, levels + np.eye(1, 5, dtype=int) * 5, images, ([0, 2], [1]))
-    with pytest.raises(InputError, match="levels from 5 to 6 of category leave the grid"):
+    with pytest.raises(InputError, match="levels from 5 to 6 of category are outside the grid"):
         read_image_set("smallnorb", tmp_path)
     next(tmp_path.glob("*testing-info.mat")).unlink()
     with pytest.raises(InputError, match=r"no smallnorb-5x01235.*-info\.mat\.gz or"):

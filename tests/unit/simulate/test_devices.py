@@ -130,7 +130,7 @@ def test_levels_are_found_again_from_values(name):
 
 
 def test_values_between_levels_are_refused():
-    with pytest.raises(InputError, match="1 of 2 values of x are those of no level"):
+    with pytest.raises(InputError, match="1 of 2 values of x match no level"):
         dsprites_grid().levels_of([[0, 0.5, 0.0, 0.0, 0.0], [0, 0.5, 0.0, 0.017, 0.0]])
     with pytest.raises(InputError, match=r"values of shape \(5,\) are not rows of 5"):
         dsprites_grid().levels_of([0, 0.5, 0.0, 0.0, 0.0])

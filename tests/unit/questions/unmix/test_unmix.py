@@ -247,8 +247,8 @@ REFUSED = {
     "one dimension": (lambda x: x[0], "has 1 dimensions"),
     "NaN": (lambda x: np.where(x > 1, np.nan, x), "values that are NaN or infinite"),
     "infinite": (lambda x: np.where(x > 1, np.inf, x), "values that are NaN or infinite"),
-    "complex": (lambda x: x + 1j, "holds complex128 values, not real numbers"),
-    "objects": (lambda x: x.astype(object), "holds object values, not real numbers"),
+    "complex": (lambda x: x + 1j, "contains complex128 values, not real numbers"),
+    "objects": (lambda x: x.astype(object), "contains object values, not real numbers"),
     "words": (lambda x: np.full((9, 2), "a"), "not real numbers"),
 }
 
