@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from benchmarks.measure import all_cores, interleaved, publish
-from upto.simulate import (
+from upto_studies.scenes import (
     dsprites_grid,
     render_dsprites,
     render_room,
@@ -47,7 +47,7 @@ def stretch(grid, n_points):
 
 def forget():
     """Make the next one cast its views itself."""
-    from upto.simulate import scenes
+    from upto_studies.scenes import rooms as scenes
 
     for kept in (scenes._room_view, scenes._studio_view, scenes._rays):
         kept.cache_clear()

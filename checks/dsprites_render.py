@@ -39,7 +39,7 @@ from rich.console import Console
 from torch.nn import functional
 
 from upto.core import library_versions
-from upto.simulate import DSPRITES_OUTLINES, SHAPES, Outlines, dsprites_grid, render_dsprites
+from upto_studies.scenes import DSPRITES_OUTLINES, SHAPES, Outlines, dsprites_grid, render_dsprites
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

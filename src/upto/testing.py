@@ -9,7 +9,7 @@ import numpy as np
 from upto.core import Group, InputError, MissingExtraError
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 def random_element(

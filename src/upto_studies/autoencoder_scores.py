@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto_studies.autoencoder_ica import Settings
     from upto_studies.image_runs import Encoded
     from upto_studies.outcome import Work

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.core import Cell
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto_studies.autoencoder_ica import Settings
     from upto_studies.autoencoder_scores import Candidate
     from upto_studies.image_runs import Encoded

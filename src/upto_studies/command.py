@@ -222,7 +222,7 @@ def _check_folder(output: Output, folder: Path) -> None:
 def _refuse_other_files(folder: Path, found: list[Path]) -> None:
     """Refuse to write over files that no study wrote."""
     from upto.core import InputError, StudyResult
-    from upto.core.read import read_whole
+    from upto.core.read_file import read_whole
 
     try:
         StudyResult.from_json(read_whole(folder / _WRITTEN[0]))
@@ -237,7 +237,7 @@ def _refuse_other_files(folder: Path, found: list[Path]) -> None:
 def _refuse_other_result(folder: Path, plan: Plan, seed: int) -> None:
     """Refuse to write over a result that other settings made."""
     from upto.core import InputError, StudyResult
-    from upto.core.read import read_whole
+    from upto.core.read_file import read_whole
 
     try:
         found = StudyResult.from_json(read_whole(folder / "result.json"))

@@ -13,7 +13,7 @@ from upto_studies.trials import Case
 
 if TYPE_CHECKING:
     from upto.core import Promised
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 MAPS = "compared"

@@ -13,8 +13,8 @@ from upto.core import Embeddings, Estimate, random_stream
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from upto.questions.batches.parts import ConditionScore, Measure
     from upto.questions.batches.result import BatchesResult
-    from upto.questions.batches.scores import ConditionScore, Measure
 
 FOUR = ("base", "pca", "ica", "random")
 """The conditions of the paper."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from upto.core import Cell, Estimate
+    from upto.questions.batches.parts import Reading
     from upto.questions.batches.result import BatchesResult
-    from upto.questions.batches.scores import Reading
     from upto_studies.held_out_plates import Question
 
 TITLES = {"base": "Base", "pca": "PCA", "ica": "PCA + ICA", "random": "PCA + Rand"}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import FactorGrid, InputError, read_tensors, write_tensors
-from upto.simulate import (
+from upto_studies.scenes import (
     dsprites_grid,
     render_dsprites,
     render_room,

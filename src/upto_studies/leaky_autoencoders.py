@@ -27,7 +27,7 @@ from upto_studies.train.pairs import EXCESSES, Pair, converged_pairs, measure_pa
 from upto_studies.train.references import linear_autoencoder_error
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 Count = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 Whole = NDArray[np.intp]
 Generator = np.random.Generator

@@ -15,7 +15,7 @@ from upto_studies.metric_tables import Part, Readings, number_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto_studies.metric_sweeps import Sweep
 
 ADJUSTED = (

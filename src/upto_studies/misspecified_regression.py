@@ -9,11 +9,11 @@ import numpy as np
 from msgspec import Meta
 
 from upto.core import Column, Estimate, Marks, Panel, Table, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.evidence.intervals import mean_intervals
-from upto.simulate import Regression, draw_regression, fit_linear
 from upto_studies.outcome import Outcome, Work
 from upto_studies.rates import power_rate
+from upto_studies.regressions import Regression, draw_regression, fit_linear
 
 if TYPE_CHECKING:
     from collections.abc import Callable

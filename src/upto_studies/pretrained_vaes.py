@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.simulate import render_dsprites
+from upto_studies.scenes import render_dsprites
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

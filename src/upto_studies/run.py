@@ -26,7 +26,7 @@ from upto.core import (
     library_versions,
 )
 from upto.core.files import write_text_atomically
-from upto.core.read import read_whole
+from upto.core.read_file import read_whole
 from upto.core.study import Fixed, Quantity, Span, tally_claims, tally_expectations
 from upto_studies import STUDIES
 from upto_studies.outcome import Work

@@ -11,7 +11,13 @@ from msgspec import Meta
 from sklearn.manifold import Isomap
 
 from upto.core import Column, Estimate, InputError, Marks, Panel, Table
-from upto.simulate import (
+from upto.theory import (
+    conformal_factor,
+    sprite_metric,
+)
+from upto_studies.outcome import Outcome, Work
+from upto_studies.rates import power_rate
+from upto_studies.scenes import (
     draw_sprites,
     flat_coordinates,
     geodesic_distances,
@@ -21,12 +27,6 @@ from upto.simulate import (
     pixel_metric,
     smoothing_constant,
 )
-from upto.theory import (
-    conformal_factor,
-    sprite_metric,
-)
-from upto_studies.outcome import Outcome, Work
-from upto_studies.rates import power_rate
 from upto_studies.sprite_ranges import (
     constants_table,
     error_panel,
@@ -39,7 +39,7 @@ from upto_studies.sprite_ranges import (
 
 if TYPE_CHECKING:
     from upto.core import Cell
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 Length = Annotated[float, Meta(gt=0.0)]
 HalfSide = Annotated[float, Meta(gt=0.0, lt=1.0)]

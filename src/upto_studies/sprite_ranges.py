@@ -11,16 +11,9 @@ from sklearn.manifold import Isomap
 
 from upto.alignment import Aligner
 from upto.core import Column, Estimate, Marks, Panel, Promise, Table, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.evidence.intervals import mean_intervals
 from upto.measures.distances import near_isometry_defect, squared_distances
-from upto.simulate import (
-    arc_coordinates,
-    draw_sprites,
-    flat_coordinates,
-    geodesic_distances,
-    image_stretches,
-)
 from upto.theory import (
     conformal_factor,
     lipschitz_from_singular_values,
@@ -28,6 +21,13 @@ from upto.theory import (
     rigid_promise_from_defect,
     sprite_promise,
     stitched_defect,
+)
+from upto_studies.scenes import (
+    arc_coordinates,
+    draw_sprites,
+    flat_coordinates,
+    geodesic_distances,
+    image_stretches,
 )
 
 if TYPE_CHECKING:

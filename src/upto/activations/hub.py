@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from upto.core import InputError, MissingExtraError
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 _EXTRAS = {"huggingface_hub": "hub", "transformers": "hub", "timm": "timm"}

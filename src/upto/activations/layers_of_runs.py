@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 from upto.files.formats import read_run, short_name
 from upto.files.manifest import listed_runs
 

@@ -31,7 +31,7 @@ from upto.activations.recorded import (
 )
 from upto.core import InputError, SilentProgress
 from upto.core.files import replacing
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 from upto.files.request import listed
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.batch_metrics.crossings import adjusted_squares
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.measures.tails import permutation_tail, upper_tail
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

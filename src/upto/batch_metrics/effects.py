@@ -27,7 +27,7 @@ from upto.batch_metrics.batch_tests import EffectTest, batch_test, control_test,
 from upto.batch_metrics.crossings import Crossing, add_rows
 from upto.batch_metrics.shifts import largest_shifts
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.measures.residual_components import UprightRows
 from upto.measures.tails import q_values, upper_tail
 

@@ -12,7 +12,7 @@ from upto.core import Estimate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 LEVEL = 0.95

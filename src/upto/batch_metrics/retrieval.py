@@ -22,7 +22,7 @@ from upto.batch_metrics.retrieval_nulls import (
 )
 from upto.batch_metrics.value_names import as_names
 from upto.core import InputError
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 from upto.measures.tails import q_values
 
 Names = Sequence[Any] | NDArray[Any]

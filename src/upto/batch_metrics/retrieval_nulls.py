@@ -14,7 +14,7 @@ from upto.core import random_stream
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float, Index
+    from upto.core.array_types import Float, Index
 
 NULL_SIZE = 10_000
 """Random orders by default, as in copairs' examples."""

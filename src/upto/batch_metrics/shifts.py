@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.batch_metrics.crossings import Crossing
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 CONFIDENCE = 0.95

@@ -42,7 +42,7 @@ def read_results(paths: Sequence[Path]) -> list[Result]:
     """Read saved results of any kind."""
     from upto.core import InputError, StudyResult, result_from_json
     from upto.core.errors import one_sentence
-    from upto.core.read import read_whole
+    from upto.core.read_file import read_whole
     from upto.question import questions, resolve
 
     kinds = {each.name: resolve(each.result) for each in questions()}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from upto.core.errors import InputError, reason
-from upto.core.read import special_kind
+from upto.core.read_file import special_kind
 from upto.signals import clean_up, hold_signals
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from upto.core.errors import InputError
 from upto.core.seeds import random_stream
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 Int = NDArray[np.int64]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from upto.core.errors import InputError, one_sentence, reason, shortened
 from upto.core.files import write_atomically
-from upto.core.read import read_whole
+from upto.core.read_file import read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

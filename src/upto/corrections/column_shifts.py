@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.corrections.base import Correction, new_batches
 from upto.corrections.batch_groups import find_batches, listed
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.corrections.column_shifts import BatchMoments, ColumnCorrection, moments_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from upto.ica.white_directions import RANK_TOLERANCE
 from upto.ica.whiten import find_whitening, shrunk
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.corrections.batch_groups import Batches
     from upto.ica.whiten import Whitening
 

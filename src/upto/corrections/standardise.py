@@ -11,7 +11,7 @@ from upto.corrections.batch_groups import refuse_few_controls
 from upto.corrections.column_shifts import ColumnCorrection, moments_of
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.corrections.batch_groups import Batches
 
 NORMAL = 1.4826

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.corrections.base import Correction, new_batches, signs_of
 from upto.corrections.batch_groups import refuse_few_controls
 from upto.corrections.column_shifts import moments_of

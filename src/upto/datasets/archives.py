@@ -9,10 +9,10 @@ import numpy as np
 
 from upto.core import InputError
 from upto.datasets.storage import ArrayPictures, BitPictures, open_zip
-from upto.files.arrays import NpyHeader, load_member, read_npy_header, stored_piece
-from upto.files.arrays import member_header as header_of
 from upto.files.damage import damage_reported
 from upto.files.declared import check_memory
+from upto.files.npy import NpyHeader, load_member, read_npy_header, stored_piece
+from upto.files.npy import member_header as header_of
 from upto.files.request import listed
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 
 from upto.core import InputError
 from upto.core.errors import one_sentence, reason
-from upto.core.read import check_readable
+from upto.core.read_file import check_readable
 from upto.files.declared import LARGEST_DEFLATE
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.core import InputError
 from upto.core.errors import shortened
-from upto.core.read import read_whole
+from upto.core.read_file import read_whole
 from upto.datasets.binary import read_idx, read_norb_matrix
 from upto.datasets.find import Check, check_file, find_file, missing_files
 from upto.datasets.image_set import ImageSet, Pixels

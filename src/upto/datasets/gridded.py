@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import FactorGrid, InputError
-from upto.core.read import read_whole
+from upto.core.read_file import read_whole
 from upto.datasets.archives import member_bits, member_header, member_pictures, read_member
 from upto.datasets.find import Check, check_file, find_file, missing_files
 from upto.datasets.image_set import ImageSet, Pictures
@@ -24,9 +24,9 @@ from upto.datasets.storage import (
     open_zip,
 )
 from upto.datasets.tapes import members_of
-from upto.files.arrays import load_member, mapped_npy
-from upto.files.arrays import member_header as header_of
 from upto.files.damage import damage_reported
+from upto.files.npy import load_member, mapped_npy
+from upto.files.npy import member_header as header_of
 from upto.files.request import listed
 from upto.files.stored import check_stored
 

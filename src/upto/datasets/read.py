@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from upto.core import InputError
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 from upto.datasets import class_sets as labelled
 from upto.datasets import gridded
 from upto.datasets.known import KNOWN_SETS

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, MissingExtraError
-from upto.core.read import check_readable
+from upto.core.read_file import check_readable
 from upto.files import damage
 from upto.files.checksums import SummedPiece, verify
 from upto.files.damage import damage_reported

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError
 from upto.core.errors import shortened
-from upto.core.read import check_readable
+from upto.core.read_file import check_readable
 from upto.datasets.storage import REMEDY, damaged
 from upto.files.damage import damage_reported
 

@@ -9,7 +9,7 @@ import numpy as np
 from upto.activations.inputs import import_torch
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 _SAME = ("Identity", "Dropout", "Flatten", "Unflatten")
 """Layers that, in evaluation mode, change no distance."""

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from upto.core import InputError
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -24,7 +24,7 @@ from upto.decoders.decoder import Linearisation, refuse_rows, refuse_type, said
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 _RANDOM = ("Dropout", "BatchNorm", "RReLU")
 """Beginnings or parts of the names of layers that mix rows or draw numbers while training."""

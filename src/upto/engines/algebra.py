@@ -10,7 +10,7 @@ import scipy.linalg
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 RANK_TOLERANCE = 1e-12
 """Directions whose variance is below this fraction of the largest count as absent."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines.algebra import nearest_rotation, pseudo_inverse
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import Embeddings, Finding, InputError
-from upto.evidence.dependence import find_memory, find_near_copies
+from upto.evidence.row_dependence import find_memory, find_near_copies
 from upto.evidence.split import RowKeys, Split, find_keys, hold_out, name_keys
 from upto.evidence.strata import as_comparable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.core.arrays import Index
+    from upto.core.array_types import Index
     from upto.engines.base import Engine
 
 

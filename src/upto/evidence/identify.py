@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Estimate, Identifiability, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.evidence.serial import MIN_WORTH
 from upto.evidence.split import Split, take_rows
 from upto.ica import (

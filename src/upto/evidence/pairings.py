@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.evidence.memory import Memory
     from upto.evidence.split import Split
 

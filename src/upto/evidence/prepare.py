@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import Embeddings, Finding, RunSummary
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import Moments, moments
 from upto.engines.directions import Span, find_span, stored_rounding
 from upto.evidence.serial import MIN_WORTH, effective_rows

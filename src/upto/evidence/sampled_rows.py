@@ -9,7 +9,7 @@ import numpy as np
 from upto.core import InputError
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Index
+    from upto.core.array_types import Index
     from upto.evidence.split import Split
 
 

@@ -15,7 +15,7 @@ import scipy.fft
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 AXES = 8
 """Number of leading principal components tested."""

@@ -15,7 +15,7 @@ import scipy.special
 from numpy.typing import NDArray
 
 from upto.core import GatheringRows, random_stream
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 from upto.engines import host_array, select_rows
 from upto.evidence.memory import Memory
 

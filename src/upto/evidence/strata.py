@@ -12,7 +12,7 @@ from upto.core import Embeddings, InputError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from upto.core.arrays import Float, Index
+    from upto.core.array_types import Float, Index
 
 
 GIVEN = "the classes given"

@@ -13,7 +13,7 @@ from upto.files.containers import Container, Entry
 from upto.files.damage import PICKLED, damaged
 from upto.files.heaps import read_vector
 from upto.files.stored import check_stored
-from upto.files.texts import column_of, text_array
+from upto.files.text_values import column_of, text_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from upto.core.read import check_readable
+from upto.core.read_file import check_readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

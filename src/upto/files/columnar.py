@@ -14,7 +14,7 @@ from upto.files.declared import check_declared
 from upto.files.request import Columns, Contents, Request
 from upto.files.rows import BlockRows
 from upto.files.tables import ColumnKind, check_names, column_layout, label_column, table_layout
-from upto.files.texts import column_of, text_array
+from upto.files.text_values import column_of, text_array
 
 if TYPE_CHECKING:
     from pathlib import Path

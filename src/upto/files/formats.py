@@ -10,7 +10,7 @@ from upto.core import Embeddings, InputError
 from upto.files.damage import sentences
 from upto.files.request import Columns, Contents, Request, split_key
 from upto.files.signatures import check_exists, check_signature, check_suffix
-from upto.files.texts import check_text, column_of
+from upto.files.text_values import check_text, column_of
 from upto.printable import spelt_out
 
 if TYPE_CHECKING:

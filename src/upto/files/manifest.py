@@ -9,7 +9,7 @@ from typing import Any
 
 from upto.core import InputError
 from upto.core.errors import reason, shortened
-from upto.core.read import read_whole
+from upto.core.read_file import read_whole
 from upto.files.damage import sentences
 from upto.files.request import split_key
 from upto.files.signatures import check_exists

@@ -40,7 +40,7 @@ def names_in(path: str | Path, *, n_features: int) -> Naming:
 
         layout = table_layout(request, parquet_kinds(file))
     elif suffix in (".csv", ".tsv"):
-        from upto.files.text import text_kinds
+        from upto.files.delimited import text_kinds
 
         layout = table_layout(request, text_kinds(file))
     else:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from upto.core import InputError, Rows
 from upto.core.errors import shortened
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 
 ID_NAMES = ("id", "ids", "sample_id", "well_id", "index")
 """Names of columns or entries used as ids by default, in order of preference."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 from upto.files.formats import read_run, short_name
 from upto.files.manifest import ListedRun, listed_runs
 from upto.files.request import split_key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError
-from upto.files.arrays import loaded_npz, mapped_npy
+from upto.files.npy import loaded_npz, mapped_npy
 from upto.files.request import split_key
 
 if TYPE_CHECKING:

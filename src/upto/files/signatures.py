@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from upto.core import InputError
 from upto.core.files import is_zarr
-from upto.core.read import check_readable
+from upto.core.read_file import check_readable
 from upto.files.request import listed
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from upto.core.files import check_target
 
 if TYPE_CHECKING:
     from upto.core import TraceStep
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 INTERVAL = 10.0

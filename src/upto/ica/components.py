@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, TraceStep, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import row_moments
 from upto.ica.canonical import CanonicalForm, canonical_form
 from upto.ica.contrasts import LogCosh, gaussian_moments

@@ -12,7 +12,7 @@ from upto.ica.search import Search
 from upto.ica.solver import orthogonalised
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.ica.search import Listener
     from upto.ica.solver import Problem
 

@@ -10,7 +10,7 @@ import numpy as np
 from upto.ica.solver import orthogonalised
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.ica.solver import Point, Problem
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import blas_threads_for, row_moments
 from upto.ica.components import (
     Unmixing,

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.stats
 
 from upto.core import Estimate
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.ica.contrasts import LogCosh, gaussian_moments
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.ica.contrasts import LogCosh
 
 if TYPE_CHECKING:

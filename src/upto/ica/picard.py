@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import scipy.linalg
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 if TYPE_CHECKING:
     from upto.ica.solver import Point, Problem

@@ -15,7 +15,7 @@ import scipy.optimize
 import scipy.stats
 from numpy.typing import NDArray
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import blas_threads_for
 from upto.ica.components import (
     Unmixing,

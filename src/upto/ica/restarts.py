@@ -10,7 +10,7 @@ import numpy as np
 import scipy.optimize
 
 from upto.core import SelectedRows, TraceStep, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import row_moments
 from upto.ica.components import Whiten, pose, starting_rotation, whitening_for
 from upto.ica.fastica import fixed_point

@@ -12,7 +12,7 @@ import numpy as np
 
 from upto.core import InputError, TraceStep, read_tensors, write_tensors
 from upto.core.errors import one_sentence, reason, shortened
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,7 +16,7 @@ from upto.ica.solver import Point, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
     Listener = Callable[[TraceStep, Float], None]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines.base import Engine
 from upto.ica.contrasts import Contrast
 

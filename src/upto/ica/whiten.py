@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import Moments, varying
 from upto.ica.white_directions import RANK_TOLERANCE, Dropped, Source, white_directions
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

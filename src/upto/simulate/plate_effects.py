@@ -11,7 +11,7 @@ from upto.core import InputError, random_stream
 from upto.simulate.plate_layouts import is_edge
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.simulate.plate_layouts import PlateLayout, Wells
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Embeddings, InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.simulate.mixings import LinearMixing, Mixing, orthonormal_rows, rigid_mixing
 from upto.simulate.plate_effects import (
     ScreenEffects,

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import betaln, digamma, gammaln
 
 from upto.core import InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from upto.core import InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.simulate.mixings import Mixing, orthonormal_rows
 
 _NEWTON_STEPS = 60

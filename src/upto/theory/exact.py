@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.theory.piecewise import PiecewiseNetwork
 
 Whole = NDArray[np.int64]

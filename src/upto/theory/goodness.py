@@ -14,7 +14,7 @@ from scipy.special import gammaincc
 from upto.theory.expectation import distances, fit_mixtures, log_likelihood
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.theory.expectation import Fits
 
 

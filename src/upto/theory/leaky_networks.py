@@ -19,7 +19,7 @@ from upto.theory.isometry import scaled_stretch, stretch_constants
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 _CLAIM = "No distance is stretched or shrunk by more than this, between any two points"

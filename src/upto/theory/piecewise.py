@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.theory.exact import are_opposite, leave_no_gap, loses_rank
 from upto.theory.precision import rounding_norm, stored_precision
 from upto.theory.spectrum import noise_directions

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.theory.quantised import find_steps
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

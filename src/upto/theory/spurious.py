@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 LEVEL = 0.05

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 def relative_change(excess: Float) -> Float:

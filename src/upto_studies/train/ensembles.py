@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, read_tensors, write_tensors
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines.device_rows import host_array, load_torch
 from upto_studies.train.arguments import checked_device
 from upto_studies.train.networks import Network

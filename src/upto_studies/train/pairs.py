@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.alignment import Aligner
 from upto.core import InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import choose_engine
 from upto.engines.device_rows import host_array, load_torch
 from upto.geometry.distortion import bi_lipschitz, direction_estimate

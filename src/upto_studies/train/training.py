@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from upto.core import Progress
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto_studies.train.checkpoints import KeptState
     from upto_studies.train.networks import Network, Parameters
     from upto_studies.train.settings import Training

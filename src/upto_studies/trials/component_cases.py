@@ -12,14 +12,14 @@ from scipy.spatial.distance import pdist
 from upto.ica.contrasts import Contrast, Cube, Exp, LogCosh
 from upto.simulate import draw_mixing
 from upto.theory.ica_bounds import ica_promise, unmixing_promise
-from upto.theory.sources import structure_promises
+from upto.theory.structural import structure_promises
 from upto_studies.trials.case import Case
 from upto_studies.trials.rigid_cases import squared_errors
 from upto_studies.trials.stationary_points import Followed, contrast_signs, follow, turning_shift
 from upto_studies.trials.white import centred, linear_maps, whitening_map
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 CONTRASTS: tuple[Contrast, ...] = (LogCosh(), LogCosh(2.0), Exp(), Cube())
 _ROWS = 80

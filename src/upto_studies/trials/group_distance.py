@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from upto.core import Group
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

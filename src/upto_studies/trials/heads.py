@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import log_softmax
 
-from upto.theory.diversity import HeadDiversity, head_diversity
+from upto.theory.head_diversity import HeadDiversity, head_diversity
 from upto.theory.precision import rounding_norm, type_precision
 from upto_studies.trials.case import Case
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 BY_TYPE = "diversity-by-type"

@@ -13,7 +13,7 @@ from upto.theory.priors import check_prior
 from upto_studies.trials.case import Case
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 Grid = NDArray[np.intp]
 

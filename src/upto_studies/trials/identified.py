@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import Group
-from upto.theory.decoders import check_decoder
+from upto.theory.decoder_assumptions import check_decoder
 from upto.theory.hierarchy import Assumption, Identified, stated, what_is_identified
 from upto.theory.priors import check_prior
 from upto_studies.trials.case import Case

@@ -23,7 +23,7 @@ from upto.theory.rigid import (
 from upto_studies.trials.case import Case
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 # Maps of a ball onto itself have convex supports on both sides; the others are bi-Lipschitz on the
 # whole space, which is convex too.

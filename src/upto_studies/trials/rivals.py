@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.theory.piecewise import PiecewiseNetwork
 
 _BENDS = ("straight", "bent", "flat", "zigzag", "fold")

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from upto.ica.contrasts import Contrast, LogCosh
 from upto.ica.ica import ICA
 from upto.theory.ica_bounds import unmixing_promise
-from upto.theory.sources import structure_promises
+from upto.theory.structural import structure_promises
 from upto_studies.trials.case import Case
 from upto_studies.trials.component_cases import (
     best_rotation,
@@ -27,7 +27,7 @@ from upto_studies.trials.white import centred, linear_maps, whitening_map
 
 if TYPE_CHECKING:
     from upto.core import Promise
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 ELSEWHERE = "-elsewhere"

@@ -13,26 +13,19 @@ import numpy as np
 from upto.alignment import fit_map, smallest_worst_error
 from upto.core import Group
 from upto.engines import choose_engine, cross_moments
-from upto.simulate import (
-    Mixing,
-    draw_sprites,
-    flat_coordinates,
-    image_distances,
-    linear_mixing,
-    radial_warp,
-    smoothing_constant,
-)
+from upto.simulate import Mixing, linear_mixing, radial_warp
 from upto.theory.isometry import lipschitz_from_isometry
 from upto.theory.leaky_networks import certify_network
-from upto.theory.sources import statistical_from_structural
 from upto.theory.sprite_surface import Scaling, conformal_factor, sprite_promise
+from upto.theory.structural import statistical_from_structural
+from upto_studies.scenes import draw_sprites, flat_coordinates, image_distances, smoothing_constant
 from upto_studies.trials.case import Case
 from upto_studies.trials.white import linear_maps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 _SMOOTHING = 0.002
 _IMAGE_ACCURACY = 1e-3

@@ -10,7 +10,7 @@ from upto.theory.whitening_bounds import rotation_promise, whitening_promise
 from upto_studies.trials.case import Case
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 def whitened_cases(

@@ -26,7 +26,7 @@ def test_only_the_chosen_member_is_decompressed(tmp_path, values, monkeypatch):
         read.append(file.name)
         return real(file, **options)
 
-    monkeypatch.setattr("upto.files.arrays.npy_format.read_array", watched)
+    monkeypatch.setattr("upto.files.npy.npy_format.read_array", watched)
     read_run(tmp_path / "two.npz", key="emb")
     assert read == ["emb.npy", "ids.npy"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from upto.core import InputError
 from upto.files import read_labels, read_run
-from upto.files.texts import text_array
+from upto.files.text_values import text_array
 
 h5py = pytest.importorskip("h5py")
 zarr = pytest.importorskip("zarr")

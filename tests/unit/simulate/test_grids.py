@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from upto.core import InputError
-from upto.simulate import FactorGrid, dsprites_grid, room_grid, studio_grid
+from upto.core import FactorGrid, InputError
+from upto_studies.scenes import dsprites_grid, room_grid, studio_grid
 
 
 @pytest.fixture

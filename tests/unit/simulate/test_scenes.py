@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.simulate import (
-    OBJECTS,
-    render_room,
-    render_studio,
-    room_grid,
-    scenes,
-    studio_grid,
-)
-from upto.simulate.rays import Box, Capsule, Cylinder, Sphere, camera_rays, passes_ball
+from upto_studies.scenes import OBJECTS, render_room, render_studio, room_grid, studio_grid
+from upto_studies.scenes import rooms as scenes
+from upto_studies.scenes.rays import Box, Capsule, Cylinder, Sphere, camera_rays, passes_ball
 
 SOLIDS = {
     "sphere": Sphere(centre=(0.3, -0.2, 0.1), radius=0.8),

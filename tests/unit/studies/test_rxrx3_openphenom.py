@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.questions.batches.scores import FoldScore
+from upto.questions.batches.parts import FoldScore
 from upto.simulate import CONTROL, GUIDES, PlateLayout, ScreenEffects, draw_screen
 from upto_studies.held_out_plates import FOUR, PAPER_AUROC, PAPER_SPARSITY
 from upto_studies.run import run_study

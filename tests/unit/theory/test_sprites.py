@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.simulate.sprites import image_metric
 from upto.theory import (
     conformal_factor,
     position_distance,
@@ -16,6 +15,7 @@ from upto.theory import (
     sprite_promise,
     stitched_defect,
 )
+from upto_studies.scenes.sprites import image_metric
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from upto.batch_metrics.classifiers.concentration import (
     top_features,
 )
 from upto.batch_metrics.classifiers.parallel import side_by_side
-from upto.batch_metrics.classifiers.prepare import CLASSIFIERS, Fitted, Prepared, n_cores, prepare
+from upto.batch_metrics.classifiers.prepared import CLASSIFIERS, Fitted, Prepared, n_cores, prepare
 
 __all__ = [
     "CLASSIFIERS",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.batch_metrics.classifiers.check_task import chosen_rows, rows_of_width
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import ThreadsEngine, blas_threads_for
 
 if TYPE_CHECKING:

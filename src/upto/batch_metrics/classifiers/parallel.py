@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
-from upto.batch_metrics.classifiers.prepare import n_cores
+from upto.batch_metrics.classifiers.prepared import n_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

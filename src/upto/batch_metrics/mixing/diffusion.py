@@ -11,7 +11,7 @@ from scipy.sparse.linalg import eigsh
 
 if TYPE_CHECKING:
     from upto.batch_metrics.mixing.nearest_rows import Neighbours
-    from upto.core.arrays import Float, Index
+    from upto.core.array_types import Float, Index
 
 _TRIES = 64
 _TOLERANCE = 1e-5

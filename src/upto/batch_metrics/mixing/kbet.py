@@ -15,7 +15,7 @@ from upto.batch_metrics.mixing.points import Grouping, Points, UndefinedScoreErr
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 MIN_ROWS = 10
 _TIES = 1e-7

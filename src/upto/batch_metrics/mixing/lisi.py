@@ -11,7 +11,7 @@ from upto.batch_metrics.mixing.points import Grouping, Points, UndefinedScoreErr
 
 if TYPE_CHECKING:
     from upto.batch_metrics.mixing.nearest_rows import Neighbours
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 TOLERANCE = 1e-5
 _TRIES = 50

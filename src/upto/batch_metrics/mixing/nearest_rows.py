@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from upto.batch_metrics.mixing.points import BLOCK_VALUES, DistanceBlock, distance_blocks
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 
 TIES = 1e-10
 """Distances that differ by less, relatively, are equal."""

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from upto.batch_metrics.value_names import as_names
 from upto.core import InputError
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 from upto.measures.kinds import as_rows as finite_rows
 
 if TYPE_CHECKING:

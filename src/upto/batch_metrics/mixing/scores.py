@@ -34,7 +34,7 @@ from upto.batch_metrics.mixing.view import GRAPH_NEIGHBOURS, KBET_NEIGHBOURS, LI
 from upto.core import InputError
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float, Index
+    from upto.core.array_types import Float, Index
 
 Names = Sequence[Any] | NDArray[Any]
 

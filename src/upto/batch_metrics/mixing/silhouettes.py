@@ -10,7 +10,7 @@ from upto.batch_metrics.mixing.points import Grouping, Points, UndefinedScoreErr
 from upto.core import InputError
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float, Index
+    from upto.core.array_types import Float, Index
 
 Between = Literal["nearest", "mean-other", "furthest"]
 BETWEEN: tuple[Between, ...] = get_args(Between)

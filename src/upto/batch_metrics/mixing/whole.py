@@ -15,7 +15,7 @@ from upto.core import random_stream
 
 if TYPE_CHECKING:
     from upto.batch_metrics.mixing.nearest_rows import Neighbours
-    from upto.core.arrays import Float, Index
+    from upto.core.array_types import Float, Index
 
 STARTS = 3
 """Starts of k-means, of which the best is kept."""

@@ -21,10 +21,10 @@ from upto.questions.compare.shared_directions import (
 from upto.questions.compare.verdict import LEVEL, ROUNDING, strictest_group, word_for
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.engines.base import Arrays
-    from upto.questions.compare.options import Options
     from upto.questions.compare.pair import Pair
+    from upto.questions.compare.pair_options import Options
     from upto.questions.compare.prediction import Onto
     from upto.questions.compare.relation import Relation
 

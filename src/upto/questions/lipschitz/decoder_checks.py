@@ -12,7 +12,7 @@ from upto.engines import host_array
 from upto.geometry.jacobians import row_lengths
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.decoders.decoder import Decoder, Linearisation
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Embeddings, Progress
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.engines.base import Engine
     from upto.evidence.split import Split
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import host_array
 from upto.geometry.jacobians import (
     Extremes,

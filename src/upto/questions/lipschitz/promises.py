@@ -12,7 +12,7 @@ from upto.theory import certify_network, rigid_mean_promise, rigid_promise
 
 if TYPE_CHECKING:
     from upto.core import Promise
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.decoders.decoder import Decoder
 
 

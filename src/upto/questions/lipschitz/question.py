@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Progress
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.decoders.decoder import Decoder
     from upto.engines.base import Engine
     from upto.files.accept import Run

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Diameter, Embeddings, Finding, InputError, scale_limits
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.evidence.split import Split, split_rows, take_rows
 from upto.files import match_rows
 from upto.files.accept import as_embeddings

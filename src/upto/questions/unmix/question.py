@@ -35,7 +35,7 @@ from upto.questions.unmix.text import remarks, verdict
 
 if TYPE_CHECKING:
     from upto.core import Progress, TraceStep
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.engines import Moments
     from upto.engines.base import Engine
     from upto.files.accept import Run

@@ -17,11 +17,11 @@ import numpy as np
 from scipy.special import erf, ndtr
 
 from upto.core import InputError, random_stream
-from upto.simulate.canvas import checked_pixels
 from upto.simulate.mixings import checked
+from upto_studies.scenes.canvas import checked_pixels
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 _ROOT_2 = math.sqrt(2.0)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.batch_metrics.mixing.catalogue import Compute
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 BIOLOGY_WEIGHT = 0.6
 

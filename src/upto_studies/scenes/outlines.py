@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import FactorGrid, InputError
-from upto.simulate.canvas import canvas_on, checked_pixels, namespace
 from upto.simulate.mixings import checked
+from upto_studies.scenes.canvas import canvas_on, checked_pixels, namespace
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 SHAPES = ("square", "ellipse", "heart")
 

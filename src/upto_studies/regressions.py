@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.simulate.mixings import orthonormal_rows
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from upto.simulate.canvas import namespace
+from upto_studies.scenes.canvas import namespace
 
 Array = Any
 Point = tuple[float, float, float]

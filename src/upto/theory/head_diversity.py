@@ -16,7 +16,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from upto.core import InputError, finite_or_none
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.theory.precision import rounding_norm, stored_precision
 from upto.theory.spectrum import noise_directions
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 from upto.evidence.memory import Memory, fit_coefficients
 from upto.evidence.serial import clear_autocorrelation, clearest, leading
 from upto.evidence.split import RowKeys, take_rows

@@ -13,7 +13,7 @@ from upto.core import InputError
 from upto.core.errors import reason, shortened
 from upto.files.request import Columns, Contents, Request
 from upto.files.tables import ColumnKind, check_names, column_layout, label_column, table_layout
-from upto.files.texts import column_of, text_array
+from upto.files.text_values import column_of, text_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import FactorGrid, InputError
-from upto.simulate.canvas import Canvas, canvas_on, checked_pixels, namespace, to_bytes
 from upto.simulate.mixings import checked
-from upto.simulate.rays import (
+from upto_studies.scenes.canvas import Canvas, canvas_on, checked_pixels, namespace, to_bytes
+from upto_studies.scenes.rays import (
     Box,
     Capsule,
     Cylinder,

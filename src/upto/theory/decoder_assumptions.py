@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.theory.exact import layer_residues, piece_loses_rank
 from upto.theory.hierarchy import Assumption
 from upto.theory.piecewise import PiecewiseNetwork, certify_injective, column_rank
