@@ -161,7 +161,7 @@ def test_the_last_whole_epoch_survives_an_interruption_within_the_next(
 def test_a_checkpoint_that_cannot_be_written_is_refused_at_once(rows, tmp_path, monkeypatch):
     monkeypatch.setattr("upto_studies.train.training.TrainingRun.train_epoch", None)
     given = {"seeds": [0], "training": TRAINING}
-    with pytest.raises(InputError, match="nowhere is no folder"):
+    with pytest.raises(InputError, match="nowhere is not a folder"):
         train_ensemble(ORTHOGONAL, rows, checkpoint=tmp_path / "nowhere" / "state", **given)
     with pytest.raises(InputError, match="choose a file"):
         train_ensemble(ORTHOGONAL, rows, checkpoint=tmp_path, **given)
