@@ -147,7 +147,7 @@ def test_errors_need_a_target_for_each_row(rows, rng):
     for wrong, words in [
         (targets[:, :1], "80 rows have 80 targets of 1 values: .* of 3 values"),
         (targets[:1], "80 rows have 1 targets of 3"),
-        (np.concatenate([targets, targets]), "80 rows and 160 targets"),
+        (np.concatenate([targets, targets]), "80 rows have 160 targets"),
         (targets[:, 0], "rows × values"),
         (None, "makes 3 values of 6: pass the targets"),
     ]:
