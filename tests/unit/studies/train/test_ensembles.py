@@ -149,11 +149,11 @@ def test_errors_need_a_target_for_each_row(rows, rng):
         (targets[:1], "80 rows have 1 targets of 3"),
         (np.concatenate([targets, targets]), "80 rows have 160 targets"),
         (targets[:, 0], "rows × values"),
-        (None, "makes 3 values of 6: pass the targets"),
+        (None, "returns 3 values from 6: pass the targets"),
     ]:
         with pytest.raises(InputError, match=words):
             ensemble.errors(rows, wrong)
-    with pytest.raises(InputError, match="makes 3 values of 6: pass the targets"):
+    with pytest.raises(InputError, match="returns 3 values from 6: pass the targets"):
         train_ensemble(network, rows, seeds=[0], training=Training(epochs=2))
 
 
