@@ -88,7 +88,7 @@ def test_profiles_are_read_from_a_clone_of_the_published_repository(tmp_path):
     profiles = read_profiles(tmp_path)
     assert profiles.rows[:, 0].tolist() == np.repeat(np.arange(7.0), 3).tolist()
     path.unlink()
-    with pytest.raises(InputError, match=rf"lacks 1 of 7 tables, as {BATCHES[-1]}"):
+    with pytest.raises(InputError, match=rf"lacks 1 of 7 tables, e.g. {BATCHES[-1]}"):
         read_profiles(tmp_path)
 
 
