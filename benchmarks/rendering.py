@@ -1,4 +1,4 @@
-"""Rendered images with known factors: images a second, by NumPy and by torch."""
+"""Rendered images with known factors: images per second with NumPy and torch."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def stretch(grid, n_points):
 
 
 def forget():
-    """Make the next one cast its views itself."""
+    """Clear the cached views."""
     from upto_studies.scenes import rooms as scenes
 
     for kept in (scenes._room_view, scenes._studio_view, scenes._rays):

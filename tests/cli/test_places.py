@@ -66,11 +66,11 @@ CASES = {
     ),
     "a study over other files": (
         ("study", "run", "bounds-hold", "--size", "tiny", "--folder", "mine"),
-        "report.html is not of a study",
+        "report.html does not belong to a study",
     ),
     "a study over other checkpoints": (
         ("study", "run", "bounds-hold", "--size", "tiny", "--folder", "kept", "--restart"),
-        "checkpoints is not of a study",
+        "checkpoints does not belong to a study",
     ),
     "a study into a pipe": (
         ("study", "run", "bounds-hold", "--size", "tiny", "--folder", "piped"),

@@ -1,4 +1,4 @@
-"""Classifiers that share what is prepared once, and what is read off them."""
+"""Classifiers that share their prepared training rows, and scores derived from them."""
 
 from upto.batch_metrics.classifiers.auroc import auroc, auroc_within
 from upto.batch_metrics.classifiers.boosting import FAST, TABLE_6

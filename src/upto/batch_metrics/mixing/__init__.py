@@ -1,4 +1,4 @@
-"""How well batches mix and labels are kept: scores in use, from plain arrays."""
+"""Scores of batch mixing and label conservation, computed from plain arrays."""
 
 from upto.batch_metrics.mixing.catalogue import MIXING, MixingKind, find_mixing
 from upto.batch_metrics.mixing.compute import MixingScore, evaluate_mixing, scib_total

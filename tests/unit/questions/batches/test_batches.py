@@ -589,7 +589,7 @@ def test_what_keeps_components_from_being_dropped_is_said_with_its_number():
     (finding,) = kept_whole([kept])
     assert finding.message == (
         "ICA, biology kept drops no component in 2 fits; in the worst fit, dropping 1 component "
-        "changes the AUROC on batches held out by -0.207 [-0.241, -0.173] (boosted trees), so it "
+        "changes the AUROC on held-out batches by -0.207 [-0.241, -0.173] (boosted trees), so it "
         "may cost 0.241, and at most 0.005 is allowed."
     )
     assert kept_whole([replace(kept, n_dropped=[1, 0])]) == []

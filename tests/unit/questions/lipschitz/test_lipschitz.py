@@ -443,7 +443,7 @@ class Straight(torch.autograd.Function):
 BAD = {
     "dropout": (
         nn.Sequential(nn.Linear(5, 6), nn.Dropout(), nn.Dropout(), nn.BatchNorm1d(6)),
-        "Sequential is in train mode, and 3 of its layers then depend on chance or on other rows "
+        "Sequential is in train mode, in which 3 of its layers depend on chance or on other rows "
         r"\(1 BatchNorm1d, 2 Dropout\): call its eval\(\) first",
     ),
     "noise": (
