@@ -49,7 +49,7 @@ def test_inspect_shows_a_table(upto, pair):
     result = upto("inspect", pair[0], "-v", "--no-progress")
     assert result.exit_code == 0
     assert "effective dimension" in result.stdout
-    assert "Variance in the widest directions" in result.stdout
+    assert "Variance of the leading principal directions" in result.stdout
 
 
 def test_explain_lists_every_finding(upto):
