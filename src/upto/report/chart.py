@@ -190,17 +190,18 @@ def chance_mark(
     axes: Axes,
     y: float,
     limit: float | None,
-    *,
     mean: float | None = None,
+    *,
     place: Callable[[float], float] = float,
     size: float = 9,
+    height: float = 0.6,
 ) -> None:
     """Draw a known limit of chance in a row, and the span from the mean of chance."""
     if limit is None:
         return
     if mean is not None:
         span = place(limit) - place(mean)
-        axes.barh(y, span, size / 15, left=place(mean), color=ORANGE, alpha=0.3, lw=0)
+        axes.barh(y, span, height, left=place(mean), color=ORANGE, alpha=0.3, lw=0)
     axes.plot(place(limit), y, "|", color=ORANGE, markersize=size, mew=1.7)
 
 

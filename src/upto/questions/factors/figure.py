@@ -113,7 +113,7 @@ def _draw_scores(axes: Axes, lines: list[list[FormScore]], looks: _Looks) -> Non
         for score in scores:
             offset, look = looks[score.form]
             y, value, beyond = row + offset, score.value, score.is_beyond_chance
-            chart.chance_mark(axes, y, score.limit, mean=score.chance, place=place, size=6)
+            chart.chance_mark(axes, y, score.limit, score.chance, place=place, size=6, height=0.3)
             chart.value_mark(axes, y, value, place=place, look=look, size=4, beyond=beyond)
     chart.write_title(axes, "scores, each on its own range", 8)
     chart.plain(axes)

@@ -35,7 +35,7 @@ def _measures(result: SimilarityResult) -> Figure:
     chart.range_rows(axes, [line.label for line in lines], ("far", "close"), length=_LABEL, size=8)
     for row, line in enumerate(lines):
         place = chart.on_range(line.far, line.near)
-        chart.chance_mark(axes, row, line.limit, mean=line.chance, place=place)
+        chart.chance_mark(axes, row, line.limit, line.chance, place=place)
         chart.value_mark(axes, row, line.value, place=place, beyond=line.is_beyond)
     axes.set_xlabel("range of each measure", labelpad=-6, fontsize=8)
     axes.spines[["top", "right", "left"]].set_visible(False)
