@@ -23,7 +23,7 @@ _MAX_MARKED = 40
 
 
 def blank_figure(width: float, height: float) -> Figure:
-    """Return a figure without axes, unknown to pyplot.
+    """Return a figure without axes, not registered with pyplot.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def panel_grid(figure: Figure, count: int, most: int, **options: Any) -> list[Ax
 
 
 def plain(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
-    """Draw pale lines along `grid`; without lines along both, leave only the lower axis line."""
+    """Style axes with pale grid lines along `grid`; along x or y, with only a bottom spine."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis=grid, color=PALE, linewidth=0.7)
     axes.set_axisbelow(True)
@@ -84,7 +84,7 @@ def legend(owner: Axes | Figure, size: float = 7, **options: Any) -> None:
 
 
 def say(axes: Axes, text: str) -> None:
-    """Write a sentence where nothing can be drawn."""
+    """Write a sentence in the centre of empty axes."""
     axes.text(
         0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=GREY, size=9
     )
@@ -233,7 +233,7 @@ def write_beside(axes: Axes, texts: Sequence[str]) -> None:
 
 
 def stems(axes: Axes, estimates: Sequence[Estimate | None], colours: Sequence[str]) -> None:
-    """Draw a bar of its own colour for each known value, and its interval."""
+    """Draw one vertical line per known value, each in its own colour, and its interval."""
     width = min(max(240 / max(len(colours), 1), 0.7), 9)
     values, lows, highs = (
         numbers(None if each is None else getattr(each, part) for each in estimates)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.linalg
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines.directions import COVARIANCE, centred_rows
 
 if TYPE_CHECKING:
