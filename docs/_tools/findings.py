@@ -253,64 +253,64 @@ result = upto.compare(rows, np.exp(rows), lipschitz=0.0, refits=0)
     "UP060": """\
 rng = np.random.default_rng(0)
 factors = rng.integers(4, size=(300, 2))
-result = upto.factors(rng.normal(size=(300, 4)), factors, scores="mig", forms="as-given")
+result = upto.factors(rng.normal(size=(300, 4)), factors, scores="mig", forms="raw")
 """,
     "UP061": """\
 rng = np.random.default_rng(0)
 factors = rng.integers(4, size=(300, 2))
 published = "infomec/modularity@latent_quantization"
-result = upto.factors(rng.normal(size=(300, 4)), factors, scores=published, forms="as-given")
+result = upto.factors(rng.normal(size=(300, 4)), factors, scores=published, forms="raw")
 """,
     "UP062": """\
 latents = np.random.default_rng(0).uniform(size=(300, 2))
 factors = {"x": latents[:, 0], "light": np.ones(300)}
-result = upto.factors(latents, factors, scores="mig", forms="as-given")
+result = upto.factors(latents, factors, scores="mig", forms="raw")
 """,
     "UP063": """\
 latents = np.random.default_rng(0).uniform(size=(300, 2))
 labels = np.where(latents[:, 0] < 0.1, np.nan, latents[:, 0])
-result = upto.factors(latents, {"x": labels}, scores="mig", forms="as-given")
+result = upto.factors(latents, {"x": labels}, scores="mig", forms="raw")
 """,
     "UP064": """\
 latents = np.random.default_rng(0).uniform(size=(300, 2))
 factors = {"x": np.round(10 * latents[:, 0] ** 4)}
-result = upto.factors(latents, factors, scores="mig", forms="as-given")
+result = upto.factors(latents, factors, scores="mig", forms="raw")
 """,
     "UP065": """\
 factors = np.random.default_rng(0).uniform(size=(300, 3))
-result = upto.factors(factors[:, :2], factors, scores="mig", forms="as-given")
+result = upto.factors(factors[:, :2], factors, scores="mig", forms="raw")
 """,
     "UP066": """\
 factors = np.random.default_rng(0).uniform(size=(300, 2))
 latents = factors * [1, 0] + np.random.default_rng(1).normal(size=(300, 2)) * [0, 1]
-result = upto.factors(latents, factors, scores="mig", forms="as-given")
+result = upto.factors(latents, factors, scores="mig", forms="raw")
 """,
     "UP067": """\
 latents = np.random.default_rng(0).uniform(size=(300, 2))
 factors = {"x": latents[:, 0], "shape": np.where(latents[:, 1] < 0.5, "cube", "ball")}
-result = upto.factors(latents, factors, scores="mig", forms="as-given")
+result = upto.factors(latents, factors, scores="mig", forms="raw")
 """,
     "UP068": """\
 latents = np.random.default_rng(0).uniform(size=(300, 2))
 factors = {"x": latents[:, 0], "y": latents.sum(axis=1)}
-result = upto.factors(latents, factors, scores="mig", forms="as-given")
+result = upto.factors(latents, factors, scores="mig", forms="raw")
 """,
     "UP069": """\
 factors = np.random.default_rng(0).uniform(size=(300, 2))
 latents = np.column_stack([factors.sum(axis=1), np.random.default_rng(1).normal(size=300)])
-result = upto.factors(latents, factors, scores="mig", forms="as-given")
+result = upto.factors(latents, factors, scores="mig", forms="raw")
 """,
     "UP070": """\
 rng = np.random.default_rng(0)
 factors = rng.integers(4, size=(300, 2))
 published = "infomec/explicitness@latent_quantization"
-result = upto.factors(rng.normal(size=(300, 4)), factors, scores=published, forms="as-given")
+result = upto.factors(rng.normal(size=(300, 4)), factors, scores=published, forms="raw")
 """,
     "UP090": """\
 latents = np.random.default_rng(0).uniform(size=(300, 2))
 factors = {"x": latents[:, 0]}
 names = "infomec/modularity"
-result = upto.factors(latents, factors, scores=names, forms="as-given")
+result = upto.factors(latents, factors, scores=names, forms="raw")
 """,
     "UP071": """\
 rng = np.random.default_rng(0)

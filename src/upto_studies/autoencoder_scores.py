@@ -119,7 +119,7 @@ def scored_sets(
                         choice=None,
                         weight_decay=model.weight_decay,
                         step=trained[0].steps[-1],
-                        seeds=tuple(scorer.scores(each, "as-given", -1)[0] for each in trained),
+                        seeds=tuple(scorer.scores(each, "raw", -1)[0] for each in trained),
                     )
                 )
             if images == "sprites":
@@ -127,7 +127,7 @@ def scored_sets(
                 rows += [
                     _pretrained_row(title, pretrained_latents(path, factors), form, scorer)
                     for title, path in pretrained_files(work.data).items()
-                    for form in ("as-given", "ica-active")
+                    for form in ("raw", "ica-active")
                 ]
             advance(1)
     return rows, candidates
@@ -135,7 +135,7 @@ def scored_sets(
 
 def _pretrained_row(title: str, latents: Float, form: str, scorer: Scorer) -> Row:
     found = bring_into(FORMS[form], latents, engine=scorer.engine, seed=scorer.seed)
-    after = "" if form == "as-given" else f" + {FORMS[form].name}"
+    after = "" if form == "raw" else f" + {FORMS[form].name}"
     return Row(
         images="sprites",
         model=f"public {title}{after}",

@@ -52,7 +52,7 @@ _NAMES = {
     "qlae": "QLAE",
 }
 _OTHERS = tuple(kind for kind in _NAMES if kind != "ae")
-_UNMIXED = tuple(form for form in FORMS if form != "as-given")
+_UNMIXED = tuple(form for form in FORMS if form != "raw")
 
 
 def seed_mean(values: Float) -> Estimate | None:
@@ -95,7 +95,7 @@ def _row(rows: Sequence[Row], images: str, form: str, choice: str) -> Row:
 
 def gain(rows: Sequence[Row], images: str, form: str, choice: str, score: str) -> Estimate | None:
     """Return the paired gain of a form of ICA in a score; each form is selected separately."""
-    before, after = (_row(rows, images, each, choice) for each in ("as-given", form))
+    before, after = (_row(rows, images, each, choice) for each in ("raw", form))
     return seed_mean(after.values(score) - before.values(score))
 
 
@@ -113,7 +113,7 @@ def _measured(
         found[f"{images}: the same chosen by agreement"] = gain(
             rows, images, "ica-active", "by agreement", "adjusted_modularity"
         )
-        plain = _row(rows, images, "as-given", "by InfoM")
+        plain = _row(rows, images, "raw", "by InfoM")
         found[f"{images}: InfoM of the autoencoder over chance"] = seed_mean(
             plain.values("modularity") - plain.values("chance_modularity")
         )
@@ -149,7 +149,7 @@ def _title(row: Row) -> str:
     name = _NAMES.get(row.model, row.model)
     if row.form is None:
         return name
-    form = "" if row.form == "as-given" else f" + {FORMS[row.form].name}"
+    form = "" if row.form == "raw" else f" + {FORMS[row.form].name}"
     return f"{name}{form}, {row.choice}"
 
 
@@ -177,7 +177,7 @@ def _scores_table(images: str, rows: Sequence[Row]) -> Table:
             seed_mean(row.values("adjusted_modularity")),
             seed_mean(row.values("adjusted_compactness")),
             seed_mean(row.values("psnr")),
-            "–" if row.form in (None, "as-given") else ("yes" if row.converged else "no"),
+            "–" if row.form in (None, "raw") else ("yes" if row.converged else "no"),
             _paper(row),
         )
         for row in chosen

@@ -18,7 +18,7 @@ from upto.questions.factors.parts import (
 from upto.questions.factors.result import FactorsResult
 
 NAMES = ("floor hue", "wall hue", "object hue", "scale", "shape", "orientation")
-GIVEN, ICA = "as given", "ICA"
+GIVEN, ICA = "without ICA", "ICA"
 # Name, title, better, value as given, value after ICA, chance, limit.
 SCORES = (
     ("infomec/modularity", "InfoM", "higher", 0.39, 0.93, 0.05, 0.08),

@@ -86,7 +86,7 @@ def test_a_cell_tells_its_latent_and_factor(show: Callable[..., Tab]) -> None:
         page.keyboard.press(key)
     assert tip.inner_text().split("\n")[:2] == [
         "object hue",
-        "latent 2, active, spread 1.2, as given",
+        "latent 2, active, spread 1.2, without ICA",
     ]
 
 

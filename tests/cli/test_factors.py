@@ -23,7 +23,7 @@ def files(tmp_path, rng):
 
 def test_scores_and_errors_are_shown_before_and_after_ica(upto, files):
     z, factors = files
-    result = upto("factors", z, "--factors", factors, *QUICK, "--forms", "as-given,ica")
+    result = upto("factors", z, "--factors", factors, *QUICK, "--forms", "raw,ica")
     assert result.exit_code == 0, result.stderr
     verdict = " ".join(result.stdout.split())
     assert verdict.startswith(
@@ -39,7 +39,7 @@ def test_scores_and_errors_are_shown_before_and_after_ica(upto, files):
 def test_the_suffix_of_the_output_chooses_the_format(upto, tmp_path, files, suffix):
     z, factors = files
     out = f"out{suffix}"
-    result = upto("factors", z, "--factors", factors, *QUICK, "--forms", "as-given", "-o", out)
+    result = upto("factors", z, "--factors", factors, *QUICK, "--forms", "raw", "-o", out)
     assert (result.exit_code, result.stdout) == (0, "")
     text = (tmp_path / out).read_text()
     if suffix == ".json":
@@ -52,7 +52,7 @@ def test_the_suffix_of_the_output_chooses_the_format(upto, tmp_path, files, suff
             "error/identity",
         ]
     else:
-        assert "Factors in each latent, as given" in text
+        assert "Factors in each latent, without ICA" in text
 
 
 def test_the_options_reach_the_question(upto, tmp_path, files):
@@ -79,7 +79,7 @@ def test_the_options_reach_the_question(upto, tmp_path, files):
 def test_columns_of_the_run_are_factors_without_a_file(upto, tmp_path, rng):
     truth = rng.uniform(size=(200, 2))
     np.savez(tmp_path / "run.npz", z=truth, x=truth[:, 0], ids=np.arange(200))
-    result = upto("factors", "run.npz::z", *QUICK, "--forms", "as-given", "--format", "json")
+    result = upto("factors", "run.npz::z", *QUICK, "--forms", "raw", "--format", "json")
     assert result.exit_code == 0, result.stderr
     assert [factor.name for factor in FactorsResult.from_json(result.stdout).factors] == ["x"]
 
@@ -91,10 +91,10 @@ def test_rows_are_matched_by_ids(upto, tmp_path, rng):
     (tmp_path / "factors.csv").write_text("\n".join(["who,x", *lines]) + "\n")
     result = upto(
         "factors", "run.npz::z", "--factors", "factors.csv", "--ids", "who", *QUICK,
-        "--forms", "as-given", "--format", "json",
+        "--forms", "raw", "--format", "json",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
-    assert FactorsResult.from_json(result.stdout).form("as given").match("x").correlation > 0.999
+    assert FactorsResult.from_json(result.stdout).form("without ICA").match("x").correlation > 0.999
 
 
 def test_discrete_codes_are_scored_as_given(upto, tmp_path, rng):
@@ -129,9 +129,9 @@ def test_strict_exits_with_one_on_a_warning_and_with_four_without_convergence(
 ):
     z, factors = files
     given = ("factors", z, "--factors", factors, *QUICK, "--factor", "x", "--strict")
-    assert upto(*given, "--forms", "as-given").exit_code == 0
+    assert upto(*given, "--forms", "raw").exit_code == 0
     np.save(z.with_name("noise.npy"), np.random.default_rng(1).normal(size=(300, 1)))
-    noise = upto("factors", "noise.npy", *given[2:], "--factor", "y", "--forms", "as-given")
+    noise = upto("factors", "noise.npy", *given[2:], "--factor", "y", "--forms", "raw")
     assert noise.exit_code == 1
     assert "there are warnings" in noise.stderr
     monkeypatch.setattr("upto.questions.factors.forms.MAX_ITERATIONS", 1)

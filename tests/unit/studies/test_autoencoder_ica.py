@@ -103,14 +103,14 @@ def test_a_mean_over_seeds_has_student_s_interval():
 
 
 def test_a_gain_is_paired_by_seed():
-    rows = [row("as-given", [0.1, 0.5]), row("ica-active", [0.3, 0.7])]
+    rows = [row("raw", [0.1, 0.5]), row("ica-active", [0.3, 0.7])]
     found = gain(rows, "room", "ica-active", "by InfoM", "modularity")
     assert found.value == pytest.approx(0.2)
     assert found.high - found.low == pytest.approx(0.0, abs=1e-9)
 
 
 def test_what_is_measured_follows_from_the_rows():
-    forms = {"as-given": [0.3, 0.4], "ica": [0.3, 0.4], "ica-literal": [0.2, 0.3]}
+    forms = {"raw": [0.3, 0.4], "ica": [0.3, 0.4], "ica-literal": [0.2, 0.3]}
     forms["ica-active"] = [0.6, 0.8]
     rows = [row(form, values) for form, values in forms.items()]
     rows += [row(form, values, choice="by agreement") for form, values in forms.items()]
@@ -155,8 +155,8 @@ def test_the_modularity_of_a_choice_is_that_of_the_table():
         device="",
     )
     scorer = Scorer(levels, 2, 0)
-    full, _ = scorer.scores(encoded, "as-given", 0)
-    assert scorer.modularity(encoded, "as-given", 0) == full.modularity
+    full, _ = scorer.scores(encoded, "raw", 0)
+    assert scorer.modularity(encoded, "raw", 0) == full.modularity
     assert full.adjusted_modularity > 0.95
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from upto.cli.output import Output
     from upto.core import Table
 
-FORMS = ("as-given", "ica", "ica-literal", "ica-active")
+FORMS = ("raw", "ica", "ica-literal", "ica-active")
 """Copy of the names in `upto.questions.factors.forms`, whose import requires NumPy."""
 MIN_HALVES = 10
 """Copy of the constant in `upto.disentanglement.calibrate`."""
@@ -157,7 +157,7 @@ def command(
 
     \b
     upto factors latents.npy --factors factors.csv --report report.html
-    upto factors latents.npz::z --factors factors.csv --scores infomec,dci --forms as-given,ica
+    upto factors latents.npz::z --factors factors.csv --scores infomec,dci --forms raw,ica
     upto factors codes.npy --factors factors.csv --discrete-codes
     upto factors --list
     """  # noqa: D301 - \b is click's mark for lines that stay as they are

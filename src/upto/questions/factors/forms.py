@@ -35,7 +35,7 @@ class Form:
 
 
 FORMS = {
-    "as-given": Form(name="as given", says="The unchanged latents.", whiten=None),
+    "raw": Form(name="without ICA", says="The unchanged latents.", whiten=None),
     "ica": Form(
         name="ICA",
         says="Centred and rotated by ICA; distances are preserved.",

@@ -177,7 +177,7 @@ def factors_tables(result: FactorsResult) -> tuple[tuple[TableView, ...], str]:
 
 
 def _of(form: str) -> str:
-    return "without ICA" if form == "as given" else f"after {shorten(form, 40)}"
+    return "without ICA" if form == "without ICA" else f"after {shorten(form, 40)}"
 
 
 def _headline_score(result: FactorsResult, form: str) -> FormScore | None:
@@ -187,7 +187,7 @@ def _headline_score(result: FactorsResult, form: str) -> FormScore | None:
 
 def _score_fact(result: FactorsResult, score: FormScore) -> tuple[str, str, str]:
     value = "–" if score.value is None else number_text(score.value.value, digits=2)
-    details = [] if score.form == "as given" else [_of(score.form)]
+    details = [] if score.form == "without ICA" else [_of(score.form)]
     for other in result.scores:
         is_before = other.form == result.forms[0].name != score.form
         if is_before and other.name == score.name and other.value is not None:

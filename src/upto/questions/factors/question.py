@@ -93,7 +93,7 @@ def factors(
         Names of scores or of families such as ``"infomec"``; a variant follows an ``@``. By default
         those that are cheap and reliable.
     forms
-        Any of ``"as-given"``, ``"ica"``, ``"ica-literal"`` and ``"ica-active"``; all by default.
+        Any of ``"raw"``, ``"ica"``, ``"ica-literal"`` and ``"ica-active"``; all by default.
     names
         Columns to use as factors; all by default.
     continuous, discrete, unordered, ordered
@@ -131,7 +131,7 @@ def factors(
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.uniform(size=(500, 2))
     >>> turned = truth @ [[0.8, 0.6], [-0.6, 0.8]]
-    >>> found = factors(turned, truth, forms=["as-given", "ica"], scores="linear-probe")
+    >>> found = factors(turned, truth, forms=["raw", "ica"], scores="linear-probe")
     >>> str(found.truth().up_to), str(found.truth("ICA").up_to)
     ('similarity', 'signed-similarity')
     """
@@ -261,12 +261,12 @@ def _possible(
     never_change = bool(np.all(latents.min(axis=0) == latents.max(axis=0)))
     if discrete and after_ica and asked is not None:
         message = (
-            f"discrete codes have no {after_ica[0].name}: request the form as-given only, or set "
+            f"discrete codes have no {after_ica[0].name}: request the form raw only, or set "
             "discrete_codes to False."
         )
         raise InputError(message)
     if discrete or never_change:
-        return [form for form in wanted if form.whiten is None] or find_forms("as-given")
+        return [form for form in wanted if form.whiten is None] or find_forms("raw")
     return wanted
 
 

@@ -49,14 +49,14 @@ class FactorsResult(Result):
     provenance: Provenance
 
     def form(self, name: str) -> LatentForm:
-        """Return a form of the latents, e.g. ``"as given"`` or ``"ICA"``."""
+        """Return a form of the latents, e.g. ``"without ICA"`` or ``"ICA"``."""
         for form in self.forms:
             if form.name == name:
                 return form
         message = f"this result has no form {name!r}; it has {self._forms()}."
         raise KeyError(message)
 
-    def score(self, name: str, form: str = "as given") -> FormScore:
+    def score(self, name: str, form: str = "without ICA") -> FormScore:
         """Return one score of a form; the variant in its name is optional."""
         self.form(form)
         own = [score for score in self.scores if score.form == form]
@@ -68,7 +68,7 @@ class FactorsResult(Result):
         message = f"this result has no score {name!r}; it has {names}."
         raise KeyError(message)
 
-    def truth(self, form: str = "as given") -> Structure:
+    def truth(self, form: str = "without ICA") -> Structure:
         """Return the errors of a form to the factors."""
         for structure in self.structure:
             if structure.form == form:

@@ -52,8 +52,8 @@ _VERBS = {
 
 def verdict(result: FactorsResult) -> str:
     """State up to which group the latents identify the factors, before and after ICA."""
-    shown = [form.name for form in result.forms if form.name == "as given"]
-    shown += [form.name for form in result.forms if form.name != "as given"][:1]
+    shown = [form.name for form in result.forms if form.name == "without ICA"]
+    shown += [form.name for form in result.forms if form.name != "without ICA"][:1]
     structures = [each for each in result.structure if each.form in shown]
     sentences = [_in_short(result, structures)]
     first = next((score.name for score in result.scores if score.value is not None), None)
@@ -88,7 +88,9 @@ def structure_verdict(
 ) -> str:
     """State up to which group one form identifies the factors; `fit` is that group's."""
     factors = f"the {len(names)} factors" if len(names) > 1 else _the_factor(names[0])
-    opening = "Without ICA" if form == "as given" else f"After {_titled(form, converged=converged)}"
+    opening = (
+        "Without ICA" if form == "without ICA" else f"After {_titled(form, converged=converged)}"
+    )
     return f"{opening}, the latents {_identified(agreement, fit, factors)}."
 
 
@@ -129,7 +131,7 @@ def _score_text(score: FormScore) -> str:
     value = score.value
     if value is not None and value.low is not None and value.high is not None:
         chance = f" [{_two(value.low)}, {_two(value.high)}]{chance}"
-    form = "without ICA" if score.form == "as given" else f"after {score.form}"
+    form = "without ICA" if score.form == "without ICA" else f"after {score.form}"
     return f"{form} {_rounded(score)}{chance}"
 
 

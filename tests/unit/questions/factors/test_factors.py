@@ -12,7 +12,7 @@ from upto.engines import choose_engine
 from upto.questions.factors.forms import FORMS, bring_into
 from upto.questions.factors.result import FactorsResult
 
-GIVEN, ICA = "as given", "ICA"
+GIVEN, ICA = "without ICA", "ICA"
 INFOM = "infomec/modularity@adjusted"
 QUICK = {"scores": "gaussian-tc", "half_samples": 0}
 """Where scores do not matter."""
@@ -48,7 +48,7 @@ def turned(truth, turn):
 def test_factors_themselves_are_identified_up_to_signs_and_order_with_no_error(truth):
     standard = (truth - truth.mean(axis=0)) / truth.std(axis=0)
     latents = -standard[:, [2, 0, 1]] + 5
-    found = upto.factors(latents, truth, forms="as-given", **FAST)
+    found = upto.factors(latents, truth, forms="raw", **FAST)
     structure = found.truth()
     assert structure.up_to is Group.SIGNED_PERMUTATION
     assert structure.fit(Group.SIGNED_PERMUTATION).error.value == pytest.approx(0, abs=1e-12)
@@ -90,7 +90,7 @@ def test_ica_keeps_the_distances_between_rows(truth, turn):
 
 def test_an_affine_image_is_identified_up_to_affine_maps_only(truth):
     latents = truth @ [[1, 0, 0], [2, 3, 0], [0, -4, 9]] + [1, 2, 3]
-    found = upto.factors(latents, truth, forms="as-given", **QUICK).truth()
+    found = upto.factors(latents, truth, forms="raw", **QUICK).truth()
     assert found.up_to is Group.AFFINE
     assert found.fit("affine").error.value == pytest.approx(0, abs=1e-12)
     assert found.fit("similarity").error.value > 0.05
@@ -101,7 +101,7 @@ def test_an_affine_image_is_identified_up_to_affine_maps_only(truth):
 def test_noise_is_within_chance_by_every_word(truth):
     noise = np.random.default_rng(2).normal(size=(500, 4))
     found = upto.factors(
-        noise, truth, forms="as-given", half_samples=0,
+        noise, truth, forms="raw", half_samples=0,
         scores=[INFOM, "infomec/modularity@latent_quantization"],
         discrete=["factor 0"], continuous=["factor 1"],
     )  # fmt: skip
@@ -117,7 +117,7 @@ def test_noise_is_within_chance_by_every_word(truth):
 
 def test_shares_are_of_latents_and_factors_in_order(truth):
     latents = np.column_stack([np.zeros(500), truth[:, 1], truth[:, 0] + truth[:, 2]])
-    found = upto.factors(latents, truth, forms="as-given", **QUICK)
+    found = upto.factors(latents, truth, forms="raw", **QUICK)
     form = found.form(GIVEN)
     shares = np.array(form.shares)
     assert shares.shape == (3, 3)
@@ -147,7 +147,7 @@ def test_kinds_are_told_from_values_and_can_be_overridden(rng):
         "cell_type": rng.choice([3, 5], size=300),
     }
     found = upto.factors(
-        rng.normal(size=(300, 2)), columns, forms="as-given",
+        rng.normal(size=(300, 2)), columns, forms="raw",
         continuous=["level"], unordered=["number"], ordered=["step"], **QUICK,
     )  # fmt: skip
     kinds = {factor.name: (factor.kind, factor.in_truth) for factor in found.factors}
@@ -181,20 +181,20 @@ def test_a_class_label_is_no_coordinate_and_takes_nothing_from_the_others(rng):
     angle = rng.uniform(size=300)
     order = rng.permutation(10)[digit]
     latents = np.column_stack([angle, order + 0.01 * rng.normal(size=300)])
-    found = upto.factors(latents, {"angle": angle, "digit": digit}, forms="as-given", **QUICK)
+    found = upto.factors(latents, {"angle": angle, "digit": digit}, forms="raw", **QUICK)
     assert found.truth().agreement in ("identical", "same")
     assert found.form(GIVEN).match("digit").share > 0.95
 
 
 def test_labels_that_look_alike_are_named(rng, truth):
     labels = np.array([" Cat", "cat", "NA", "nan", "dog", "DOG ", "owl"])[rng.integers(7, size=500)]
-    found = upto.factors(truth, {"animal": labels}, forms="as-given", **QUICK)
+    found = upto.factors(truth, {"animal": labels}, forms="raw", **QUICK)
     assert message_of(found, "UP085") == (
         "animal has ' Cat' and 'cat', 'DOG ' and 'dog' as separate values."
     )
     # What stands for a missing label is missing, however it is written.
     assert found.factors[0].n_values == 5
-    clean = upto.factors(truth, {"animal": np.char.strip(labels)}, forms="as-given", **QUICK)
+    clean = upto.factors(truth, {"animal": np.char.strip(labels)}, forms="raw", **QUICK)
     assert message_of(clean, "UP085").startswith("animal has 'Cat' and 'cat'")
 
 
@@ -205,7 +205,7 @@ def test_text_that_looks_like_numbers_is_text_where_it_was_typed_so(rng, truth):
         [["10", "45", "20", "30"][place] for place in group],
         np.array(["10", "45", "20", "30"], dtype=object)[group],
     ):
-        found = upto.factors(truth, {"group": values}, forms="as-given", **QUICK)
+        found = upto.factors(truth, {"group": values}, forms="raw", **QUICK)
         assert (found.factors[0].kind, found.factors[0].in_truth) == ("discrete", False)
 
 
@@ -213,21 +213,21 @@ def test_missing_values_of_pandas_are_missing(truth):
     pandas = pytest.importorskip("pandas")
     flags = pandas.array([True, False, None, True] * (len(truth) // 4), dtype="boolean")
     table = pandas.DataFrame({"flag": flags})
-    found = upto.factors(truth, table, forms="as-given", **QUICK)
+    found = upto.factors(truth, table, forms="raw", **QUICK)
     assert found.factors[0].labelled == 0.75
 
 
 def test_the_verdict_names_the_one_factor_it_is_about(rng, truth):
     factors = {"animal": np.array(["cat", "dog"])[rng.integers(2, size=len(truth))],
                "size": truth[:, 0]}  # fmt: skip
-    found = upto.factors(truth, factors, forms="as-given", **QUICK)
+    found = upto.factors(truth, factors, forms="raw", **QUICK)
     assert "the factor size" in found.verdict
 
 
 def test_a_score_without_a_value_is_a_finding(truth):
     codes = truth * [50.0, 1.0, 1.0]
     names = ["infomec/compactness@adjusted", "infomec/compactness@tripod"]
-    found = upto.factors(codes, truth, scores=names, forms="as-given", half_samples=0)
+    found = upto.factors(codes, truth, scores=names, forms="raw", half_samples=0)
     assert found.score(names[0]).value.value > 0.98
     assert message_of(found, "UP090").startswith("infomec/compactness@tripod: no active latent enc")
 
@@ -235,7 +235,7 @@ def test_a_score_without_a_value_is_a_finding(truth):
 def test_a_wide_latent_of_noise_does_not_decide_what_is_read_first(rng, truth):
     latents = np.column_stack([truth + 0.01 * rng.normal(size=truth.shape),
                                50 * rng.normal(size=len(truth))])  # fmt: skip
-    found = upto.factors(latents, truth, forms="as-given", scores="infomec", half_samples=0)
+    found = upto.factors(latents, truth, forms="raw", scores="infomec", half_samples=0)
     assert "infomec/modularity@adjusted: without ICA 1.00" in found.verdict
     assert found.score("infomec/compactness").value.value > 0.98
     assert not [finding for finding in found.findings if finding.code == "UP060"]
@@ -244,7 +244,7 @@ def test_a_wide_latent_of_noise_does_not_decide_what_is_read_first(rng, truth):
 
 @pytest.mark.parametrize("table", [list, np.asarray, lambda rows: np.rec.fromarrays(rows.T)])
 def test_factors_may_be_any_array(truth, table):
-    found = upto.factors(truth, table(truth), forms="as-given", **QUICK)
+    found = upto.factors(truth, table(truth), forms="raw", **QUICK)
     assert len(found.factors) == 3
     assert found.truth().agreement == "same"
 
@@ -259,7 +259,7 @@ def test_missing_labels_and_useless_factors_are_named(truth, rng):
         "path": [f"image {row}" for row in range(500)],
         "rare": np.r_[np.zeros(495), np.ones(5)],
     }
-    found = upto.factors(truth, columns, forms="as-given", **FAST)
+    found = upto.factors(truth, columns, forms="raw", **FAST)
     assert found.factors[0].labelled == 0.9
     assert found.n_complete == 450
     left_out = [f.message for f in found.findings if f.code == "UP062"]
@@ -275,25 +275,23 @@ def test_nan_among_texts_is_a_missing_label(truth):
     labels = np.where(truth[:, 0] > 0, "right", "left").astype(object)
     labels[:100] = np.nan
     labels[100:150] = " N/A "
-    found = upto.factors(truth, {"side": labels}, forms="as-given", **QUICK)
+    found = upto.factors(truth, {"side": labels}, forms="raw", **QUICK)
     assert found.factors[0].labelled == 0.7
     assert found.factors[0].n_values == 2
 
 
 def test_dependent_factors_are_remarked_on(truth):
     columns = {"a": truth[:, 0], "b": truth[:, 0] + 0.5 * truth[:, 1], "c": truth[:, 2]}
-    found = upto.factors(truth, columns, forms="as-given", **QUICK)
+    found = upto.factors(truth, columns, forms="raw", **QUICK)
     assert message_of(found, "UP068").startswith("a and b have a correlation of 0.")
-    independent = upto.factors(truth, truth, forms="as-given", **QUICK)
+    independent = upto.factors(truth, truth, forms="raw", **QUICK)
     assert "UP068" not in codes_of(independent)
 
 
 def test_rows_are_matched_by_ids(truth, rng):
     order = rng.permutation(500)[:400]
     run = Embeddings(rows=truth, name="run", ids=np.arange(500))
-    found = upto.factors(
-        run, {"id": order, "x": truth[order, 0]}, ids="id", forms="as-given", **QUICK
-    )
+    found = upto.factors(run, {"id": order, "x": truth[order, 0]}, ids="id", forms="raw", **QUICK)
     assert found.n_samples == 400
     assert found.form(GIVEN).match("x").correlation == pytest.approx(1)
     assert "UP006" in codes_of(found)
@@ -301,7 +299,7 @@ def test_rows_are_matched_by_ids(truth, rng):
 
 def test_columns_of_the_run_are_factors_by_default(truth):
     run = Embeddings(rows=truth, columns={"x": truth[:, 0], "y": truth[:, 1], "plate": ["a"] * 500})
-    found = upto.factors(run, names=["y", "x"], forms="as-given", **QUICK)
+    found = upto.factors(run, names=["y", "x"], forms="raw", **QUICK)
     assert [factor.name for factor in found.factors] == ["y", "x"]
 
 
@@ -331,7 +329,7 @@ def test_ica_that_does_not_converge_says_so(truth, turn, monkeypatch):
     found = upto.factors(truth @ turn, truth, forms="ica-literal", **QUICK)
     assert found.form("ICA, literal").converged is False
     assert found.verdict.startswith("After ICA, literal (not converged), the latents ")
-    both = upto.factors(truth @ turn, truth, forms=["as-given", "ica-literal"], **QUICK)
+    both = upto.factors(truth @ turn, truth, forms=["raw", "ica-literal"], **QUICK)
     assert "; after ICA, literal (not converged), they " in both.verdict
     assert message_of(found, "UP004").startswith("ICA, literal of run stopped after")
     assert "ICA, literal (not converged)" in str(found)
@@ -346,7 +344,7 @@ def test_nothing_depends_on_the_order_of_rows(truth, turn, max_rows):
     order = np.random.default_rng(3).permutation(500)
     options = {
         "scores": [INFOM, "linear-probe"],
-        "forms": ["as-given", "ica"],
+        "forms": ["raw", "ica"],
         "max_rows": max_rows,
         "half_samples": 10,
     }
@@ -402,10 +400,10 @@ def test_an_interrupt_during_ica_ends_everything(truth, monkeypatch):
 
 def test_latents_are_counted_from_zero_in_every_word(truth):
     latents = np.column_stack([truth, np.ones((500, 2))])
-    found = upto.factors(latents, truth, forms="as-given", scores="linear-probe", half_samples=0)
+    found = upto.factors(latents, truth, forms="raw", scores="linear-probe", half_samples=0)
     assert found.score("linear-probe").says == "latents 3, 4 are constant."
     assert message_of(found, "UP013") == "2 of 5 latents of run never change: 3, 4."
-    alone = upto.factors(truth[:, :1], truth[:, :1], forms="as-given", scores="mig")
+    alone = upto.factors(truth[:, :1], truth[:, :1], forms="raw", scores="mig")
     assert alone.score("mig").says == "there is only one latent, so no second one to compare with."
     assert "code" not in found.score("linear-probe").definition
 
@@ -418,9 +416,7 @@ def test_each_form_says_up_to_what_it_identifies_the_factors(turned, truth, rng)
     ):
         expected = f"{opening}, the latents identify the 3 factors up to {group} (held-out error"
         assert turned.truth(form).verdict.startswith(expected)
-    noise = upto.factors(
-        rng.normal(size=(500, 2)), truth[:, :1], forms=["as-given", "ica"], **QUICK
-    )
+    noise = upto.factors(rng.normal(size=(500, 2)), truth[:, :1], forms=["raw", "ica"], **QUICK)
     assert noise.verdict.startswith(
         "Without ICA, the latents are no closer to the factor than chance; after ICA, they are no "
         "closer to it than chance."
@@ -430,7 +426,7 @@ def test_each_form_says_up_to_what_it_identifies_the_factors(turned, truth, rng)
 def test_labels_that_no_row_has_together_leave_no_errors_to_the_truth(truth):
     halves = truth[:, :2].copy()
     halves[:250, 0] = halves[250:, 1] = np.nan
-    found = upto.factors(truth, halves, forms="as-given", **QUICK)
+    found = upto.factors(truth, halves, forms="raw", **QUICK)
     assert found.structure == ()
     messages = [finding.message for finding in found.findings if finding.code == "UP063"]
     assert any(message.startswith("too few rows have labels of all of") for message in messages)
@@ -440,7 +436,7 @@ def test_the_result_survives_json_and_renders(turned):
     assert FactorsResult.from_json(turned.to_json()) == turned
     text = str(turned)
     for words in (
-        "as given",
+        "without ICA",
         "ICA, active",
         "Smallest worst error",
         "signed-permutation ",
@@ -502,7 +498,7 @@ def test_what_is_not_there_is_said(turned):
         (np.zeros(500), {"scores": "beauty"}, "there is no score 'beauty'"),
         (np.zeros(500), {"forms": "pca"}, "unknown form 'pca'"),
         (np.zeros(500), {"forms": []}, "forms is empty"),
-        (np.zeros(500), {"forms": 3}, "forms is 3, not a list of names: choose from as-given"),
+        (np.zeros(500), {"forms": 3}, "forms is 3, not a list of names: choose from raw"),
         (np.zeros(500), {"scores": 3}, "scores is 3, but it must list names of scores"),
         (np.zeros((500, 2)), {"names": [0]}, r"names is \[0\], not a list of names: choose"),
         (np.zeros(500), {"refits": 5}, "needs at least 19"),

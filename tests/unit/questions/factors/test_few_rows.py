@@ -5,7 +5,7 @@ import pytest
 
 import upto
 
-QUICK = {"scores": ["infomec/modularity", "mig@adjusted"], "forms": "as-given"}
+QUICK = {"scores": ["infomec/modularity", "mig@adjusted"], "forms": "raw"}
 
 
 @pytest.mark.parametrize(("n_rows", "correlation"), [(20, 1.0), (30, 0.9), (150, 0.55)])

@@ -7,7 +7,7 @@ import upto
 from upto.batch_metrics.value_names import look_alikes, reads_as_missing
 from upto.questions.factors.truth import as_factors
 
-QUICK = {"scores": "gaussian-tc", "forms": "as-given", "half_samples": 0}
+QUICK = {"scores": "gaussian-tc", "forms": "raw", "half_samples": 0}
 
 
 def kind_of(name, values):

@@ -283,8 +283,8 @@ def test_the_badge_is_of_the_form_that_is_shown_first(agreement, group, badge) -
 def test_facts_have_scores_and_errors_before_and_after() -> None:
     facts = {label: (value, detail) for label, value, detail in factors_facts(sample.factors())}
     assert facts == {
-        "InfoM": ("0.93", "after ICA; 0.39 as given; chance 0.05"),
-        "error to the truth, as given": ("0.033", "up to affine; chance 0.318"),
+        "InfoM": ("0.93", "after ICA; 0.39 without ICA; chance 0.05"),
+        "error to the truth, without ICA": ("0.033", "up to affine; chance 0.318"),
         "error to the truth, ICA": ("0.041", "up to scaled-permutation; chance 0.318"),
         "active latents": ("9 of 12", "1 never changes"),
         "factors": ("6", "4 ordered values, 1 continuous, 1 categories"),
@@ -298,12 +298,12 @@ def test_the_headline_leaves_numbers_to_the_facts() -> None:
     verdict = (
         "As given, the latents identify the 5 factors up to an affine map (held-out error 0.033 of "
         "the diameter, chance 0.318); after ICA, they identify them up to a rigid motion (held-out "
-        "error 0.041 of the diameter, chance 0.3). InfoM: 0.39 as given (chance 0.05)."
+        "error 0.041 of the diameter, chance 0.3). InfoM: 0.39 without ICA (chance 0.05)."
     )
     assert factors_verdict(sample.factors(verdict=verdict)) == (
         "As given, the latents identify the 5 factors up to an affine map; after ICA, they "
         "identify them up to a rigid motion",
-        "InfoM: 0.39 as given (chance 0.05).",
+        "InfoM: 0.39 without ICA (chance 0.05).",
     )
     plain = "Nothing can be said of ae: no factor can be scored."
     assert factors_verdict(sample.factors(verdict=plain)) == (plain.removesuffix("."), "")
@@ -311,7 +311,7 @@ def test_the_headline_leaves_numbers_to_the_facts() -> None:
 
 def test_each_factor_has_its_latent_in_every_form() -> None:
     table = factor_table(sample.factors())
-    assert table.heads[2:4] == ("share, as given", "share, ICA")
+    assert table.heads[2:4] == ("share, without ICA", "share, ICA")
     rows = {row[0].text: row[1:] for row in table.rows}
     kind, given, after, correlation, r2 = rows["wall hue"]
     assert kind.text == "9 values, ordered"
