@@ -262,7 +262,6 @@ MEAN_CCA = MomentMeasure(
     "and it is invariant to rotation, translation and scale. google/svcca reports another mean: "
     "see mean-cca-google.",
     low=-1.0,
-    high=1.0,
     ignores=AFFINE,
     score=mean_cca,
 )
@@ -274,7 +273,6 @@ GOOGLE_MEAN_CCA = MomentMeasure(
     note="It drops the lowest correlations, so in sample it is never below mean-cca. The number "
     "averaged is chosen on the fitted rows. Held out, it has the invariances of mean-cca.",
     low=-1.0,
-    high=1.0,
     ignores=AFFINE,
     score=google_mean_cca,
 )
@@ -288,7 +286,6 @@ SVCCA = MomentMeasure(
     "not scaled: see svcca-standardised. Raghu et al. keep a share of the variance: see "
     "svcca-share.",
     low=-1.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
     parameter=20,
     parameter_name="principal directions",
@@ -304,7 +301,6 @@ SHARE_SVCCA = MomentMeasure(
     "before it is reached. ReSi compares the share with the total variance, so it agrees for runs "
     "with a total variance of one and keeps a single direction of runs with more.",
     low=-1.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
     parameter=0.99,
     parameter_name="the share of the variance kept",
@@ -319,7 +315,6 @@ STANDARDISED_SVCCA = MomentMeasure(
     note="Coordinates without variance are dropped. platonic-rep also standardises, but finds its "
     "principal directions by a random projection.",
     low=-1.0,
-    high=1.0,
     ignores=MATCHING,
     parameter=20,
     parameter_name="principal directions",
@@ -336,7 +331,6 @@ PWCCA = MomentMeasure(
     "basis of that run. Held out, they come from the fitted rows. The released code computes other "
     "weights: see pwcca-google. anatome sums projections over rows instead of coordinates.",
     low=-1.0,
-    high=1.0,
     ignores=_PROJECTED,
     symmetric=False,
     score=pwcca,
@@ -351,7 +345,6 @@ GOOGLE_PWCCA = MomentMeasure(
     "run is not the wider one; on uncentred rows those keep the mean in the weights, and with a "
     "wider first run they fail.",
     low=-1.0,
-    high=1.0,
     ignores=_PROJECTED,
     symmetric=False,
     score=google_pwcca,
@@ -367,7 +360,6 @@ RIDGE_CCA = MomentMeasure(
     "towards one instead: it agrees for runs with a mean variance of one. google/svcca adds its "
     "epsilon times the largest covariance; netrep blends square roots: see shape.",
     low=-1.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
     parameter=0.1,
     parameter_name="the ridge",

@@ -69,7 +69,6 @@ DEBIASED_RBF_CKA = RelationMeasure(
     source="Kornblith et al. 2019; Song et al. 2012",
     note="The median is over pairs of different rows. Fewer than four rows score 0.",
     low=-1.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
     parameter=1,
     parameter_name="median distances",
@@ -84,8 +83,6 @@ BIASED_RBF_CKA = RelationMeasure(
     source="Kornblith et al. 2019",
     note="It is far above 0 on noise: above 0.5 for 256 independent Gaussian rows of 1,024 "
     "coordinates.",
-    low=0.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
     parameter=1,
     parameter_name="median distances",
