@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from upto.core.fits import Agreement, RunSummary
 from upto.core.group import Group
-from upto.core.table import Cell, Column, Table
+from upto.core.table import Cell, Table, columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Pairs:
         names = [run.name for run in runs]
         verdicts = Table(
             title="Strictest group close to the best one, row mapped onto column",
-            columns=(Column(name="up to"), *(Column(name=name) for name in names)),
+            columns=columns("up to", *names),
             rows=tuple(
                 (name, *(str(group) if group else None for group in row))
                 for name, row in zip(names, self.up_to, strict=True)
@@ -68,7 +68,7 @@ class Pairs:
         errors = tuple(
             Table(
                 title=f"{matrix.name}: mean error over the diameter",
-                columns=(Column(name="onto"), *(Column(name=name) for name in names)),
+                columns=columns("onto", *names),
                 rows=tuple((name, *row) for name, row in zip(names, matrix.error, strict=True)),
             )
             for matrix in self.matrices
@@ -96,6 +96,6 @@ class Pairs:
         heads = ("run", "onto", "up to", "error", "R²", "p", "verdict")
         return Table(
             title="All ordered pairs and groups",
-            columns=tuple(Column(name=name) for name in heads),
+            columns=columns(*heads),
             rows=tuple(rows),
         )

@@ -195,7 +195,7 @@ def command(
 
 def _catalogue(*, brief: bool) -> Table:
     """List the scores; a terminal has room for some columns only."""
-    from upto.core import Column, Table
+    from upto.core.table import Table, columns
     from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES
 
     records = []
@@ -216,7 +216,7 @@ def _catalogue(*, brief: bool) -> Table:
         records.append(record)
     return Table(
         title="Scores",
-        columns=tuple(Column(name=name) for name in records[0]),
+        columns=columns(*records[0]),
         rows=tuple(tuple(record.values()) for record in records),
         caption=f"without --scores: {', '.join(DEFAULT_SCORES)}",
     )
