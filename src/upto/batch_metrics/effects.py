@@ -208,10 +208,7 @@ class _Sums:
 
 
 def _summed(
-    components: Rows,
-    crossing: Crossing,
-    kept: NDArray[np.bool_],
-    chosen: NDArray[np.bool_] | None,
+    components: Rows, crossing: Crossing, kept: NDArray[np.bool_], chosen: NDArray[np.bool_] | None
 ) -> _Sums:
     """Pass over the rows once; they are taken from a centre, which keeps the digits of squares."""
     n_rows, width = int(components.shape[0]), int(components.shape[1])

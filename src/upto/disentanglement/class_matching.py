@@ -196,10 +196,7 @@ def score_classes(match: str, found: ClassSimilarities) -> FactorScore:
         for place in range(len(found.faults))
     ]
     return FactorScore(
-        name=name,
-        value=float(parts.mean()),
-        per_factor=tuple(per_factor),
-        says=sentences(words),
+        name=name, value=float(parts.mean()), per_factor=tuple(per_factor), says=sentences(words)
     )
 
 

@@ -222,11 +222,7 @@ def _grouped(
 
 
 def find_memory(
-    engine: Engine,
-    runs: Sequence[Any],
-    *,
-    units: Index | None = None,
-    classes: Index | None = None,
+    engine: Engine, runs: Sequence[Any], *, units: Index | None = None, classes: Index | None = None
 ) -> Memory | None:
     """Return what rows keep of the rows before them, where those of every run do.
 

@@ -171,10 +171,7 @@ def _settled(variates: Variates, gram: Callable[[Float, Float], Float]) -> Varia
 
 
 def _projection_weighted(
-    fit: PairMoments,
-    held: PairMoments,
-    whiten: Whiten,
-    weigh: Callable[[RunMoments, Float], Float],
+    fit: PairMoments, held: PairMoments, whiten: Whiten, weigh: Callable[[RunMoments, Float], Float]
 ) -> float:
     in_sample = fit is held
     if whiten(fit.x, 0.0).shape[1] > whiten(fit.y, 0.0).shape[1]:

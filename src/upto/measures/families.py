@@ -189,10 +189,7 @@ def _paired(x: MomentView, y: MomentView) -> tuple[PairMoments, PairMoments, Pai
         PairMoments(x.fit, y.fit, cross[0], fourth[0]),
         PairMoments(x.held, y.held, cross[1], fourth[1]),
         PairMoments(
-            x.whole,
-            y.whole,
-            cross[0] + cross[1] + between,
-            float(x.far_squares @ y.far_squares),
+            x.whole, y.whole, cross[0] + cross[1] + between, float(x.far_squares @ y.far_squares)
         ),
     )
 

@@ -101,10 +101,7 @@ class _FeatureMeasure(MomentMeasure):
     def with_parameter(self, parameter: float) -> Self:
         """Return the measure with another number of features."""
         count = as_count(
-            parameter,
-            "random features requested",
-            most=MOST_FEATURES,
-            up_to=f" to {MOST_FEATURES}",
+            parameter, "random features requested", most=MOST_FEATURES, up_to=f" to {MOST_FEATURES}"
         )
         changed = MomentMeasure.with_parameter(self, parameter)
         return replace(changed, prepare=partial(rdc_features, count=count))

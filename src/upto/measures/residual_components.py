@@ -37,11 +37,7 @@ class UprightRows:
     """
 
     def __init__(
-        self,
-        components: Rows,
-        some: Sequence[int],
-        others: Sequence[int],
-        cell: NDArray[np.intp],
+        self, components: Rows, some: Sequence[int], others: Sequence[int], cell: NDArray[np.intp]
     ) -> None:
         self.shape = (int(components.shape[0]), len(some))
         self.dtype = np.dtype(np.float64)

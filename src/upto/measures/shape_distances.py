@@ -53,10 +53,7 @@ def _turned_cosine(fit: PairMoments, held: PairMoments) -> float:
 
 
 def _stretched_cosine(
-    fit: PairMoments,
-    held: PairMoments,
-    stretches: Callable[[Float, float], Float],
-    alpha: float,
+    fit: PairMoments, held: PairMoments, stretches: Callable[[Float, float], Float], alpha: float
 ) -> float:
     if not 0.0 <= alpha <= 1.0:
         message = f"alpha is {alpha:g}: give a number from 0 (whitened) to 1 (not whitened)."

@@ -120,11 +120,7 @@ def logistic_sums(xp: Any, rows: Any, signs: Any, weights: Any, found: Any) -> A
     wrong = xp.where(margins < 0, 1 / (1 + size), size / (1 + size))
     slopes = -weights * signs * wrong
     curvatures = weights * size / (1 + size) ** 2
-    return (
-        xp.sum(weights * losses),
-        slopes @ inputs,
-        (inputs * curvatures[:, None]).T @ inputs,
-    )
+    return (xp.sum(weights * losses), slopes @ inputs, (inputs * curvatures[:, None]).T @ inputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

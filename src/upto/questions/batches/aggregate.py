@@ -245,11 +245,7 @@ def _table(entries: Sequence[tuple[int, int, float | None]], shape: tuple[int, i
 
 
 def compare_conditions(
-    tables: Mapping[str, Float],
-    against: str,
-    measure: Measure,
-    *,
-    shared: float,
+    tables: Mapping[str, Float], against: str, measure: Measure, *, shared: float
 ) -> list[ConditionDifference]:
     """Compare conditions with `against` on the same folds; p-values are Holm-adjusted."""
     others = [name for name in tables if name != against]

@@ -178,12 +178,7 @@ def _number(_context: object, _parameter: object, value: str | None) -> int | fl
 @report_option
 @output_options
 def command(
-    *,
-    output: Output,
-    run: str | None,
-    listed: bool,
-    keep: str | None,
-    **options: Any,
+    *, output: Output, run: str | None, listed: bool, keep: str | None, **options: Any
 ) -> None:
     """Test which transform of an embedding lets labels transfer to unseen batches.
 

@@ -229,10 +229,7 @@ class BatchesResult(Result):
         heads = ["label", *(condition.title for condition in self.conditions)]
         by_task = {(score.condition, score.task): score for score in self.scores}
         rows: list[tuple[Cell, ...]] = [
-            (
-                task,
-                *(_value(by_task[condition.name, task].auroc) for condition in self.conditions),
-            )
+            (task, *(_value(by_task[condition.name, task].auroc) for condition in self.conditions))
             for task in self.judged
         ]
         errors = [

@@ -112,12 +112,7 @@ def _of_labels(result: BatchesResult) -> list[Finding]:
             )
         of_them = "it" if len(confounded) == 1 else f"{n_untold} of them"
         without = f" No interval is reported for {of_them}." if n_untold else ""
-        found.append(
-            Finding(
-                code="UP071",
-                message=f"{shares}{without}",
-            )
-        )
+        found.append(Finding(code="UP071", message=f"{shares}{without}"))
     partly = [task for task in result.tasks if 0 < task.n_folds < len(result.folds)]
     if partly and result.scheme == "folds":
         found.append(

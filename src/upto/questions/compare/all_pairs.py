@@ -37,11 +37,7 @@ OTHERWISE: dict[Agreement, str] = {
 
 
 def compare_all(
-    engine: Engine,
-    runs: Sequence[PreparedRun],
-    split: Split,
-    options: Options,
-    progress: Progress,
+    engine: Engine, runs: Sequence[PreparedRun], split: Split, options: Options, progress: Progress
 ) -> CompareResult:
     """Compare every pair of runs in both directions."""
     count = len(runs)

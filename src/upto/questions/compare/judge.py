@@ -11,11 +11,7 @@ from upto.core import Agreement, Group, Shared
 from upto.evidence.pairings import smallest_p_value
 from upto.questions.compare.pair import CONSTANT, iterate_errors
 from upto.questions.compare.prediction import Candidate
-from upto.questions.compare.shared_directions import (
-    AGREEING,
-    CLOSELY,
-    find_shared,
-)
+from upto.questions.compare.shared_directions import AGREEING, CLOSELY, find_shared
 from upto.questions.compare.verdict import LEVEL, ROUNDING, strictest_group, word_for
 
 if TYPE_CHECKING:

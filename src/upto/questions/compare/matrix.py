@@ -95,7 +95,5 @@ class Pairs:
         ]
         heads = ("run", "onto", "up to", "error", "R²", "p", "verdict")
         return Table(
-            title="All ordered pairs and groups",
-            columns=columns(*heads),
-            rows=tuple(rows),
+            title="All ordered pairs and groups", columns=columns(*heads), rows=tuple(rows)
         )

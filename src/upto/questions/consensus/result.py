@@ -141,11 +141,7 @@ class ConsensusResult(Result):
             for run, correlation in zip(self.runs, component.correlations, strict=True)
         ]
         heads = ("component", "variance", "mean", "runs", "run", "correlation")
-        return Table(
-            title="All components and runs",
-            columns=columns(*heads),
-            rows=tuple(rows),
-        )
+        return Table(title="All components and runs", columns=columns(*heads), rows=tuple(rows))
 
     def _components(self) -> Table:
         few = len(self.runs) <= SHOWN_RUNS

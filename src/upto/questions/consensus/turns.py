@@ -33,11 +33,7 @@ _FLAT = 1e-10
 
 
 def cannot_turn(
-    correlations: Scatters,
-    elements: Sequence[Float],
-    deviations: Sequence[Float],
-    *,
-    seed: int,
+    correlations: Scatters, elements: Sequence[Float], deviations: Sequence[Float], *, seed: int
 ) -> NDArray[np.bool_]:
     """Return which coordinates (runs × coordinates) agree better than randomly rotated ones.
 

@@ -104,9 +104,7 @@ def _enough(_context: object, _parameter: object, value: int) -> int:
     help="Treat this factor's integers as ordered, not as class numbers. Repeatable.",
 )
 @click.option(
-    "--discrete-codes",
-    is_flag=True,
-    help="Latents are unordered codes, e.g. of a VQ-VAE.",
+    "--discrete-codes", is_flag=True, help="Latents are unordered codes, e.g. of a VQ-VAE."
 )
 @held_out_option(0.3, "maps onto the factors are tested on them")
 @click.option(
@@ -200,11 +198,7 @@ def _catalogue(*, brief: bool) -> Table:
 
     records = []
     for kind in SCORES.values():
-        record = {
-            "score": kind.name,
-            "rewards": kind.rewards,
-            "variants": ", ".join(kind.variants),
-        }
+        record = {"score": kind.name, "rewards": kind.rewards, "variants": ", ".join(kind.variants)}
         if not brief:
             record |= {
                 "range": f"{kind.low:.3g} to {kind.high:.3g}".replace("inf", "∞"),

@@ -153,10 +153,7 @@ class FactorsResult(Result):
         known = {fit.up_to for each in self.structure for fit in each.fits}
         return {
             group: [
-                (
-                    next((fit for fit in each.fits if fit.up_to is group), None),
-                    group is each.up_to,
-                )
+                (next((fit for fit in each.fits if fit.up_to is group), None), group is each.up_to)
                 for each in self.structure
             ]
             for group in Group

@@ -228,9 +228,7 @@ class LayersResult(Result):
             ]
         heads = ("measure", "first", "layer", "second", "layer of the second", "value", "limit")
         return Table(
-            title="All pairs of layers",
-            columns=columns(*heads, "adjusted p"),
-            rows=tuple(rows),
+            title="All pairs of layers", columns=columns(*heads, "adjusted p"), rows=tuple(rows)
         )
 
     def _problems(self) -> Iterator[str]:

@@ -136,10 +136,7 @@ def _of_runs(result: SimilarityResult, same: list[str]) -> Iterator[tuple[str, s
 def _of_far_rows(result: SimilarityResult, n_far: int) -> Iterator[tuple[str, str]]:
     if n_far:
         rows = "row is" if n_far == 1 else "rows are"
-        yield (
-            "UP039",
-            f"{n_far} of {result.n_used} {rows} far from the others in every run.",
-        )
+        yield ("UP039", f"{n_far} of {result.n_used} {rows} far from the others in every run.")
 
 
 def _of_chance(result: SimilarityResult, worth: float) -> Iterator[tuple[str, str]]:
