@@ -251,9 +251,9 @@ class CompareResult(Result):
     def _details(self) -> Table:
         rows: list[tuple[Cell, ...]] = []
         for fit in self.fits:
-            columns = [("held out", fit.held_out), ("in sample", fit.in_sample)]
-            columns += [("chance", fit.chance), ("chance in sample", fit.chance_in_sample)]
-            for kind, errors in columns:
+            kinds = [("held out", fit.held_out), ("in sample", fit.in_sample)]
+            kinds += [("chance", fit.chance), ("chance in sample", fit.chance_in_sample)]
+            for kind, errors in kinds:
                 if errors is not None:
                     sup = fit.supremum if kind == "in sample" else None
                     bracket = (sup.low, sup.high) if sup else (None, None)
