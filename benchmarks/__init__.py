@@ -1,1 +1,1 @@
-"""Benchmarks: ratios to peers measured side by side, next to the floor. Not tests."""
+"""Benchmarks against peers and against the hardware limit; not tests."""

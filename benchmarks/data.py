@@ -1,4 +1,4 @@
-"""Data the benchmarks of ICA share: planted sources of several kinds, and real embeddings."""
+"""Data of the ICA benchmarks: planted sources of several kinds, and real embeddings."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from upto.files import BUNDLED, bundled_path
 
 BLOCK = 16_384
 ROWS_A_DIMENSION = 10
-"""Real embeddings with fewer rows have no components that two halves of them would share."""
+"""Real embeddings with fewer rows have no components that two halves share."""
 
 KINDS = ("Laplace", "mixed", "Gaussian subspace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """Rows to unmix; `n_gaussian` of the sources are Gaussian, or None where nobody knows."""
+    """Rows to unmix; `n_gaussian` is the number of Gaussian sources, None if unknown."""
 
     name: str
     rows: np.ndarray
@@ -29,12 +29,12 @@ class Dataset:
 
     @property
     def size(self):
-        """Rows by coordinates, in words."""
+        """Rows × coordinates, as text."""
         return "×".join(map(str, self.rows.shape))
 
 
 class PlantedRows:
-    """Mixed independent sources that are drawn when they are asked for, block by block.
+    """Mixed independent sources, drawn on demand block by block.
 
     Every block has a seed of its own, so a slice is the same whatever was read before it. `kind` is
     one of `KINDS`: Laplace sources, Laplace and uniform ones in turn, or Laplace ones of which a
@@ -53,7 +53,7 @@ class PlantedRows:
 
     @property
     def n_gaussian(self):
-        """How many sources are Gaussian."""
+        """Number of Gaussian sources."""
         return self.shape[1] // 6 if self.kind == "Gaussian subspace" else 0
 
     def __getitem__(self, key):

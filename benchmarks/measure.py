@@ -1,4 +1,4 @@
-"""How everything here is measured: interleaved, median of several, beside the floor."""
+"""Measurement: interleaved runs, medians, and hardware limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import numpy as np
 
 @dataclass(slots=True)
 class Session:
-    """What the command line asked of all benchmarks of a run."""
+    """Command-line options of a run of benchmarks."""
 
     results: Path = Path("build/benchmarks")
     size: str = "quick"
@@ -42,7 +42,7 @@ def interleaved(contestants, repeats=3):
 
 
 def product_rate(width, n_rows=4096, dtype=np.float64, seconds=1.0):
-    """Return the floating-point operations a second of a matrix product of this width."""
+    """Return the floating-point operations per second of a matrix product of this width."""
     rng = np.random.default_rng(0)
     first = rng.normal(size=(n_rows, width)).astype(dtype)
     second = rng.normal(size=(n_rows, width)).astype(dtype)
@@ -55,7 +55,7 @@ def product_rate(width, n_rows=4096, dtype=np.float64, seconds=1.0):
 
 
 def pass_rate(width, dtype=np.float32, n_rows=4096, seconds=0.5):
-    """Return the operations a second of the two products of a pass, by the better of two ways.
+    """Return the operations per second of the two products of a pass, by the faster of two ways.
 
     BLAS may spread each product over all cores, or each core may do products of its own.
     """
@@ -82,7 +82,7 @@ def _products(width, dtype, n_rows, seconds):
 
 
 def memory_rate(n_bytes=2**28, repeats=5):
-    """Return the bytes a second that all cores read from memory."""
+    """Return the bytes per second that all cores read from memory."""
     n_threads = os.cpu_count() or 1
     parts = np.array_split(np.ones(n_bytes // 4, dtype=np.float32), n_threads)
     best = np.inf
@@ -95,12 +95,12 @@ def memory_rate(n_bytes=2**28, repeats=5):
 
 
 def load():
-    """Return how many processes wanted a core over the last minute, ours among them."""
+    """Return the load average of the last minute, including ours."""
     return round(os.getloadavg()[0], 1)
 
 
 def available_memory():
-    """Return the bytes of memory that can be taken without pushing others out."""
+    """Return the bytes of memory available without swapping."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
@@ -109,7 +109,7 @@ def available_memory():
 
 @contextmanager
 def all_cores():
-    """Let BLAS and torch use every core, whatever the environment says."""
+    """Let BLAS and torch use every core, regardless of the environment."""
     from threadpoolctl import threadpool_limits
 
     n_threads = os.cpu_count() or 1
@@ -151,7 +151,7 @@ def peak_memory(record):
 
 
 def measured(work):
-    """Run something once; return what it returned, its seconds and the extra bytes it took."""
+    """Run a function once; return its result, seconds and additional memory."""
     gc.collect()
     _return_freed_memory()
     record = {}
@@ -163,7 +163,7 @@ def measured(work):
 
 
 def _return_freed_memory():
-    """Give what was freed back to the system, or the next one would seem to take nothing."""
+    """Return freed memory to the system, so that the next measurement is correct."""
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -25,7 +25,7 @@ from benchmarks.peers import (
 )
 
 LARGE = 5 * 10**7
-"""Numbers of a data set above which one round has to do, and the slowest peers are left out."""
+"""Size of a data set above which there is one round and the slowest peers are left out."""
 SIZES = {
     "quick": [("Laplace", 20_000, 32), ("Laplace", 50_000, 64)],
     "full": [
@@ -41,7 +41,7 @@ GROWTH = {"quick": (20_000, 32), "full": (150_000, 64)}
 
 
 def contestants(n_numbers=0):
-    """Return who runs; at large sizes only those peers that end within minutes."""
+    """Return the contestants; at large sizes only peers that finish within minutes."""
     everybody = [ours("float32"), scikit_learn("float32")]
     if n_numbers < LARGE:
         everybody += [ours("float64"), scikit_learn("float64")]
@@ -53,7 +53,7 @@ def contestants(n_numbers=0):
 
 
 def rows_of(dataset, rounds):
-    """Let everybody unmix one data set; return a row of the table for each."""
+    """Run all contestants on one data set; return one table row each."""
     print(f"{dataset.name}, {dataset.size}", flush=True)
     rows = {"float32": dataset.rows}
     if dataset.rows.size < LARGE:

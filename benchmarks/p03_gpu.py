@@ -24,13 +24,13 @@ SIZES = {
     "full": [(222_000, 384), (1_000_000, 768), (10_000_000, 768)],
 }
 LARGE = 10**9
-"""Numbers above which one round has to do, and rows are also streamed."""
+"""Size above which there is one round, and rows are also streamed."""
 TIGHT = 1e-6
 ROUNDS = 3
 
 
 def contestants(n_numbers, *, first, size, device):
-    """Return who runs at a size; the first one is also run on the CPU, to compare components."""
+    """Return the contestants at a size; the first also runs on the CPU, to compare components."""
     everybody = [ours(name="upto, rows kept on the GPU", engine=TorchEngine(device=device))]
     if first:
         everybody += [
@@ -49,7 +49,7 @@ def contestants(n_numbers, *, first, size, device):
 
 
 def rates(width, device):
-    """Return operations a second, bytes a second on the device, and bytes a second to it."""
+    """Return operations per second, and bytes per second on the device and to it."""
     import torch
 
     rows = torch.randn(65_536, width, device=device)
@@ -114,7 +114,7 @@ def _row(outcome, size, n_bytes, speeds, reference):
 
 
 def measure_size(n_samples, width, *, first, size, device):
-    """Run everybody at one size; return rows of the table, or a reason why not."""
+    """Run all contestants at one size; return table rows, or the reason why not."""
     n_bytes = 4 * n_samples * width
     words = f"{n_samples}×{width}"
     if available_memory() < 1.5 * n_bytes:

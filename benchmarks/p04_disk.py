@@ -40,7 +40,7 @@ def write_npy(source, path):
 
 
 def write_zarr(source, path):
-    """Write uncompressed chunks: planted numbers are noise to a compressor."""
+    """Write uncompressed chunks, because planted numbers are incompressible."""
     import zarr
 
     chunks = (min(ZARR_ROWS, source.shape[0]), source.shape[1])
@@ -54,7 +54,7 @@ WRITERS = {"npy": write_npy, "zarr": write_zarr}
 
 
 def fit_file(path):
-    """Find the components of a file, in a process of its own, and what that took."""
+    """Find the components of a file in a separate process, and measure its cost."""
     with all_cores():
         engine = WatchedEngine(ThreadsEngine())
         ica = upto.ICA(tolerance=TOLERANCE, engine=engine, random_state=0)
@@ -71,7 +71,7 @@ def _status(name):
 
 
 def read_all(path):
-    """Read every file below a path from end to end; return bytes a second, and from where."""
+    """Read every file below a path; return bytes per second, and the source."""
     files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
     buffer = bytearray(READ_BYTES)
     n_bytes, from_storage, started = 0, _storage_bytes(), time.perf_counter()

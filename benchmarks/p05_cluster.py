@@ -1,4 +1,4 @@
-"""P5: ICA on a Dask cluster of this machine, beside the threads engine on as many cores."""
+"""P5: ICA on a local Dask cluster, compared with the threads engine on as many cores."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def one_pass(engine, rows, dtype):
 
 
 class Killer:
-    """Kills a worker in the middle of a pass, once."""
+    """Callback that kills one worker in the middle of a pass."""
 
     def __init__(self, client, seconds):
         self.client, self.seconds = client, seconds
@@ -48,11 +48,11 @@ class Killer:
 
     @property
     def succeeded(self):
-        """Whether there was a victim and it is gone."""
+        """Whether a worker was killed and is gone."""
         return self.victim is not None and self.victim not in self.client.run(os.getpid).values()
 
     def __call__(self, step):
-        """Look at a step of a search; after the first one a worker has half a pass to live."""
+        """Observe a step of a search; after the first, kill a worker half a pass later."""
         if step.iteration == 1 and self.victim is None:
             self.victim = min(self.client.run(os.getpid).values())
             threading.Timer(self.seconds / 2, os.kill, (self.victim, signal.SIGKILL)).start()

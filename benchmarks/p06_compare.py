@@ -1,4 +1,4 @@
-"""P6: `compare`, all groups, one pair, against the pieces people glue together today."""
+"""P6: `compare` of one pair with all groups, against a combination of existing tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pair(n_samples, width):
 
 
 def glued(first, second):
-    """Fit and judge rotation, signed permutation and linear map with scipy and scikit-learn.
+    """Fit and evaluate rotation, signed permutation and linear map with scipy and scikit-learn.
 
     In sample, without diameter, chance or interval: those exist in no peer. netrep's rotation is
     the same product and SVD, on float64 copies; it is used where it is installed.

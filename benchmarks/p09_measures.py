@@ -1,4 +1,4 @@
-"""P9: CCA, SVCCA, PWCCA and CKA of two large runs, and of runs that break others."""
+"""P9: CCA, SVCCA, PWCCA and CKA of two large runs, and of degenerate runs."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ SAME = {
     "google/svcca: PWCCA": "upto: CCA, SVCCA, PWCCA and CKA together",
     "thingsvision: linear CKA, n×n": "upto: linear CKA",
 }
-"""What of ours a peer is set beside."""
+"""Our measure compared with each peer."""
 
 
 def _rows(seconds, work, floor):
@@ -128,7 +128,7 @@ def _rows(seconds, work, floor):
 
 
 def broken(first, second):
-    """Return pairs that break others: dead units, duplicated ones, fewer rows than units."""
+    """Return degenerate pairs: dead units, duplicated units, fewer rows than units."""
     dead = first.copy()
     dead[:, ::5] = 0.0
     doubled = np.concatenate([first, first[:, :8]], axis=1)

@@ -1,4 +1,4 @@
-"""P10: chance by permutations of the products, beside computing all again for each."""
+"""P10: permutation tests from precomputed products, against recomputation for each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ours(runs, names, permutations):
 
 
 def recomputed(runs, permutations):
-    """Let calibrated-similarity permute rows and compute linear CKA again each time."""
+    """Run calibrated-similarity, which recomputes linear CKA for each permutation."""
     import torch
     from calibrated_similarity import calibrate
 

@@ -43,7 +43,7 @@ def restart_scikit_learn(rows, n_restarts, tolerance):
 
 
 def restart_robustica(rows, n_restarts, tolerance):
-    """Do what robustica does: scikit-learn's FastICA again and again, then clusters of all."""
+    """Run robustica's method: repeated FastICA of scikit-learn, then clustering."""
     from robustica import RobustICA
 
     with warnings.catch_warnings(action="ignore"):

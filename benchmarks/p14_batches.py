@@ -87,7 +87,7 @@ def planted(size, *, seed):
 
 
 def real(folder):
-    """Read what is there of the real embeddings; each batch is held out once."""
+    """Read the available real embeddings; each batch is held out once."""
     for name, (batch, label, control) in FILES.items():
         path = Path(folder) / name
         if path.exists():
@@ -104,7 +104,7 @@ def real(folder):
 
 
 def peer_way(screen, training, held):
-    """Bin and fit anew for every task."""
+    """Bin and fit again for every task."""
     for fit, test, is_found in screen.tasks(training, held):
         settings = {**TABLE_6, "num_threads": 1, "force_col_wise": True, "seed": 0, "verbose": -1}
         dataset = lightgbm.Dataset(screen.rows[fit], label=is_found[fit].astype(float))
@@ -124,7 +124,7 @@ def our_way(screen, training, held, classifier):
 
 
 def fold_of(screen, fold):
-    """Return what every way finds in one fold, and its processor time."""
+    """Return the scores and processor time of every way in one fold."""
     held = np.isin(screen.batches, np.unique(screen.batches)[fold :: screen.n_folds])
     done = {}
     for way, work in {"peer": peer_way, **dict.fromkeys(OURS, our_way)}.items():

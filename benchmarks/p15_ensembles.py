@@ -24,7 +24,7 @@ PARAMETRISED = "torch parametrizations.orthogonal and Adam, one after another"
 
 
 def prepared(widths, rows, seeds, batch_rows, device):
-    """Return a training of these seeds, ready to run epochs without an end."""
+    """Return a training of these seeds without a limit of epochs."""
     return TrainingRun(
         Network.autoencoder(widths, orthogonal=True, bias=False),
         rows,
@@ -70,7 +70,7 @@ def parametrised(widths, rows, batch_rows, device):
 
 
 def measured_rows(n_members, widths, n_rows, batch_rows, device, rounds):
-    """Time one epoch of all members, in each way."""
+    """Time one epoch of all members in each way."""
     rows = np.random.default_rng(0).random((n_rows, widths[0]), dtype=np.float32)
     together = prepared(widths, rows, range(n_members), batch_rows, device)
     alone = [prepared(widths, rows, [k], batch_rows, device) for k in range(n_members)]

@@ -136,7 +136,7 @@ def small(size):
 
 
 def large(size):
-    """Set Lanczos beside ten random directions where Jacobians are too large to form."""
+    """Compare Lanczos with ten random directions for Jacobians too large to form."""
     widths, n_points, steps = LARGE[size]
     decoder = decoder_of(widths)
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""The ICA contestants, and one judge for all: how small a gradient the result of each leaves."""
+"""ICA contestants and a common quality measure: the gradient at their results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ITERATIONS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """What one pass of ours finds at the components of anybody."""
+    """Quality of components, measured by one pass of ours."""
 
     gradient: float
     contrast: float
@@ -34,11 +34,11 @@ class Quality:
 
 
 class Judge:
-    """Judges components of some rows, in double precision and in the same way for everybody.
+    """Common evaluation of components of given rows, in double precision.
 
-    Sources that were planted Gaussian, or where nobody knows components no less Gaussian than
-    chance makes them, may turn into each other, and which of their turns a search ends at decides
-    the gradient between them and all others: it counts between the rest only.
+    Planted Gaussian sources, or, if unknown, components no less Gaussian than by chance, are
+    defined only up to a rotation, and the rotation at which a search ends affects the gradient
+    between them and all others: only the gradient between the rest counts.
     """
 
     def __init__(self, rows, n_gaussian, engine=None):
@@ -50,11 +50,11 @@ class Judge:
 
     @property
     def rank(self):
-        """Directions the rows have."""
+        """Rank of the rows."""
         return self.whitening.rank
 
     def __call__(self, components):
-        """Return how good components are."""
+        """Return the quality of components."""
         shape = self.whitening.matrix.shape
         if components.shape != shape or not np.isfinite(components).all():
             return Quality(gradient=np.inf, contrast=np.nan, n_clear=0)
@@ -74,7 +74,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a contestant returns; `engine` is ours where the passes were ours."""
+    """Result of a contestant; `engine` is ours if the passes were ours."""
 
     components: np.ndarray
     iterations: int
@@ -94,7 +94,7 @@ class Contestant:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """How a contestant did at the loosest tolerance that reached the target, or at the last."""
+    """Result of a contestant at the loosest tolerance that reached the target, or at the last."""
 
     contestant: Contestant
     tolerance: float = np.nan
@@ -106,12 +106,12 @@ class Outcome:
 
     @property
     def reached(self):
-        """Whether the gradient is as small as it shall be."""
+        """Whether the gradient reached the target."""
         return self.quality is not None and self.quality.gradient <= TARGET
 
     @property
     def median(self):
-        """Seconds of the median round."""
+        """Median seconds per round."""
         return statistics.median(self.seconds)
 
     @property
@@ -121,7 +121,7 @@ class Outcome:
 
 
 def compete(contestants, rows_by_dtype, judge, rounds):
-    """Let everybody find components of the same rows; repeat in turn at the tolerance that did."""
+    """Run all contestants on the same rows; repeat in turn at the tolerance that sufficed."""
     outcomes = [first_to_reach(each, rows_by_dtype[each.dtype], judge) for each in contestants]
     for _ in range(rounds - 1):
         for outcome in outcomes:
@@ -243,7 +243,7 @@ def fastica_torch(device="cpu"):
 
 
 def warm_up(contestants):
-    """Let everybody import and allocate what is needed once, which no run shall pay for."""
+    """Warm up all contestants, so that no run includes imports and allocations."""
     rows = planted("Laplace", 4096, 64).rows
     for each in contestants:
         small = rows.astype(each.dtype.split()[0])
@@ -251,7 +251,7 @@ def warm_up(contestants):
 
 
 def installed(*modules):
-    """Say whether modules can be imported, and print which cannot."""
+    """Return whether modules can be imported, and print those that cannot."""
     from importlib.util import find_spec
 
     missing = [module for module in modules if find_spec(module) is None]

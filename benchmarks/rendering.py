@@ -1,4 +1,4 @@
-"""Rendered images with known factors: images a second, by NumPy and by torch."""
+"""Rendered images with known factors: images per second with NumPy and torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from benchmarks.measure import all_cores, interleaved, publish
-from upto.simulate import (
+from upto_studies.scenes import (
     dsprites_grid,
     render_dsprites,
     render_room,
@@ -46,8 +46,8 @@ def stretch(grid, n_points):
 
 
 def forget():
-    """Make the next one cast its views itself."""
-    from upto.simulate import scenes
+    """Clear the cached views."""
+    from upto_studies.scenes import rooms as scenes
 
     for kept in (scenes._room_view, scenes._studio_view, scenes._rays):
         kept.cache_clear()

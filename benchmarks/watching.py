@@ -1,4 +1,4 @@
-"""An engine that notes what passes over it: how many rows, how much work, how long."""
+"""An engine that logs its passes: rows, operations and seconds."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class WatchedEngine:
 
     @property
     def name(self):
-        """What the engine is called."""
+        """Name of the engine."""
         return self.engine.name
 
     def place(self, rows):
-        """Put rows where the passes will read them."""
+        """Place rows for the passes."""
         return self._noted("place", self.engine.place, rows)
 
     def reduce_blocks(self, statistic, *rows, params=(), combine=None, dtype="float64"):
@@ -70,15 +70,15 @@ class WatchedEngine:
         return result
 
     def n_passes(self, n_rows):
-        """Return how often all rows were read; passes over a part of them count as that part."""
+        """Return the number of passes over all rows; partial passes count as fractions."""
         return sum(each.n_rows for each in self.log if each.what != "place") / n_rows
 
     def seconds_in(self, *names):
-        """Return the seconds of all calls of some names."""
+        """Return the total seconds of calls with given names."""
         return sum(each.seconds for each in self.log if each.what in names)
 
     def floor(self, rate, bandwidth):
-        """Return the seconds of the passes' products alone, or of reading, whichever is longer."""
+        """Return the seconds of the passes' products or of reading, the longer of the two."""
         return sum(
             max(each.operations / rate, each.n_bytes / bandwidth)
             for each in self.log

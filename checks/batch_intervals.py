@@ -1,4 +1,4 @@
-"""Whether intervals of `upto.batches` hold the AUROC that new plates would give.
+"""Test whether intervals of `upto.batches` cover the AUROC on new plates.
 
 ``python -m checks.batch_intervals`` draws screens whose truth is known, judges each by
 `batches` and writes ``checks/batch_intervals.json``:
@@ -59,7 +59,7 @@ class Cell:
 
     @property
     def case(self) -> str:
-        """Name the cell."""
+        """Name of the cell."""
         by = "" if self.classifier == "linear" else f", {self.classifier} trees"
         return (
             f"{self.design}, {self.n_plates} plates, shift {self.shift:g}, plate {self.plate:g}{by}"
@@ -114,7 +114,7 @@ CELLS = (
 
 
 def main() -> None:
-    """Count all cells, print their table and write the record."""
+    """Run all cells, print their table and write the record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--share", type=float, default=1.0, help="share of the screens to draw")
     parser.add_argument("--seed", type=int, default=SEED)
@@ -158,7 +158,7 @@ def _rates(share: float, seed: int, pool: Executor) -> Iterator[Rate]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The AUROC of one screen, and whether the verdict begins with plates."""
+    """The AUROC of one screen, and whether the verdict starts with plates."""
 
     value: float
     low: float | None
@@ -167,7 +167,7 @@ class Judged:
 
 
 def judged(cell: Cell, seed: tuple[int, int, int]) -> Judged:
-    """Draw one screen and judge it as it is."""
+    """Draw one screen and evaluate its raw rows."""
     result = upto.batches(
         draw(cell, np.random.default_rng(seed)),
         batch="plate",

@@ -1,17 +1,17 @@
-"""Does `upto.compare` keep its promises? Error rates measured on data whose answer is known.
+"""Measure the error rates of `upto.compare` on data with a known answer.
 
 ``python -m checks.calibration`` runs four checks and writes ``checks/calibration.json``:
 
 level
-    Runs that are independent must not be called related, whatever their rows are: the rate of
-    false alarms is at most 5 %.
+    Independent runs must not be called related, whatever their rows: the false positive rate is
+    at most 5 %.
 coverage
     The 95 % interval of the held-out mean error covers the mean error that the same map has on
     20,000 fresh rows, over the same diameter.
 recovery
-    A planted group is the verdict at moderate noise; how often is shown beyond.
+    A planted group is the verdict at moderate noise; beyond, the rate is reported.
 power
-    Runs that share a part of their variance are told from chance.
+    Runs that share a part of their variance are distinguished from chance.
 
 ``--share 0.1`` runs a tenth of the trials. Every rate has its exact binomial interval. Trials are
 shared among ``--workers`` processes; each has its own seed, so their number changes nothing.
@@ -80,7 +80,7 @@ def _one_thread() -> None:
 def _each(
     pool: Executor, call: Callable[..., Any], trials: int, seed: int, *given: Any
 ) -> list[Any]:
-    """Call something for every trial, with the seed of the trial last."""
+    """Call a function for every trial, with the seed of the trial last."""
     calls = [pool.submit(call, *given, (seed, trial)) for trial in range(trials)]
     return [each.result() for each in calls]
 
@@ -138,7 +138,7 @@ def level(share: float, seed: int, pool: Executor) -> Iterator[Rate]:
 def called_chance(
     kind: str, n_samples: int, n_features: int, seed: tuple[int, int], *, ica: bool = False
 ) -> bool:
-    """Say whether one pair of independent runs is not called related."""
+    """Return whether one pair of independent runs is not called related."""
     rng = np.random.default_rng(seed)
     runs = UNRELATED[kind](rng, n_samples, n_features)
     options = FAST | {"ica": ica}
@@ -180,11 +180,11 @@ NOISES = {
 }
 COVERED = (Group.IDENTITY, Group.RIGID, Group.AFFINE)
 COVERING = 0.93
-"""What an interval of 95 % must reach at least; with few rows and bad ones among them none can."""
+"""Minimum coverage of a 95 % interval; unreachable with few rows and outliers among them."""
 
 
 def coverage(share: float, seed: int, pool: Executor) -> Iterator[Rate]:
-    """Count how often the interval holds the error that its map has on fresh rows."""
+    """Count how often the interval covers the error of its map on fresh rows."""
     trials = max(10, int(share * 300))
     for noise in NOISES:
         for n in (60, 300, 1000):
@@ -198,7 +198,7 @@ def coverage(share: float, seed: int, pool: Executor) -> Iterator[Rate]:
 
 
 def covers(noise: str, n: int, d: int, seed: tuple[int, int]) -> dict[Group, bool]:
-    """Say for each group whether one interval covers the error on fresh rows."""
+    """Return for each group whether one interval covers the error on fresh rows."""
     rng = np.random.default_rng(seed)
     linear, translation = random_element(Group.RIGID, d, rng)
 
@@ -241,7 +241,7 @@ def recovery(share: float, seed: int, pool: Executor) -> Iterator[Rate]:
 
 
 def recovered(group: Group, noise: float, n: int, d: int, seed: tuple[int, int]) -> bool:
-    """Say whether one planted group is found; noise is a fraction of the target's deviation."""
+    """Return whether a planted group is found; noise is relative to the target's deviation."""
     rng = np.random.default_rng(seed)
     x = rng.laplace(size=(n, d))
     if group is Group.MONOTONE_PERMUTATION:
@@ -254,7 +254,7 @@ def recovered(group: Group, noise: float, n: int, d: int, seed: tuple[int, int])
 
 
 def power(share: float, seed: int, pool: Executor) -> Iterator[Rate]:
-    """Count how often a rotation that explains a share of the variance is told from chance."""
+    """Count how often a rotation that explains part of the variance is detected."""
     trials = max(10, int(share * 50))
     for explained in (0.02, 0.05, 0.1, 0.2, 0.5):
         for n, d in ((30, 4), (100, 8), (400, 8), (200, 32)):
@@ -266,7 +266,7 @@ def power(share: float, seed: int, pool: Executor) -> Iterator[Rate]:
 
 
 def detected(explained: float, n: int, d: int, seed: tuple[int, int]) -> bool:
-    """Say whether one weak relation is told from chance."""
+    """Return whether one weak relation is distinguished from chance."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, d))
     linear, translation = random_element(Group.RIGID, d, rng)

@@ -1,7 +1,7 @@
-"""Does the test of a fitted mixture see what is there, and nothing else? Measured on known laws.
+"""Measure the error rates of the test of a fitted mixture on known laws.
 
-``python -m checks.components`` draws data sets from laws for which the answer is known, asks
-`upto.theory.bootstrap_components` about each, and writes ``checks/components.json``:
+``python -m checks.components`` draws data sets from laws with a known answer, tests each by
+`upto.theory.bootstrap_components`, and writes ``checks/components.json``:
 
 follow
     Do the rows follow so many Gaussians? Where they do, at least 90 % of the data sets must be
@@ -44,7 +44,7 @@ SEED = 20261116
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Law:
-    """A mixture with equal weights, and how many components are fitted to its rows.
+    """A mixture with equal weights, and the number of components fitted to its rows.
 
     `tails` are the degrees of freedom of Student's t in place of each Gaussian; `correlation` is
     that of all coordinates within a component.
@@ -72,7 +72,7 @@ class Law:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A law, what is asked about its rows, and the right answer."""
+    """A law, the question about its rows, and the correct answer."""
 
     asked: str
     is_true: bool
@@ -82,13 +82,13 @@ class Case:
 
     @property
     def nominal(self) -> float | None:
-        """How often the answer must be right; None where it is reported only."""
+        """Required rate of correct answers; None if only reported."""
         if self.asked == "follow":
             return 0.9 if self.is_true else None
         return None if self.is_true else 0.95
 
     def is_said(self, found: ComponentsTest) -> bool:
-        """Whether the test claims what is asked."""
+        """Whether the test affirms the question."""
         return {
             "follow": found.fits,
             "distinct": found.are_needed,
@@ -182,7 +182,7 @@ CASES = tuple(
 
 
 def main() -> None:
-    """Ask about every case, print the table and write the record."""
+    """Test every case, print the table and write the record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="draw a quarter of the data sets")
     parser.add_argument("--seed", type=int, default=SEED)
@@ -226,7 +226,7 @@ def _rates(share: float, seed: int, pool: Executor) -> Iterator[Rate]:
 
 
 def ask(law: Law, n_rows: int, seed: tuple[int, ...]) -> ComponentsTest:
-    """Ask the test about one data set of a law."""
+    """Test one data set of a law."""
     rows = law.draw(np.random.default_rng(seed), n_rows)
     return bootstrap_components(rows, law.n_fitted, seed=seed[-1])
 

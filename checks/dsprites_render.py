@@ -1,4 +1,4 @@
-"""Are the re-rendered dSprites those of the data set? Pixels, outlines and reconstruction.
+"""Compare re-rendered dSprites with the data set: pixels, outlines and reconstruction.
 
 ``python -m checks.dsprites_render --data FOLDER`` needs 100 real images without labels
 (``dsprites/dsprites_real_100.npz``) and four public VAEs that were trained on the real set
@@ -39,7 +39,7 @@ from rich.console import Console
 from torch.nn import functional
 
 from upto.core import library_versions
-from upto.simulate import DSPRITES_OUTLINES, SHAPES, Outlines, dsprites_grid, render_dsprites
+from upto_studies.scenes import DSPRITES_OUTLINES, SHAPES, Outlines, dsprites_grid, render_dsprites
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,11 +65,11 @@ SEARCHED: dict[int, dict[str, Float]] = {
         "lift": np.arange(1.40, 1.485, 0.01),
     },
 }
-"""For each shape, the constants that are tried."""
+"""Constants tried for each shape."""
 
 
 def main() -> None:
-    """Run all checks, print what was found and write the record."""
+    """Run all checks, print the results and write the record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--seed", type=int, default=SEED)
@@ -116,7 +116,7 @@ def main() -> None:
 
 
 def match(real: Image) -> tuple[dict[str, Any], Float]:
-    """Find the point of the grid nearest to each image, and how many pixels differ."""
+    """Find the grid point nearest to each image, and the number of pixels that differ."""
     grid = dsprites_grid()
     centred = grid.index([[k, 5, 0, 16, 16] for k in range(3)])
     areas = render_dsprites(grid.factors(centred)).sum(axis=(1, 2))

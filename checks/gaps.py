@@ -1,4 +1,4 @@
-"""Measure which heads that rounding made diverse are seen in their spectrum, and which are not.
+"""Measure which heads that are diverse only by rounding are detected from their spectrum.
 
 ``python -m checks.gaps`` draws heads, asks `upto.theory.head_diversity` whether their smallest
 singular values lie apart or rounding may have made them, and writes ``checks/gaps.json``:
@@ -53,13 +53,13 @@ def spiked(rng: np.random.Generator, n: int, d: int) -> Float:
 
 
 def low_rank(rng: np.random.Generator, n: int, d: int, rank: int) -> Float:
-    """Draw a head of a rank too low."""
+    """Draw a head of too low rank."""
     head: Float = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d))
     return head
 
 
 def half_turned(rng: np.random.Generator, n: int, d: int) -> Float:
-    """Rank 3/4, stored as float16, and turned."""
+    """Rank 3/4, stored as float16 and rotated."""
     head = low_rank(rng, n, d, 3 * d // 4).astype(np.float16).astype(np.float64)
     turned: Float = head @ np.linalg.qr(rng.normal(size=(d, d)))[0]
     return turned
@@ -78,7 +78,7 @@ def four_bits(eighths: int) -> Draw:
 
 
 def turned(draw: Draw) -> Draw:
-    """Turn heads, so that their numbers are no multiples of a step any more."""
+    """Rotate heads, so that their numbers are no longer multiples of a step."""
 
     def drawn(rng: np.random.Generator, n: int, d: int) -> Float:
         head: Float = draw(rng, n, d) @ np.linalg.qr(rng.normal(size=(d, d)))[0]

@@ -1,4 +1,4 @@
-"""Is what `upto unmix` calls identifiable a source? Measured on rows whose sources are known.
+"""Test whether components that `upto unmix` calls identifiable are sources.
 
 ``python -m checks.identifiable`` runs three checks and writes ``checks/identifiable.json``:
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 SEED = 20261117
 A_SOURCE = 0.9
-"""Correlation with a source from which on a component is that source."""
+"""Minimum correlation with a source for a component to count as it."""
 ROWS_EACH = (5, 10, 20, 30, 50, 100, 200)
 TRIALS = {16: 24, 64: 6, 128: 3}
 LEVEL_TRIALS = 100
@@ -132,7 +132,7 @@ def recovered(
     width: int,
     seed: tuple[int, ...],
 ) -> tuple[NDArray[np.bool_], Float]:
-    """Return which components are called identifiable, and how like a source each is."""
+    """Return which components are called identifiable, and their correlations with sources."""
     rng = np.random.default_rng(seed)
     planted = draw(rng, n_samples, width)
     turn = np.linalg.qr(rng.normal(size=(width, width)))[0]
@@ -148,7 +148,7 @@ def recovered(
 
 
 def autoregressive(rng: np.random.Generator, n: int, d: int, correlation: float) -> Float:
-    """Return Gaussian rows each of which correlates with the one before."""
+    """Return autoregressive Gaussian rows."""
     noise = np.sqrt(1 - correlation**2) * rng.normal(size=(n, d))
     noise[0] /= np.sqrt(1 - correlation**2)
     rows: Float = scipy.signal.lfilter([1.0], [1.0, -correlation], noise, axis=0)

@@ -1,4 +1,4 @@
-"""What may be dropped? `biology` against dropping nothing, on plates never seen.
+"""Compare `biology` with dropping nothing, on unseen plates.
 
 ``python -m checks.kept_biology --data FOLDER`` measures what three limits of `BiologyComponents`,
 how far a label may move a dropped component before batches held out decide, gain and lose on some
@@ -63,7 +63,7 @@ OLDER = ("2020_08_24_Batch9", "2020_09_08_Batch10")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One kind of simulated screen, as what differs from the usual one."""
+    """One kind of simulated screen, defined by its differences from the default."""
 
     layout: dict[str, Any] = field(default_factory=dict)
     effects: dict[str, Any] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Kind:
     n_guides: int = 4
 
     def draw(self, seed: int) -> Embeddings:
-        """Draw a screen: 16 plates of 96 wells and four guides, if nothing else is said."""
+        """Draw a screen, by default of 16 plates of 96 wells and four guides."""
         guides = tuple(f"G{number}_guide_1" for number in range(self.n_guides))
         layout = {"n_experiments": 4, "n_plates": 4, "n_wells": 96, "controls_per_guide": 4.0}
         return draw_screen(
@@ -122,7 +122,7 @@ JUDGING = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
-    """Sixty plates of sixty wells, where a label leaves the mean of every plate component alone.
+    """Sixty plates of sixty wells, where a label does not change the mean of any plate component.
 
     `hide` puts the label into rows by a generator, the plate of each row and its side, which is
     plus or minus one.
@@ -134,7 +134,7 @@ class Hidden:
     n_features: int = 6
 
     def draw(self, seed: int) -> Embeddings:
-        """Draw Laplacian sources with the label in some, and move those by plates."""
+        """Draw Laplacian sources with the label in some, and shift those by plate."""
         rng = np.random.default_rng(seed)
         plate = np.repeat(np.arange(60), 60)
         side = np.tile([-1, 1], len(plate) // 2)
@@ -185,22 +185,22 @@ LARGE = {
 
 
 class Counted(BiologyComponents):
-    """The estimator, which notes how many components every fit drops."""
+    """The estimator, with a record of the number of components each fit drops."""
 
     counts: list[int]
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, controls: Any = None) -> Self:
-        """Fit and note."""
+        """Fit, and record the number of dropped components."""
         super().fit(X, y, groups=groups, controls=controls)
         self.counts.append(len(self.dropped_))
         return self
 
 
 class Found(Counted):
-    """Drop what carries batches as far as is found, and no label as far as is found."""
+    """Drop components in which batches are found and labels are not."""
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, controls: Any = None) -> Self:
-        """Fit, and choose anew."""
+        """Fit, and choose the components again."""
         super().fit(X, y, groups=groups, controls=controls)
         carried = [each.component for each in self.effects_ if each.carries == "batch"]
         everything = np.arange(len(self.ica_.components_))
@@ -212,7 +212,7 @@ class Found(Counted):
 
 
 def main() -> None:
-    """Choose on some sets, judge on others and write the record."""
+    """Choose on some sets, evaluate on others and write the record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--repeats", type=int, default=REPEATS)
@@ -252,7 +252,7 @@ def main() -> None:
 
 
 def _register() -> dict[str, list[int]]:
-    """Make every rule a condition; return what their fits drop, by name."""
+    """Register every rule as a condition, and return the numbers their fits drop, by name."""
     counts: dict[str, list[int]] = {}
     rules: dict[str, dict[str, Any]] = {"found": {}, "biology": {}}
     rules |= {f"limit {limit:g}": {"shift": limit} for limit in LIMITS}

@@ -1,4 +1,4 @@
-"""Does ICA help on real batches never seen? How many components, which axes, how many rows.
+"""Test whether ICA helps on unseen real batches, by number of components, axes and rows.
 
 ``python -m checks.kept_components --data FOLDER`` needs Cell Painting profiles
 (``cellpainting/bortezomib_7batches.npz``, from broadinstitute/profiling-resistance-mechanisms) and
@@ -123,7 +123,7 @@ def _scored(
 
 
 def _contrasts(run: Embeddings, batch: str) -> list[dict[str, Any]]:
-    """Fit components to all batches but every fifth, and look at both sides."""
+    """Fit components to all batches except every fifth, and measure their contrast on both."""
     names = np.asarray(run.columns[batch])
     held = np.isin(names, np.unique(names)[::5])
     rows = np.asarray(run.rows)

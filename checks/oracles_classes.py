@@ -1,4 +1,4 @@
-"""What DRVI's own programs give for codes and classes: golden values of the tests.
+"""Compute golden values for codes and classes with DRVI's own code.
 
 ``python checks/oracles_classes.py PEERS`` writes ``tests/golden/classes.json``. `PEERS` holds the
 files of src/drvi/utils/metrics of theislab/DRVI in a folder drvi. The data follow from the seeds in
@@ -37,7 +37,7 @@ MATCHES = {
 
 
 def kinds_of(seed: int) -> tuple[Float, NDArray[np.int64]]:
-    """Return codes without ties, and one factor whose classes some of them tell."""
+    """Return codes without ties, and one factor whose classes some of them predict."""
     rng = np.random.default_rng(seed)
     kinds = rng.choice(N_CLASSES, size=N_SAMPLES, p=[0.4, 0.3, 0.15, 0.1, 0.05])
     shown = (kinds[:, None] == np.arange(N_CLASSES)).astype(np.float64)

@@ -1,4 +1,4 @@
-"""What the authors' own programs give for corrections of batches: golden values of the tests.
+"""Compute golden values for batch corrections with the authors' own code.
 
 ``python checks/oracles_corrections.py EFAAR`` writes ``tests/golden/corrections.json``. It needs
 pycytominer 1.7 or later and scanpy; `EFAAR` is the file ``efaar_benchmarking/efaar.py`` of

@@ -1,4 +1,4 @@
-"""What the authors' own programs give for codes and factors: golden values of the tests.
+"""Compute golden values for codes and factors with the authors' own code.
 
 ``python checks/oracles_dci.py PEERS`` writes ``tests/golden/dci.json``. `PEERS` holds the
 checked-out files of dl (disentanglement_lib), ubisoft (ubisoft-laforge-disentanglement-metrics,
@@ -72,7 +72,7 @@ def importance_of(seed: int) -> Float:
 
 @contextmanager
 def importing(*folders: Path) -> Iterator[None]:
-    """Look for modules in folders first."""
+    """Search folders first for modules."""
     names = [str(folder) for folder in folders]
     sys.path[:0] = names
     try:
@@ -83,7 +83,7 @@ def importing(*folders: Path) -> Iterator[None]:
 
 
 def standing_in(name: str, **content: Any) -> None:
-    """Put a module in the place of one that a peer imports and that is not needed here."""
+    """Replace a module that a peer imports but that is not needed here."""
     module = types.ModuleType(name)
     module.__dict__.update(content)
     sys.modules[name] = module

@@ -1,4 +1,4 @@
-"""What disentanglement_lib's own BetaVAE and FactorVAE scores are of the very rows that ours draw.
+"""Compute disentanglement_lib's BetaVAE and FactorVAE scores on the rows that ours draw.
 
 ``python checks/oracles_drawing.py PEERS`` writes ``tests/golden/drawing.json``. `PEERS` holds the
 checked-out files of dl (disentanglement_lib). Their programs are given the draws of
@@ -99,7 +99,7 @@ def peer_score(function: Any, name: str, draw: Any, seed: int, **more: int) -> f
 
 
 def main() -> None:
-    """Write what the peer computes."""
+    """Write the peer's values."""
     for name in ("gin", "gin.tf", "absl", "six", "six.moves"):
         sys.modules[name] = MagicMock()
     sys.modules["gin"].configurable = lambda *_, **__: lambda function: function

@@ -1,4 +1,4 @@
-"""What other packages compute where `upto.disentanglement` has a score made of information.
+"""Compute golden values for the information scores with other packages.
 
 ``python -m checks.oracles_information PEERS`` writes ``tests/golden/infomec.json``. PEERS is a
 folder with the repositories latent_quantization and tripod (of kylehkhsu), disentanglement_lib and
@@ -75,7 +75,7 @@ def module(path: Path, changes: dict[str, str], **names: Any) -> types.SimpleNam
 
 
 def stub(name: str, **attributes: Any) -> None:
-    """Put a module in place of one that a peer imports and what is called here does not need."""
+    """Replace a module that a peer imports but that is not needed here."""
     found = MagicMock()
     for key, value in attributes.items():
         setattr(found, key, value)
@@ -157,7 +157,7 @@ def by_ubisoft(peers: Path, factors: Any, codes: Any) -> dict[str, float]:
 
 
 def plain(value: Any) -> Any:
-    """Return numbers that JSON can hold; what is no number is None."""
+    """Return numbers for JSON, with None for NaN."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -168,7 +168,7 @@ def plain(value: Any) -> Any:
 
 
 def main() -> None:
-    """Write what the peers compute."""
+    """Write the peers' values."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("peers", type=Path)
     peers = parser.parse_args().peers

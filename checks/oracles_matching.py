@@ -1,4 +1,4 @@
-"""What the authors' own programs give for matched coordinates: golden values of the tests.
+"""Compute golden values for matched coordinates with the authors' own code.
 
 ``python checks/oracles_matching.py PEERS`` writes ``tests/golden/measures_matching.json``. `PEERS`
 holds the checked-out files of icebeem, cl-ica, identifiability-guard, resi and dl
@@ -59,7 +59,7 @@ def halves(runs: list[Float]) -> tuple[list[Float], list[Float]]:
 
 @contextmanager
 def importing(*folders: Path) -> Iterator[None]:
-    """Look for modules in folders first."""
+    """Search folders first for modules."""
     names = [str(folder) for folder in folders]
     sys.path[:0] = names
     try:
@@ -70,7 +70,7 @@ def importing(*folders: Path) -> Iterator[None]:
 
 
 def standing_in(name: str, **content: Any) -> types.ModuleType:
-    """Put a module in the place of one that a peer imports and that is not needed here."""
+    """Replace a module that a peer imports but that is not needed here."""
     module = types.ModuleType(name)
     module.__dict__.update(content)
     sys.modules[name] = module

@@ -1,4 +1,4 @@
-"""What scib-metrics and copairs give for rows, batches and labels: golden values of the tests.
+"""Compute golden values for mixing and retrieval with scib-metrics and copairs.
 
 ``python checks/oracles_mixing.py`` writes ``tests/golden/mixing.json``, in an environment with
 scib-metrics 0.5.10 and copairs 0.5.5. Numbers are float64 and neighbours exact: by default

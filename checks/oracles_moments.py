@@ -1,4 +1,4 @@
-"""What other packages compute where `upto.measures` has a measure of second moments.
+"""Compute golden values for measures of second moments with other packages.
 
 ``python -m checks.oracles_moments PEERS`` writes ``tests/golden/measures_moments.json``. PEERS is a
 folder with the repositories netrep, svcca (of google), resi and anatome; torch-cka has to be
@@ -65,7 +65,7 @@ def planted(seed: int, n_samples: int, widths: tuple[int, int]) -> list[Float]:
 
 
 def in_form(rows: Float, form: str) -> Float:
-    """Bring rows to what a peer takes for granted."""
+    """Convert rows to the form a peer expects."""
     centred = rows - rows.mean(axis=0)
     size = np.linalg.norm(centred)
     return {
@@ -215,7 +215,7 @@ def torch_cka(_: Path) -> Iterator[Oracle]:
     torch.set_default_dtype(torch.float64)
 
     class Columns(torch.nn.Module):
-        """Let some columns of the input be seen."""
+        """Select columns of the input."""
 
         def __init__(self, columns: slice) -> None:
             super().__init__()
@@ -248,7 +248,7 @@ def imported(name: str, folder: Path | None = None) -> Any:
 
 
 def hollow(name: str, folder: Path) -> None:
-    """Let files of a package be imported without all that the package imports."""
+    """Allow importing files of a package without the package's own imports."""
     package = types.ModuleType(name)
     package.__path__ = [str(folder)]
     sys.modules[name] = package

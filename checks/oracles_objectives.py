@@ -1,4 +1,4 @@
-"""What pythae's own losses give for fixed tensors: golden values of the tests.
+"""Compute golden values for training objectives with pythae's own losses.
 
 ``python checks/oracles_objectives.py``, where pythae 0.1.2 is installed, writes
 ``tests/golden/objectives.json``. The tensors follow from the seeds in the file.

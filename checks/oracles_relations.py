@@ -1,4 +1,4 @@
-"""Values of relation measures from the code of those who published them.
+"""Compute golden values for relation measures with the authors' own code.
 
 ``python checks/oracles_relations.py PEERS_FOLDER`` reads ``platonic-rep/metrics.py`` and
 ``resi/repsim/measures`` in a folder of checked-out peers, imports dcor and rsatoolbox, and writes

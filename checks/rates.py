@@ -1,4 +1,4 @@
-"""What checks count: rates with exact intervals, their table, and the record they are kept in."""
+"""Rates with exact intervals, their table and their record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONFIDENCE = 0.99
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """How often something happened, how often it should, and whether the two agree."""
+    """A rate, its nominal value, and whether the two agree."""
 
     check: str
     case: str
@@ -37,7 +37,7 @@ class Rate:
 
     @property
     def value(self) -> float | None:
-        """The rate; None where there was nothing to count."""
+        """The rate; None without trials."""
         return self.hits / self.trials if self.trials else None
 
     @property
@@ -47,12 +47,12 @@ class Rate:
 
     @property
     def kept(self) -> bool | None:
-        """Whether the rate may reach its nominal value; None where it has none."""
+        """Whether the rate is compatible with its nominal value; None if it has none."""
         return None if self.nominal is None else self.interval[1] >= self.nominal
 
 
 def exact_interval(hits: int, trials: int, confidence: float) -> tuple[float, float]:
-    """Return the interval of Clopper and Pearson; everything where there was nothing to count."""
+    """Return the Clopper-Pearson interval; [0, 1] without trials."""
     if not trials:
         return 0.0, 1.0
     found = scipy.stats.binomtest(hits, trials).proportion_ci(confidence, "exact")
@@ -60,7 +60,7 @@ def exact_interval(hits: int, trials: int, confidence: float) -> tuple[float, fl
 
 
 def record_of(started: float, **known: Any) -> dict[str, Any]:
-    """Return what every record says: how long it took, with which versions, on what machine."""
+    """Return the common part of every record: duration, versions and machine."""
     return {
         "seconds": round(time.perf_counter() - started, 1),
         **known,
@@ -75,7 +75,7 @@ def write_record(path: Path, record: dict[str, Any]) -> None:
 
 
 def report(title: str, rates: Iterable[Rate], path: Path, *, seed: int, share: float) -> None:
-    """Count the rates, each shown as it is known, write them down and print their table."""
+    """Compute the rates, show each as it arrives, write the record and print the table."""
     console = Console(width=120)
     started = time.perf_counter()
     counted = []

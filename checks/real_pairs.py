@@ -1,4 +1,4 @@
-"""What does the ICA row say of real networks? The columns of Table 1, in sample and held out.
+"""Compute the columns of Table 1 for real networks, in-sample and held-out.
 
 ``python -m checks.real_pairs FOLDER`` compares nine pairs of networks that were really trained and
 writes ``checks/real_pairs.json``. FOLDER holds their embeddings as npz files; without one, the two
@@ -43,7 +43,7 @@ BUNDLED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairRow:
-    """One pair as Table 1 has it, with what it leaves out."""
+    """One pair as in Table 1, with additional columns."""
 
     pair: str
     n_samples: int

@@ -1,4 +1,4 @@
-"""Make the embeddings of the study `speakers` from recordings of spoken digits.
+"""Compute the embeddings of the study `speakers` from recordings of spoken digits.
 
 Needs ``pip install silero-vad==6.2.3`` (MIT) and a clone of
 github.com/Jakobovski/free-spoken-digit-dataset at 26eb9aa (CC BY-SA 4.0)::

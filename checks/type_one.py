@@ -1,4 +1,4 @@
-"""Does `upto.similarity` keep its level? Shares of small p-values among runs that are independent.
+"""Measure the type I error rate of `upto.similarity` on independent runs.
 
 ``python -m checks.type_one`` checks every measure in three ways and writes
 ``checks/type_one.json``:
@@ -10,7 +10,7 @@ family
     p ≤ 0.05 is at most 5 %, whether or not two of the runs are related.
 control
     Rows that occur five times are not exchangeable, and `upto.similarity` leaves their copies out.
-    Where they are left in, the share must be seen to exceed 5 %: what cannot fail shows nothing.
+    If they are left in, the share must exceed 5 %, which shows that the check can fail.
 
 ``--measures`` and ``--trials`` choose less. Every share has its exact binomial interval. The exit
 code is 1 if a promise is broken.
@@ -83,7 +83,7 @@ CONTROL = "every row five times"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """How often noise was called similar, and how often it may be."""
+    """Rate at which noise is called similar, and its limit."""
 
     check: str
     measure: str
@@ -105,7 +105,7 @@ class Share:
 
     @property
     def kept(self) -> bool:
-        """Whether the share may be 5 % or less; of the control, whether it is seen to be more."""
+        """Whether the share is compatible with 5 %; for the control, whether it exceeds it."""
         is_above = self.interval[0] > LEVEL
         return is_above if self.check == "control" else not is_above
 

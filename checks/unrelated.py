@@ -1,4 +1,4 @@
-"""Runs that have nothing in common, of every kind of rows that once looked related."""
+"""Unrelated runs, of every kind of rows that once looked related."""
 
 from __future__ import annotations
 

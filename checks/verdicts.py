@@ -1,4 +1,4 @@
-"""Does any verdict of `upto.compare` claim too much? Random pairs of which the truth is known.
+"""Test whether any verdict of `upto.compare` overclaims, on random pairs with known truth.
 
 ``python -m checks.verdicts`` draws 500 pairs and writes ``checks/verdicts.json``. A pair is drawn
 from a group, a noise, a spectrum, a rank, two widths, a share of directions that are unrelated and
@@ -51,7 +51,7 @@ CLEAR, MANY_ROWS = 0.7, 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """How a pair was drawn, and what it shares."""
+    """Parameters of a pair, and its shared directions."""
 
     number: int
     group: str
@@ -68,7 +68,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A verdict, and what it claims too much."""
+    """A verdict and its overclaims."""
 
     truth: Truth
     agreement: str
@@ -168,7 +168,7 @@ def _clear(planted: Planted, spread: float, rng: np.random.Generator) -> int:
 
 
 def judge(number: int, seed: int) -> Judged:
-    """Compare one pair and list what its verdict claims too much."""
+    """Compare one pair and list the overclaims of its verdict."""
     truth, first, second = draw(number, seed)
     result = upto.compare(first, second, ica=False, refits=0, tolerance=TOLERANCE, seed=number)
     word, shared = result.agreement, result.shared
@@ -196,7 +196,7 @@ def judge(number: int, seed: int) -> Judged:
 
 
 def _is_too_strict(truth: Truth, result: upto.Comparison) -> bool:
-    """Say whether a stricter group than the planted one loses more than the tolerance allows."""
+    """Return whether a stricter group than planted loses more than the tolerance."""
     planted, found = Group(truth.group), result.up_to
     if found is None or found is planted or found.contains(planted) or result.mean is None:
         return False
@@ -207,7 +207,7 @@ def _is_too_strict(truth: Truth, result: upto.Comparison) -> bool:
 
 
 def main() -> None:
-    """Judge all pairs, print what was said of them and write the record."""
+    """Evaluate all pairs, print the verdicts and write the record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--pairs", type=int, default=PAIRS)
     parser.add_argument("--seed", type=int, default=SEED)

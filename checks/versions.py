@@ -1,8 +1,8 @@
-"""Run the fast suite on the versions that ``pyproject.toml`` claims.
+"""Run the fast suite on the versions declared in ``pyproject.toml``.
 
 ``python -m checks.versions oldest`` installs the lowest version that is allowed of every dependency
 and of every extra in `all`, and runs the fast suite on them, on the oldest Python that is claimed.
-The tools of the tests are the newest that fit: who uses the package never installs them.
+Test tools are the newest compatible ones, because users never install them.
 
 ``python -m checks.versions pythons`` runs the fast suite on every Python that is claimed and found,
 with the newest versions. Torch is installed where there is a build of it for the CPU; elsewhere its
@@ -88,7 +88,7 @@ def find_python(version: str) -> str | None:
 
 
 class Environment:
-    """A virtual environment that is made anew."""
+    """A freshly created virtual environment."""
 
     def __init__(self, name: str, python: str) -> None:
         self.folder = ENVIRONMENTS / name
@@ -97,11 +97,11 @@ class Environment:
         self.install("--upgrade", "pip")
 
     def install(self, *what: str) -> None:
-        """Install something, or stop."""
+        """Install packages, or stop."""
         subprocess.run(self._pip(*what), cwd=ROOT, check=True)
 
     def has(self, *what: str) -> bool:
-        """Install something if it is to be had, and say whether it was."""
+        """Install packages if available, and return whether they were."""
         done = subprocess.run(self._pip(*what), cwd=ROOT, check=False, capture_output=True)
         return done.returncode == 0
 

@@ -1,4 +1,4 @@
-"""Write the table of `docs/linear-identifiability.md` on what the spectrum of a head shows.
+"""Write the table of `docs/diversity.md` on what the spectrum of a head shows.
 
 Run it after the check: ``python -m checks.gaps`` and ``python docs/_tools/gaps.py``.
 """
@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "linear-identifiability.md"
+PAGE = ROOT / "docs" / "diversity.md"
 RECORD = ROOT / "checks" / "gaps.json"
 START, END = "<!-- gaps: written by docs/_tools/gaps.py -->", "<!-- /gaps -->"
 PREFIXES = {"left alone": "full rank, ", "known by their step": "by their step: "}

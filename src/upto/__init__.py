@@ -1,6 +1,6 @@
-"""Tell whether trainings give the same representation, up to what, and with what error.
+"""Test whether trained models learned the same representation, up to what, and with what error.
 
-Public names are resolved on first use, so that importing the package costs nothing.
+Public names are imported on first use, so importing the package is cheap.
 """
 
 from upto.lazy import attach

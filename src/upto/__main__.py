@@ -1,14 +1,14 @@
-"""The command `upto`, and ``python -m upto``."""
+"""Entry point of the command `upto` and of ``python -m upto``."""
 
 from __future__ import annotations
 
 import sys
 
-# Nothing else is imported here: a signal while modules are loaded ends a command as any other.
+# Import nothing else here, so that a signal during imports ends a command cleanly too.
 
 
 def main() -> None:
-    """Run the command line in a process of its own."""
+    """Run the command line and exit with its code."""
     try:
         from upto.cli.process import run
 

@@ -1,7 +1,7 @@
-"""Public names of packages, imported on first use.
+"""Lazy imports of the public names of packages.
 
-A package lists them once, in the stub ``__init__.pyi`` beside it: type checkers read it as it
-is, and `attach` makes the same names work when the program runs.
+A package lists its names once, in the stub ``__init__.pyi``: type checkers read the stub, and
+`attach` provides the same names at run time.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-TYPE_CHECKING = False  # `typing` and `ast` take longer to import than the package itself
+TYPE_CHECKING = False  # importing `typing` or `ast` takes longer than the package itself
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -27,7 +27,7 @@ def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]],
         a public name; one with the package itself as module is a subpackage.
     """
     module = sys.modules[package]
-    # The loader reads from zip files too.
+    # The loader also reads from zip files.
     stub: bytes = module.__loader__.get_data(f"{module.__path__[0]}/__init__.pyi")  # type: ignore[union-attr]
     homes: dict[str, str] = {
         alias.name: line.module

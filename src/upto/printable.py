@@ -1,4 +1,4 @@
-"""Text from files, made safe to show: no control character reaches a terminal."""
+"""Escape control characters in text from files before it reaches a terminal."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ _LINE_ENDS = (0x0A, 0x09)
 _ESCAPES = {
     code: f"\\u{code:04x}"
     for code in chain(
-        range(0x20),  # ESC, bell, carriage return: what moves the cursor or the title
-        range(0x7F, 0xA0),  # delete, and the eight-bit forms of the same
+        range(0x20),  # ESC, bell, carriage return, which control cursor and title
+        range(0x7F, 0xA0),  # delete, and the eight-bit control characters
         (
             0x061C,
             0x200E,
             0x200F,
             *range(0x2028, 0x202F),
             *range(0x2066, 0x206A),
-        ),  # turn lines round
-        range(0xD800, 0xE000),  # halves of characters, as bytes that are not UTF-8 become
+        ),  # change the direction of text
+        range(0xD800, 0xE000),  # lone surrogates, from bytes that are not UTF-8
     )
 }
 _ESCAPES_IN_LINES = {code: text for code, text in _ESCAPES.items() if code not in _LINE_ENDS}
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""Write control characters as ``\u001b``, the form that JSON has for them too.
+    r"""Escape control characters as in JSON, e.g. ``\u001b``.
 
     Parameters
     ----------
     text
-        What is shown.
+        Text to show.
     lines
-        Whether line ends and tabs stay as they are; else the text stays on one line.
+        Whether to keep line breaks and tabs instead of escaping them.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 
 def spelt_out(name: str) -> str:
-    r"""Return a name as UTF-8 can write it: what file names hold beside it is spelt out.
+    r"""Return a name that UTF-8 can encode, with undecodable bytes escaped.
 
     Examples
     --------

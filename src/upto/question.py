@@ -1,6 +1,6 @@
-"""What a question is made of; commands, pages, figures and findings are found through it.
+"""Registry of questions, through which commands, pages, figures and findings are found.
 
-It stands beside `core`, which brings NumPy: `upto --help` lists the questions and must not.
+It is not part of `core`, which imports NumPy: `upto --help` lists the questions and must be fast.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One question of upto and where its parts are, each as ``module:attribute``.
+    """One question of upto and its parts, each as ``module:attribute``.
 
     Attributes
     ----------
     name
         Name of the question and of its command.
     asks
-        What it answers, in one line: the help of its command.
+        One-line help of its command.
     function
         The function that answers it.
     result
-        The class of its results; the kind that their JSON says is the question's name.
+        The class of its results, whose `kind` is the name of the question.
     findings
         The rules of the findings that only this question raises.
     command
-        Its command, if it has one of its own.
+        Its command, if any.
     page
-        Function from a result to the `Section` that a page shows; the template is `page.html` in
-        the same folder. Results without one show their verdict, tables and panels.
+        Function that turns a result into the `Section` of a page; the template is `page.html` in
+        the same folder. Without one, pages show the verdict, tables and panels.
     figure
-        Function that draws a result. Results without one have their panels drawn.
+        Function that draws a result. Without one, its panels are drawn.
     """
 
     name: str
@@ -47,18 +47,18 @@ class Question:
 
 
 def resolve(reference: str) -> Any:
-    """Import what a ``module:attribute`` names."""
+    """Import a ``module:attribute``."""
     module, _, name = reference.partition(":")
     return getattr(import_module(module), name)
 
 
 @cache
 def questions() -> tuple[Question, ...]:
-    """Return every question, in the order people need them."""
+    """Return all questions, in the order people need them."""
     found: tuple[Question, ...] = resolve("upto.questions:QUESTIONS")
     return found
 
 
 def question_of_kind(kind: str) -> Question | None:
-    """Return the question whose results are of a kind."""
+    """Return the question whose results have this kind, if any."""
     return next((each for each in questions() if each.name == kind), None)

@@ -1,4 +1,4 @@
-"""Signals that end a run: Ctrl-C, and what schedulers and closed terminals send."""
+"""Defer signals that end a process: Ctrl-C, and those of schedulers and closed terminals."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ENDING_SIGNALS = tuple(
 
 @contextmanager
 def hold_signals() -> Iterator[None]:
-    """Keep signals waiting until the end of the block, where they are handled.
+    """Defer signals until the end of the block.
 
-    For work that must not be left half done, and for libraries that take an exception inside a
-    callback for an error like any other.
+    For work that must not be interrupted halfway, and for libraries that treat an exception in a
+    callback as an ordinary error.
     """
     # Only the main thread is interrupted, and only a Python handler raises anything.
     handlers = {
@@ -39,24 +39,24 @@ def hold_signals() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        # Even if the block failed: whoever sent it expects an end, and not another error.
+        # Even if the block failed: the sender expects the process to end, not another error.
         if came:
             handlers[signal.Signals(came[0])](came[0], None)
 
 
 def clean_up(action: Callable[[], object]) -> None:
-    """Do what must be done before the end, whatever signals come; they are handled afterwards.
+    """Run a clean-up action and handle signals only afterwards.
 
     Parameters
     ----------
     action
-        What to do; it may be done twice.
+        Function to call, possibly twice.
     """
     try:
         with hold_signals():
             action()
     except KeyboardInterrupt:
-        # It may have come before signals were held.
+        # The signal may have arrived before signals were deferred.
         with hold_signals():
             action()
         raise

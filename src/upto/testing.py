@@ -1,4 +1,4 @@
-"""Random elements of every group and hypothesis strategies, for our tests and yours."""
+"""Random elements of groups and hypothesis strategies, for tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from upto.core import Group, InputError, MissingExtraError
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 def random_element(
@@ -17,8 +17,8 @@ def random_element(
 ) -> tuple[Float, Float]:
     """Draw an element of a group as a linear part and a translation.
 
-    Apply it as ``rows @ linear + translation``. With `n_out` larger than `n_features` the target is
-    wider: isometries embed, permutations leave coordinates at zero.
+    Apply it as ``rows @ linear + translation``. With `n_out` larger than `n_features`, isometries
+    embed the rows in the wider target, and permutations leave its extra coordinates at zero.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""The claims of the papers, each made again by one command; trainers and searches they need.
+"""Studies that reproduce the papers' claims, one command each, with their trainers and searches.
 
-`upto` never imports this package: it finds the command ``upto study`` by its entry point.
+`upto` never imports this package: it discovers the command ``upto study`` by its entry point.
 """
 
 from upto.lazy import attach
@@ -17,8 +17,8 @@ STUDIES = {
     "speakers": "upto_studies.speakers",
     "rxrx3-openphenom": "upto_studies.rxrx3_openphenom",
 }
-"""The module of each study; its folder has the study's own name."""
+"""Module of each study; its folder has the name of the study."""
 
-# The command lists studies without waiting for NumPy.
+# Lazy, so that the command can list studies without importing NumPy.
 __getattr__, __dir__, __all__ = attach(__name__)
 __all__ += ["STUDIES"]

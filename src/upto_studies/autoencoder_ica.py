@@ -1,4 +1,4 @@
-"""Table 2 of Nelson et al. 2026: a plain autoencoder and ICA against models made to disentangle."""
+"""Table 2 of Nelson et al. 2026: a plain autoencoder with ICA against disentanglement models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NotNegative = Annotated[float, Meta(ge=0.0)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of the study; its ``study.toml`` says what each is."""
+    """Settings of the study, documented in its ``study.toml``."""
 
     sets: Annotated[list[Literal["sprites", "room", "studio"]], Meta(min_length=1)]
     n_pixels: Annotated[int, Meta(ge=32, multiple_of=16)]
@@ -43,7 +43,7 @@ class Settings:
 
 
 def run(settings: Settings, work: Work) -> Outcome:
-    """Train every model on every set, unmix the autoencoders and score all of them."""
+    """Train every model on every set, apply ICA to the autoencoders and score all models."""
     from upto_studies.autoencoder_scores import scored_sets
     from upto_studies.autoencoder_tables import outcome_of
 
@@ -52,7 +52,7 @@ def run(settings: Settings, work: Work) -> Outcome:
 
 
 def trained(settings: Settings, work: Work) -> list[Encoded]:
-    """Return what every model encodes: first the autoencoders of a set, then the others."""
+    """Return the latents of every model: first the autoencoders of a set, then the others."""
     training = ImageTraining(
         steps=settings.steps,
         batch_images=settings.batch_images,
@@ -73,7 +73,7 @@ def trained(settings: Settings, work: Work) -> list[Encoded]:
 
 
 def image_plan(settings: Settings, seed: int) -> ImagePlan:
-    """Return which images are shown and looked at."""
+    """Return the plan of training and evaluated images."""
     return ImagePlan(
         n_pixels=settings.n_pixels,
         n_images=settings.n_images,
@@ -85,7 +85,7 @@ def image_plan(settings: Settings, seed: int) -> ImagePlan:
 
 
 def planned_members(settings: Settings, seed: int) -> list[Member]:
-    """Return every autoencoder that is trained."""
+    """Return all autoencoders to train."""
     seeds = random_stream(seed, "members").integers(2**31, size=settings.n_seeds).tolist()
     members = []
     for images in settings.sets:

@@ -1,4 +1,4 @@
-"""Score what autoencoders encode: every form of the plain ones, chosen in two ways."""
+"""Score the latents of autoencoders: every form of the plain ones, selected in two ways."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto_studies.autoencoder_ica import Settings
     from upto_studies.image_runs import Encoded
     from upto_studies.outcome import Work
 
 
 PUBLISHED_VARIANT = "latent_quantization"
-"""The authors' own file: ten neighbours, codes with a twentieth of the largest range."""
+"""The authors' own file: ten neighbours, latents above a twentieth of the largest range."""
 Choice = Literal["by InfoM", "by agreement"]
 CHOICES: tuple[Choice, ...] = ("by InfoM", "by agreement")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """InfoMEC of one autoencoder: as published, of rows that do not belong together, and adjusted.
+    """InfoMEC of one autoencoder: as published, of shuffled rows, and adjusted.
 
-    None stands for a score that is not defined.
+    None is an undefined score.
     """
 
     modularity: float | None
@@ -53,10 +53,10 @@ class Scores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row of the table: what was trained and how it was chosen, with the scores of its seeds.
+    """One row of the table: a model, how it was selected, and the scores of its seeds.
 
-    `form` is None for models that are scored as they are; `weight_decay` and `step` are what was
-    chosen, and None for models that were trained elsewhere.
+    `form` is None for models scored without ICA; `weight_decay` and `step` are the selected values,
+    and None for models trained elsewhere.
     """
 
     images: str
@@ -69,14 +69,14 @@ class Row:
     converged: bool = True
 
     def values(self, name: str) -> Float:
-        """Return one score of every seed; NaN where it is not defined."""
+        """Return one score of every seed; NaN where undefined."""
         found = [getattr(each, name) for each in self.seeds]
         return np.array([np.nan if each is None else each for each in found])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A weight decay and a look at the plain autoencoders: what a choice is made of."""
+    """A weight decay and checkpoint of the plain autoencoders, as a candidate for selection."""
 
     weight_decay: float
     look: int
@@ -89,7 +89,7 @@ class Candidate:
 def scored_sets(
     settings: Settings, work: Work, encoded: Sequence[Encoded]
 ) -> tuple[list[Row], dict[tuple[str, str], list[Candidate]]]:
-    """Return a row for every model of every set, and the candidates of each set and form."""
+    """Return one row per model and set, and the candidates of each set and form."""
     from upto_studies.autoencoder_ica import image_plan
 
     rows: list[Row] = []
@@ -149,7 +149,7 @@ def _pretrained_row(title: str, latents: Float, form: str, scorer: Scorer) -> Ro
 
 
 class Scorer:
-    """Scores of latents against levels; what was computed once is not computed again."""
+    """Scores of latents against factor levels, cached."""
 
     def __init__(self, levels: NDArray[np.int64], n_permutations: int, seed: int) -> None:
         self.levels, self.n_permutations, self.seed = levels, n_permutations, seed
@@ -157,7 +157,7 @@ class Scorer:
         self._formed: dict[tuple[Any, str, int], tuple[NDArray[Any], bool]] = {}
 
     def formed(self, encoded: Encoded, form: str, look: int) -> tuple[NDArray[Any], bool]:
-        """Return latents in a form, and whether ICA converged."""
+        """Return the latents in a form, and whether ICA converged."""
         key = (encoded.member, form, look % len(encoded.steps))
         if key not in self._formed:
             latents = encoded.latents[look]
@@ -171,9 +171,9 @@ class Scorer:
         return self._formed[key]
 
     def modularity(self, encoded: Encoded, form: str, look: int) -> float:
-        """Return InfoM as published; 0 where it is not defined."""
+        """Return InfoM as published; 0 if undefined."""
         latents, _ = self.formed(encoded, form, look)
-        # How well factors can be predicted costs most, and no choice needs it.
+        # Explicitness is the most expensive, and no selection needs it.
         found = information(latents, self.levels)
         active = active_codes(found, VARIANTS[PUBLISHED_VARIANT].active)
         score, _ = ratio_scores(found.shares, active, found.faults, PUBLISHED_VARIANT)
@@ -238,7 +238,7 @@ def _candidates(
 
 
 def chosen(candidates: Sequence[Candidate], choice: Choice, tolerance: float) -> Candidate:
-    """Return the best candidate of those that reconstruct nearly as well as the best one."""
+    """Return the best candidate among those with nearly the best reconstruction."""
     best = max(each.psnr for each in candidates)
     good = [each for each in candidates if each.psnr >= best - tolerance]
     if choice == "by InfoM":

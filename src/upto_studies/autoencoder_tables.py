@@ -1,4 +1,4 @@
-"""What the study of autoencoders and ICA reports: Table 2 again, gains, choices and speed."""
+"""Report of the autoencoder and ICA study: Table 2, gains, selections and speed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.core import Cell
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto_studies.autoencoder_ica import Settings
     from upto_studies.autoencoder_scores import Candidate
     from upto_studies.image_runs import Encoded
@@ -40,7 +40,7 @@ PAPER: dict[str, dict[str, tuple[float, float, float]]] = {
         "bio-ae": (0.54, 0.73, 0.31),
     },
 }
-"""Table 2: InfoM, InfoE and InfoC on the published sets, whose images ours are not."""
+"""Table 2: InfoM, InfoE and InfoC on the published sets, whose images differ from ours."""
 _NAMES = {
     "ae": "AE",
     "beta-vae": "β-VAE",
@@ -56,7 +56,7 @@ _UNMIXED = tuple(form for form in FORMS if form != "as-given")
 
 
 def seed_mean(values: Float) -> Estimate | None:
-    """Return a mean over seeds with Student's interval; None where a score was never defined."""
+    """Return a mean over seeds with Student's interval; None if the score is undefined."""
     known = values[np.isfinite(values)]
     if not len(known):
         return None
@@ -72,7 +72,7 @@ def outcome_of(
     scored: tuple[list[Row], dict[tuple[str, str], list[Candidate]]],
     encoded: Sequence[Encoded],
 ) -> Outcome:
-    """Return what the study found."""
+    """Return the outcome of the study."""
     rows, candidates = scored
     measured = _measured(settings, rows, encoded)
     return Outcome(
@@ -94,7 +94,7 @@ def _row(rows: Sequence[Row], images: str, form: str, choice: str) -> Row:
 
 
 def gain(rows: Sequence[Row], images: str, form: str, choice: str, score: str) -> Estimate | None:
-    """Return what a form of ICA adds to a score, seed by seed; each form is chosen for itself."""
+    """Return the paired gain of a form of ICA in a score; each form is selected separately."""
     before, after = (_row(rows, images, each, choice) for each in ("as-given", form))
     return seed_mean(after.values(score) - before.values(score))
 

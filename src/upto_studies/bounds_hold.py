@@ -1,4 +1,4 @@
-"""Every theorem and lemma, in thousands of cases that were made to break it."""
+"""Test every theorem and lemma in thousands of adversarial cases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Made = tuple[list[Case], int]
 
 CONTROL = "control"
-"""The statement that is false, and must be found so."""
+"""A false statement that the study must refute."""
 
 NAMES = {
     "theorem-1": "Theorem 1",
@@ -62,7 +62,7 @@ NAMES = {
     "printed-hidden": "Not judged: P(U) by 004 as printed",
     trials.BY_TYPE: "Control: diverse heads by the type of their numbers alone",
 }
-"""What statements are called, in the order of the table."""
+"""Titles of the statements, in the order of the table."""
 
 _STAR = "star-searched-elsewhere"
 
@@ -103,7 +103,7 @@ SeveralDimensions = Annotated[list[Annotated[int, Meta(ge=2)]], Meta(min_length=
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How many cases of each kind, and in which dimensions."""
+    """Numbers of cases of each kind, and their dimensions."""
 
     dimensions: Dimensions
     component_dimensions: SeveralDimensions
@@ -130,7 +130,7 @@ class Settings:
 
 
 def run(settings: Settings, work: Work) -> Outcome:
-    """Make the cases and count those in which an error exceeds its bound."""
+    """Generate the cases and count those in which an error exceeds its bound."""
     cases: list[Case] = []
     lost = 0
     makers = _makers(settings)
@@ -150,7 +150,7 @@ def run(settings: Settings, work: Work) -> Outcome:
     }
     for name in NAMES:
         violations = found[name].n_violations if name in found else 0
-        # Of no case at all, that there was none is no evidence.
+        # Zero violations in zero cases is not evidence.
         if name in found or name.endswith(trials.ELSEWHERE):
             measured[f"violations of {name}"] = Estimate(value=float(violations))
     ordered = [found[name] for name in NAMES if name in found]
@@ -166,7 +166,7 @@ def run(settings: Settings, work: Work) -> Outcome:
 
 
 def _is_promised(statement: str) -> bool:
-    """Tell whether a bound must hold; where searches may end is what no theorem speaks of."""
+    """Return whether a bound must hold; no theorem covers searches that end in another optimum."""
     other = (CONTROL, compared_promises.COMPONENTS, trials.BY_TYPE)
     return statement not in other and not (
         statement.endswith(trials.ELSEWHERE) or statement.startswith("printed-")
@@ -276,7 +276,7 @@ def _distributions(found: dict[str, Looseness]) -> tuple[Panel, ...]:
 
 
 def _curve(found: Looseness) -> list[tuple[float, float]]:
-    """Return some points of the distribution; nothing below a share of 1e-12 is drawn."""
+    """Return points of the distribution, without shares below 1e-12."""
     steps = max(1, found.n_cases // _CURVE)
     points = [(share, (number + 1) / found.n_cases) for number, share in enumerate(found.shares)]
     return [point for point in points[::-steps][::-1] if point[0] > 1e-12]

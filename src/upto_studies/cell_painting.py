@@ -1,4 +1,4 @@
-"""Section 4.4 on real Cell Painting profiles: clones and doses on plates and batches never seen."""
+"""Section 4.4 on real Cell Painting profiles: clones and doses on unseen plates and batches."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ if TYPE_CHECKING:
     from upto.questions.batches.result import BatchesResult
 
 OPEN = (*FOUR, "batch-scaled", "combat", "biology")
-"""Conditions that ask for no controls: all controls are judged."""
+"""Conditions that need no controls: all controls are evaluated."""
 CONTROLLED = ("base", "control-scaled", "tvn")
-"""Conditions for which half of the controls correct and the other half are judged."""
+"""Conditions for which half of the controls correct and the other half are evaluated."""
 QUICK = {"base": 0.977, "pca": 0.961, "ica": 0.930, "random": 0.907}
-"""A first look of ours at the clones, five folds over plates."""
+"""Our pilot results for the clones, five folds over plates."""
 MAIN = "clone by plate"
 DOSES = ("dose", "parental", "sham")
-"""What the names of questions about doses begin with."""
+"""Prefixes of the names of questions about doses."""
 DIRECTIONS = 20
-"""What whitening keeps where the claims speak of few directions."""
+"""Directions kept by whitening in the claims about few directions."""
 
 SHAM = "sham"
-"""A dose that was never given: the name of its question and of its treatment."""
+"""Name of the question and treatment of a dose that was never given."""
 
 Asked = Literal["clone", "untreated", "dose", "parental", "sham"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Which questions are asked, and how; its ``study.toml`` says what each is."""
+    """Settings of the study, documented in its ``study.toml``."""
 
     data: Literal["profiles", "drawn"]
     questions: Annotated[list[Asked], Meta(min_length=1)]
@@ -81,9 +81,9 @@ class Settings:
 
 
 def run(settings: Settings, work: Work) -> Outcome:
-    """Judge conditions for every question, then what could explain them for the main one."""
+    """Evaluate conditions for every question, then possible explanations for the main one."""
     if "clone" not in settings.questions or "plate" not in settings.held_out:
-        message = "the questions lack clone by plate: add both, since others are held against it."
+        message = "the questions lack clone by plate: add both, since others are compared with it."
         raise InputError(message)
     profiles = _profiles(settings, work)
     asked = ask(profiles, settings)
@@ -140,7 +140,7 @@ def run(settings: Settings, work: Work) -> Outcome:
 
 
 def _sham_panels(controlled: dict[str, BatchesResult]) -> tuple[Panel, ...]:
-    """Return what scaling by controls makes of doses, and of a dose that was never given."""
+    """Return the effect of scaling by controls on doses and on a dose that was never given."""
     names = {"doses": "dose by plate", "a dose never given": f"{SHAM} by plate"}
     shown = {title: controlled[name] for title, name in names.items() if name in controlled}
     if len(shown) < len(names):
@@ -157,7 +157,7 @@ def _profiles(settings: Settings, work: Work) -> Profiles:
 
 
 def ask(profiles: Profiles, settings: Settings) -> dict[str, Question]:
-    """Return the questions to the profiles by name."""
+    """Return the questions by name."""
     parental = profiles.clone == PARENTAL
     dosed = np.unique(profiles.plate[profiles.treatment != UNTREATED])
     untreated_plates = ~np.isin(profiles.plate, dosed)
@@ -196,14 +196,14 @@ def ask(profiles: Profiles, settings: Settings) -> dict[str, Question]:
 
 
 def give_sham(profiles: Profiles) -> Profiles:
-    """Call wells of every other untreated plate dosed, where dosed plates have dosed wells.
+    """Label wells of every other untreated plate as dosed, where dosed plates have dosed wells.
 
-    What is told of these labels is the layout and nothing else: all wells are untreated.
+    All wells are untreated, so these labels can be predicted only from the layout.
     """
     is_dosed = profiles.treatment != UNTREATED
     dosed_plates, dosed_wells = np.unique(profiles.plate[is_dosed]), profiles.well[is_dosed]
     untreated_plates = np.setdiff1d(profiles.plate, dosed_plates)
-    # On a dosed plate some wells stay untreated; those are at the same places on all of them.
+    # Dosed plates have some untreated wells, at the same positions on all of them.
     sham = np.isin(profiles.plate, untreated_plates[::2]) & np.isin(profiles.well, dosed_wells)
     return replace(profiles, treatment=np.where(sham, SHAM, profiles.treatment))
 
@@ -259,7 +259,7 @@ def _measured(
 
 
 def _findings(asked: dict[str, Question], found: dict[str, BatchesResult]) -> tuple[Finding, ...]:
-    """Return what was remarked where plates are held out, each with its question."""
+    """Return the findings on held-out plates, each with its question."""
     return unique_findings(
         [
             replace(finding, message=f"{asked[name].says}: {finding.message}")

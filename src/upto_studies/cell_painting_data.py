@@ -1,4 +1,4 @@
-"""Cell Painting profiles of bortezomib-resistant clones, from published tables or drawn alike."""
+"""Cell Painting profiles of bortezomib-resistant clones, published or simulated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BATCHES = (
     "2021_07_21_Batch23",
     "2021_08_02_Batch25",
 )
-"""Batches in which clones were given no, little, more and much bortezomib, a plate each."""
+"""Batches in which clones received four doses of bortezomib from zero, one plate each."""
 
 HOW = (
     "clone github.com/broadinstitute/profiling-resistance-mechanisms (commit a0e32d6, BSD-3), "
@@ -40,7 +40,7 @@ _TABLES = "2.describe-data/data/gct_files"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Profiles:
-    """Wells with their features; a clone is wild type if its name begins with WT."""
+    """Wells with their features; a clone is wild type if its name starts with WT."""
 
     rows: Rows
     batch: NDArray[Any]
@@ -50,7 +50,7 @@ class Profiles:
     treatment: NDArray[Any]
 
     def embeddings(self, chosen: NDArray[np.bool_] | None = None) -> Embeddings:
-        """Return wells as a run, all or some of them."""
+        """Return all or selected wells as a run."""
         kept = np.ones(len(self.plate), dtype=bool) if chosen is None else chosen
         is_wild = np.char.startswith(self.clone, "WT")
         columns = {
@@ -68,12 +68,12 @@ class Profiles:
 
 
 def read_profiles(data: Path | None) -> Profiles:
-    """Read the profiles from arrays of them, or from the tables of the published repository.
+    """Read the profiles from an array file or from the tables of the published repository.
 
     Raises
     ------
     InputError
-        If neither is there, or they are not the published ones.
+        If neither exists, or they are not the published ones.
     """
     folder = data_folder(data, HOW)
     arrays = find_file(folder, FILE)
@@ -85,8 +85,8 @@ def read_profiles(data: Path | None) -> Profiles:
     missing = [name for name, path in zip(BATCHES, tables, strict=True) if path is None]
     if missing:
         message = (
-            f"{folder} lacks {len(missing)} of {len(BATCHES)} tables, as "
-            f"{missing[0]}_feature_select.gct, and has no {FILE}: {HOW}, and name the folder as "
+            f"{folder} lacks {len(missing)} of {len(BATCHES)} tables, e.g. "
+            f"{missing[0]}_feature_select.gct, and has no {FILE}: {HOW}, and give the folder as "
             "--data."
         )
         raise InputError(message)
@@ -100,7 +100,7 @@ def _find_table(folder: Path, batch: str) -> Path | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GctTable:
-    """One GCT 1.3 table: what is known of its columns, and the values of every feature."""
+    """One GCT 1.3 table: column annotations, and the values of every feature."""
 
     about: dict[str, NDArray[Any]]
     values: dict[str, NDArray[Any]]
@@ -112,19 +112,19 @@ def read_gct(path: Path) -> GctTable:
     Raises
     ------
     InputError
-        If the file is none, or is cut.
+        If the file is not a GCT 1.3 table, or is truncated.
     """
     lines = path.read_text(encoding="utf-8").splitlines()
     if len(lines) < 3 or lines[0].strip() != "#1.3":
-        message = f"{path} does not begin with #1.3: it is no GCT table of that version."
+        message = f"{path} does not start with #1.3: give a GCT table of that version."
         raise InputError(message)
     n_values, n_columns, n_before, n_about = (int(number) for number in lines[1].split())
     rows = [line.split("\t") for line in lines[3:]]
     first = 1 + n_before
     if len(rows) != n_about + n_values or any(len(row) != first + n_columns for row in rows):
         message = (
-            f"{path} announces {n_about + n_values} rows of {first + n_columns} cells and has "
-            f"{len(rows)}, some of another length: get it again."
+            f"{path} declares {n_about + n_values} rows of {first + n_columns} cells but has "
+            f"{len(rows)}, or some of another length: get it again."
         )
         raise InputError(message)
     return GctTable(
@@ -134,7 +134,7 @@ def read_gct(path: Path) -> GctTable:
 
 
 def join_tables(tables: list[GctTable]) -> Profiles:
-    """Put tables below each other, with the features that all of them have."""
+    """Concatenate tables on their common features."""
     names = [name for name in tables[0].values if all(name in each.values for each in tables)]
     rows = [np.stack([each.values[name] for name in names], axis=1) for each in tables]
 
@@ -152,7 +152,7 @@ def join_tables(tables: list[GctTable]) -> Profiles:
 
 
 def draw_profiles(*, n_wells: int, n_features: int, seed: int) -> Profiles:
-    """Draw a screen of the same layout: fixed wells, and doses that go with plates."""
+    """Simulate a screen of the same layout: fixed wells, and doses confounded with plates."""
     n_plates = 4
     screen = draw_screen(
         PlateLayout(

@@ -1,4 +1,4 @@
-"""`upto study list | show NAME | run NAME`: the claims of the papers, made again."""
+"""`upto study list | show NAME | run NAME`: reproduce the claims of the papers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _WRITTEN = ("result.json", "figure.svg", "report.html")
 SIZES = ("tiny", "small", "full")
-"""The sizes of `upto_studies.run`, here again because importing it takes NumPy."""
+"""The sizes of `upto_studies.run`, repeated here because importing it loads NumPy."""
 
 
 def _complete_study(_context: object, _parameter: object, incomplete: str) -> list[CompletionItem]:
@@ -35,14 +35,14 @@ def _complete_study(_context: object, _parameter: object, incomplete: str) -> li
 
 def _check_device(_context: object, _parameter: object, value: str) -> str:
     if not re.fullmatch(r"cpu|cuda(:\d+)?", value):
-        message = f"{value!r} is not a device: say cpu, cuda or cuda:0."
+        message = f"{value!r} is not a device: choose cpu, cuda or cuda:0."
         raise click.BadParameter(message)
     return value
 
 
 @click.group("study", epilog=EPILOG)
 def command() -> None:
-    """Make the claims of the papers again, each with one command.
+    """Reproduce the claims of the papers, each with one command.
 
     \b
     upto study list
@@ -53,7 +53,7 @@ def command() -> None:
 
 @command.command("list", epilog=EPILOG)
 def list_studies() -> None:
-    """Name every study, its claim and what its recorded full run found."""
+    """List every study, its claim and the outcome of its recorded full run."""
     from upto.core import Column, Table
     from upto_studies import STUDIES
     from upto_studies.run import recorded_result, study_plan
@@ -81,8 +81,8 @@ def list_studies() -> None:
         title="Studies",
         columns=tuple(Column(name=name) for name in heads),
         rows=tuple(rows),
-        caption="Claims of the paper that are borne out, and expectations of ours that are met, by "
-        "the recorded full run; upto study show NAME tells more",
+        caption="Claims of the paper borne out, and expectations of ours met, by the recorded full "
+        "run; upto study show NAME has the details",
     )
     console_for(stderr=False).print(table)
 
@@ -91,7 +91,7 @@ def list_studies() -> None:
 @click.argument("name", metavar="NAME", shell_complete=_complete_study)
 @output_options
 def show_study(*, output: Output, name: str) -> None:
-    """Say what a study claims, how it is tested and what its recorded full run found."""
+    """Show the claim of a study, how it is tested and the outcome of its recorded full run."""
     output.check()
     from upto_studies.run import recorded_result, study_readme
 
@@ -113,44 +113,44 @@ def show_study(*, output: Output, name: str) -> None:
     type=click.Choice(SIZES),
     default="small",
     show_default=True,
-    help="tiny takes seconds, small about a minute on two cores, full is the paper's.",
+    help="tiny takes seconds, small about a minute on two cores; full is the paper's size.",
 )
 @click.option(
     "--set",
     "changes",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change a setting of the study's study.toml; may be given again.",
+    help="Change a setting of the study's study.toml. Repeat to change several.",
 )
 @click.option(
     "--device",
     default="cpu",
     show_default=True,
     callback=_check_device,
-    help="cpu or cuda, for studies that train.",
+    help="cpu or cuda, for studies that train networks.",
 )
 @click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
     envvar="UPTO_DATA",
-    help="Folder with datasets that cannot be bundled; also the variable UPTO_DATA.",
+    help="Folder with datasets that cannot be bundled; default: the variable UPTO_DATA.",
 )
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the result, page, figure and checkpoints; NAME-SIZE by default.",
+    help="Folder for the result, page, figure and checkpoints; NAME-SIZE by default.",
 )
-@click.option("--resume", is_flag=True, help="Go on from the checkpoints of an interrupted run.")
+@click.option("--resume", is_flag=True, help="Continue from the checkpoints of an interrupted run.")
 @click.option(
     "--restart",
     is_flag=True,
-    help="Throw an interrupted run in the folder away, or the result of another.",
+    help="Discard an interrupted run in the folder, or the result of another run.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 1 if a number is not as we expected or, where we had no expectation, as the "
-    "paper claims.",
+    help="Exit with 1 if a quantity is outside our expected range or, without one, outside the "
+    "paper's claim.",
 )
 @output_options
 def run_one(
@@ -163,10 +163,10 @@ def run_one(
     strict: bool,
     **options: Any,
 ) -> None:
-    """Run a study and hold what it measured against the paper's claims and our expectations.
+    """Run a study and compare its results with the paper's claims and our expectations.
 
-    The folder gets result.json, figure.svg and report.html when the study is done, and holds
-    checkpoints while it runs.
+    The folder contains checkpoints during the run, and result.json, figure.svg and report.html
+    at the end.
 
     \b
     upto study run misspecified-regression
@@ -194,8 +194,8 @@ def run_one(
         )
     except BaseException as error:
         if has_checkpoints(place / "checkpoints"):
-            again = "the same command with --resume goes on from there"
-            error.add_note(f"{place} holds the checkpoints: {again}.")
+            again = "the same command with --resume continues from there"
+            error.add_note(f"{place} contains the checkpoints: {again}.")
         raise
     for path in _write(result, place):
         output.say(f"wrote {path}")
@@ -206,7 +206,7 @@ def run_one(
 
 
 def _check_folder(output: Output, folder: Path) -> None:
-    """Refuse a folder that cannot be, and an output that the study writes itself."""
+    """Raise an error for an impossible folder, or an output that the study writes itself."""
     from upto.core.files import check_outputs, check_target
 
     check_target(folder, folder=True)
@@ -220,24 +220,24 @@ def _check_folder(output: Output, folder: Path) -> None:
 
 
 def _refuse_other_files(folder: Path, found: list[Path]) -> None:
-    """Refuse to write over files that no study wrote."""
+    """Raise an error rather than overwrite files that no study wrote."""
     from upto.core import InputError, StudyResult
-    from upto.core.read import read_whole
+    from upto.core.read_file import read_whole
 
     try:
         StudyResult.from_json(read_whole(folder / _WRITTEN[0]))
     except InputError:
         message = (
-            f"{found[0]} is not of a study, and would be lost: move it away or name another "
+            f"{found[0]} does not belong to a study and would be lost: move it, or choose another "
             "--folder."
         )
         raise InputError(message) from None
 
 
 def _refuse_other_result(folder: Path, plan: Plan, seed: int) -> None:
-    """Refuse to write over a result that other settings made."""
+    """Raise an error rather than overwrite a result of other settings."""
     from upto.core import InputError, StudyResult
-    from upto.core.read import read_whole
+    from upto.core.read_file import read_whole
 
     try:
         found = StudyResult.from_json(read_whole(folder / "result.json"))
@@ -245,8 +245,8 @@ def _refuse_other_result(folder: Path, plan: Plan, seed: int) -> None:
         return
     if (found.name, found.settings, found.provenance.seed) != (plan.name, plan.settings, seed):
         message = (
-            f"{folder} holds a result with another study, seed or settings: name another --folder, "
-            "or pass --restart to write over it."
+            f"{folder} contains a result of another study, seed or settings: choose another "
+            "--folder, or pass --restart to overwrite it."
         )
         raise InputError(message)
 
@@ -254,17 +254,17 @@ def _refuse_other_result(folder: Path, plan: Plan, seed: int) -> None:
 def _setting(change: str) -> tuple[str, Any]:
     key, equals, value = change.partition("=")
     if not equals:
-        message = f"--set takes KEY=VALUE, and {change!r} has no equals sign."
+        message = f"--set takes KEY=VALUE, but {change!r} has no equals sign."
         raise click.UsageError(message)
     try:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
     except (ValueError, RecursionError):
-        # A word without quotes is a word.
+        # A word without quotes is a string.
         return key.strip(), value.strip()
 
 
 def _write(result: StudyResult, folder: Path) -> list[Path]:
-    """Write a result, its page and its figure; what has no library to draw it is left out."""
+    """Write a result, its page and its figure; skip those whose plotting library is missing."""
     from upto.core import MissingExtraError
     from upto.core.files import write_atomically, write_text_atomically
     from upto.report import Report

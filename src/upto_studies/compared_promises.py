@@ -1,4 +1,4 @@
-"""Pairs of decoders with known constants, given to `upto.compare`: what it promises is kept."""
+"""Test the promises of `upto.compare` on pairs of decoders with known constants."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from upto_studies.trials import Case
 
 if TYPE_CHECKING:
     from upto.core import Promised
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 MAPS = "compared"
 COMPONENTS = "compared-components"
-"""The statements of cases: of maps between runs, and of components that searches have found."""
+"""Statements of cases: maps between runs, and components found by searches."""
 
-# Maps of a ball onto itself have convex supports on both sides, as have maps of the whole space.
+# Maps of a ball onto itself, or of the whole space, have convex supports on both sides.
 _ROUND = ("radial", "twist", "inversion")
 _EVERYWHERE = ("linear", "leaky", "wave")
 _KINDS = ("stitched", "scaled", "small", "flat", "isometric")
@@ -28,19 +28,19 @@ _ROWS = 120
 
 
 def compared_cases(rng: np.random.Generator, count: int, dimensions: list[int]) -> list[Case]:
-    """Stitch decoders, compare their latent rows, and read what was promised and measured.
+    """Stitch decoders, compare their latent rows, and return promised and measured errors.
 
-    Kinds are taken in turn: stitched as they are, one run in another unit, both in one so small
-    that squares vanish, rows in a flat, and decoders that are isometries but for rounding.
+    Kinds alternate: unchanged, one run in another unit, both in a unit so small that squares
+    underflow, rows in a flat, and decoders that are isometries up to rounding.
 
     Parameters
     ----------
     rng
-        Generator of everything random.
+        Random number generator.
     count
-        How many pairs.
+        Number of pairs.
     dimensions
-        Dimensions to take in turn, from 2 on.
+        Dimensions to alternate between, each at least 2.
     """
     cases = []
     for number in range(count):
@@ -75,7 +75,7 @@ def _runs(rng: np.random.Generator, kind: str, n: int) -> tuple[Float, Float, tu
         rows[:, rng.integers(1, n) :] = 0.0
     images = second.inverse(first(rows))
     if kind == "small":
-        # Data in the same unit leave the decoders as they are.
+        # Rescaling the data too leaves the decoders unchanged.
         rows, images = 1e-100 * rows, 1e-100 * images
     if kind == "scaled":
         scale = float(np.exp(rng.uniform(-1.0, 1.0)))
@@ -85,7 +85,7 @@ def _runs(rng: np.random.Generator, kind: str, n: int) -> tuple[Float, Float, tu
 
 
 def _case(promised: Promised, kind: str, n: int) -> Case | None:
-    """Return None where nothing was promised or measured, or the theorem is known not to apply."""
+    """Return a case; None if nothing was promised or measured, or the theorem does not apply."""
     promise = promised.promise
     if promise.value is None or promised.measured is None or promise.holds is False:
         return None

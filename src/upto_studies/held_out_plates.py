@@ -1,4 +1,4 @@
-"""Several judgements of one run on batches never seen, gathered for a study."""
+"""Evaluate a run on unseen batches in several ways, for a study."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from upto.core import Embeddings, Estimate, random_stream
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from upto.questions.batches.parts import ConditionScore, Measure
     from upto.questions.batches.result import BatchesResult
-    from upto.questions.batches.scores import ConditionScore, Measure
 
 FOUR = ("base", "pca", "ica", "random")
 """The conditions of the paper."""
 TURNED = ("pca", "ica", "random")
-"""Those of them that depend on how many directions are kept."""
+"""Conditions that depend on the number of directions kept."""
 
 PAPER_AUROC = {"base": 0.717, "pca": 0.738, "ica": 0.750, "random": 0.723}
 """Means of Table 3 of Nelson et al. 2026 over its 16 guides."""
@@ -30,20 +30,20 @@ PAPER_CONCENTRATION = {"base": 0.163, "pca": 0.332, "ica": 0.386, "random": 0.28
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Question:
-    """What is asked of a run: a label, what it is told from, and what is held out.
+    """A label to predict, what it is compared with, and what is held out.
 
     Parameters
     ----------
     name, says
-        A short name for quantities, and the question in words.
+        Short name for quantities, and description.
     run
-        The rows that are asked about.
+        The rows.
     batch, label, control
-        As in `batches`.
+        See `batches`.
     fold_by
-        The column whose values are held out; the batches by default.
+        Column whose values are held out; by default the batches.
     folds
-        Parts that are held out in turn.
+        Number of parts held out in turn.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Question:
     folds: int = 5
 
     def judge(self, conditions: Sequence[str], *, seed: int, **options: Any) -> BatchesResult:
-        """Judge conditions; nothing beside held-out batches is computed unless asked for."""
+        """Evaluate conditions on held-out batches only, unless more is requested."""
         asked: dict[str, Any] = {
             "n_components": None,
             "classifier": "boosted",
@@ -83,7 +83,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """How conditions are judged beside the usual way: one point of a sweep."""
+    """One point of a sweep over ways to evaluate conditions."""
 
     components: int | None
     classifier: Literal["boosted", "linear"]
@@ -102,7 +102,7 @@ def sweep(
     known: BatchesResult | None,
     advance: Callable[[int], None],
 ) -> dict[Setup, BatchesResult]:
-    """Judge the paper's conditions in every setup; `known` is the result of the usual one."""
+    """Evaluate the paper's conditions in every setup; `known` is the result of the usual one."""
     found = {}
     for setup in setups:
         found[setup] = (
@@ -121,12 +121,12 @@ def sweep(
 
 
 def difference(one: Estimate | None, other: Estimate | None) -> Estimate | None:
-    """Return one value less another, without an interval, as they were not compared by folds."""
+    """Return the difference of two values, without an interval, because they are not paired."""
     return None if one is None or other is None else Estimate(value=one.value - other.value)
 
 
 def turn_rows(run: Embeddings, *, seed: int) -> Embeddings:
-    """Return the rows turned at random, not whitened: the same distances on other axes."""
+    """Return the rows rotated at random, not whitened: the same distances on other axes."""
     rows = np.asarray(run.rows[:], dtype=np.float64)
     stream = random_stream(seed, "turned rows")
     turn, upper = np.linalg.qr(stream.normal(size=(rows.shape[1], rows.shape[1])))
@@ -139,7 +139,7 @@ def turn_rows(run: Embeddings, *, seed: int) -> Embeddings:
 def gain(
     result: BatchesResult, condition: str, against: str, measure: Measure = "auroc"
 ) -> Estimate:
-    """Return one condition less another, in whichever order they were compared."""
+    """Return one condition minus another, regardless of the order in which they were compared."""
     names = [each.name for each in result.conditions]
     if names.index(condition) > names.index(against):
         return result.difference(condition, against, measure).value
@@ -155,7 +155,7 @@ def auroc(result: BatchesResult, condition: str, task: str | None = None) -> Est
 
 
 def gaining(results: Mapping[str, BatchesResult]) -> list[tuple[str, str, Estimate]]:
-    """Return every condition that is better than base by more than folds differ."""
+    """Return every condition that improves on base by more than folds vary."""
     return [
         (name, found.condition, found.value)
         for name, result in results.items()
@@ -165,7 +165,7 @@ def gaining(results: Mapping[str, BatchesResult]) -> list[tuple[str, str, Estima
 
 
 def furthest_from_chance(results: Mapping[str, BatchesResult]) -> Estimate | None:
-    """Return the mean AUROC of shuffled labels that is furthest from a half."""
+    """Return the mean AUROC of shuffled labels that is furthest from 0.5."""
     found = [
         each.shuffled
         for result in results.values()
@@ -176,7 +176,7 @@ def furthest_from_chance(results: Mapping[str, BatchesResult]) -> Estimate | Non
 
 
 def largest_turn(results: Mapping[Setup, BatchesResult]) -> Estimate | None:
-    """Return how far a linear classifier on whitened rows is moved by turning them."""
+    """Return the largest change of a linear classifier when whitened rows are rotated."""
     moved = [
         abs(gain(result, condition, "pca").value)
         for setup, result in results.items()

@@ -1,4 +1,4 @@
-"""Tables and plots of studies of held-out batches."""
+"""Tables and plots for studies of held-out batches."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from upto.core import Cell, Estimate
+    from upto.questions.batches.parts import Reading
     from upto.questions.batches.result import BatchesResult
-    from upto.questions.batches.scores import Reading
     from upto_studies.held_out_plates import Question
 
 TITLES = {"base": "Base", "pca": "PCA", "ica": "PCA + ICA", "random": "PCA + Rand"}
 
 
 def questions_table(asked: Mapping[str, Question], found: Mapping[str, BatchesResult]) -> Table:
-    """Return the AUROC of every condition for every question, and what gives it away."""
+    """Return the AUROC of every condition for every question, with its baselines."""
     rows: list[tuple[Cell, ...]] = []
     for name, result in found.items():
         for condition in result.conditions:
@@ -62,7 +62,7 @@ def questions_table(asked: Mapping[str, Question], found: Mapping[str, BatchesRe
 
 
 def paper_table(result: BatchesResult, quick: Mapping[str, float]) -> Table:
-    """Return the four conditions of the paper beside its means, which are of other data."""
+    """Return the paper's four conditions next to its means, which are from other data."""
     rows: list[tuple[Cell, ...]] = []
     for name in FOUR:
         score = result.score(name)
@@ -113,7 +113,7 @@ def tasks_table(result: BatchesResult) -> Table:
 
 
 def concentration_table(result: BatchesResult) -> Table:
-    """Return the concentration of the paper's conditions in three readings, as its Table 7."""
+    """Return the concentration of the paper's conditions in three definitions, as in Table 7."""
     percents = list(dict.fromkeys(found.percent for found in result.concentrations))
     readings: tuple[Reading, ...] = ("ratio", "difference", "normalised")
     return Table(
@@ -141,7 +141,7 @@ def concentration_table(result: BatchesResult) -> Table:
 
 
 def sweep_table(found: Mapping[Setup, BatchesResult], n_rows: int) -> Table:
-    """Return the AUROC over the number of directions, the classifier and what is fitted."""
+    """Return the AUROC over the number of directions, the classifier and the fitted rows."""
     rows: list[tuple[Cell, ...]] = []
     for setup, result in found.items():
         width = result.condition("pca").n_components
@@ -181,7 +181,7 @@ def sweep_panel(found: Mapping[Setup, BatchesResult], base: Estimate | None) -> 
     chosen.sort(key=lambda each: each[0])
     widths = tuple(float(width) for width, _ in chosen)
     marks = [
-        # Side by side, so that intervals can be told apart.
+        # Offset, so that intervals do not overlap.
         _marks(
             TITLES[name],
             [(width * 1.05**number, auroc(result, name)) for width, result in chosen],
@@ -201,7 +201,7 @@ def sweep_panel(found: Mapping[Setup, BatchesResult], base: Estimate | None) -> 
 
 
 def conditions_panel(title: str, found: Mapping[str, BatchesResult]) -> Panel:
-    """Return the AUROC of every condition, one set of marks for each result."""
+    """Return the AUROC of every condition, one set of marks per result."""
     titles: dict[str, str] = {}
     for result in found.values():
         titles |= {each.name: each.title for each in result.conditions}

@@ -1,4 +1,4 @@
-"""Autoencoders of rendered images, trained in batches: each leaves a file of what it encodes."""
+"""Train autoencoders of rendered images in groups, and store their latents in files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import FactorGrid, InputError, read_tensors, write_tensors
-from upto.simulate import (
+from upto_studies.scenes import (
     dsprites_grid,
     render_dsprites,
     render_room,
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from upto_studies.train.images.training import ImageTrainer
 
 _REDRAWN = 2000
-"""How many of the evaluated images are drawn again, to see how well."""
+"""Number of evaluated images that are reconstructed to measure the error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedSet:
-    """Images we can render: what they are, and the published set whose grid of factors they share.
+    """A set of rendered images, and the published set whose factor grid it shares.
 
-    `white` is the largest value of their bytes.
+    `white` is the largest pixel value.
     """
 
     title: str
@@ -72,7 +72,7 @@ SETS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """What one autoencoder is, and the set it sees."""
+    """An autoencoder and its image set."""
 
     images: str
     model: ImageModel
@@ -81,24 +81,24 @@ class Member:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Encoded:
-    """What one autoencoder made of the evaluated images.
+    """Latents of the evaluated images from one autoencoder.
 
     Parameters
     ----------
     member
-        Which.
+        The autoencoder.
     steps
-        After which steps of its training it was looked at.
+        Training steps after which it was evaluated.
     latents
-        Looks × images × latents; whole numbers where they are codes.
+        Checkpoints × images × latents; integers if they are codes.
     psnr
-        Mean over images of each look, in decibel.
+        Mean over images at each checkpoint, in decibels.
     loss
-        The mean loss of the last steps before each look.
+        Mean loss of the last steps before each checkpoint.
     rate
-        Steps a second of all members trained beside it, together.
+        Steps per second of all members trained together with it.
     device
-        What trained it, in words.
+        Description of the hardware.
     """
 
     member: Member
@@ -112,10 +112,10 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImagePlan:
-    """How all sets are rendered and members trained.
+    """Plan for rendering all sets and training all members.
 
-    `n_images` are drawn from each grid, all of it where 0; of the first `n_evaluated` of the
-    drawn ones latents are kept, after each of `looks` equal parts of the training.
+    `n_images` are sampled from each grid, all of it if 0; latents are kept for the first
+    `n_evaluated` of them, after each of `looks` equal parts of the training.
     """
 
     n_pixels: int
@@ -127,7 +127,7 @@ class ImagePlan:
 
 
 def evaluated_points(images: str, plan: ImagePlan) -> NDArray[np.int64]:
-    """Return the points of the grid whose latents are kept: the same for all members."""
+    """Return the grid points whose latents are kept, the same for all members."""
     grid = SETS[images].grid()
     return grid.draw(min(plan.n_evaluated, len(grid)), distinct=True, seed=plan.seed)
 
@@ -142,10 +142,10 @@ def encoded_members(
     resume: bool,
     progress: Progress,
 ) -> list[Encoded]:
-    """Train all members and return what they encode.
+    """Train all members and return their latents.
 
-    Members of one set are trained `n_at_once`; what a group found is kept in a file of `folder`, so
-    that a run that goes on does not train it again.
+    `n_at_once` members of one set are trained together; each group's results are stored in a file
+    of `folder`, so that a resumed run does not train it again.
     """
     found: dict[Member, Encoded] = {}
     groups = _groups(members, plan.n_at_once)
@@ -178,7 +178,7 @@ def _groups(members: Sequence[Member], n_at_once: int) -> list[list[Member]]:
 
 
 def _rendered(name: str, plan: ImagePlan, device: str) -> tuple[Any, Any]:
-    """Return the images that are trained on, and those that are evaluated."""
+    """Return the training images and the evaluated images."""
     chosen, evaluated = SETS[name], evaluated_points(name, plan)
     grid = chosen.grid()
     if plan.n_images and plan.n_images < len(grid):
@@ -189,7 +189,7 @@ def _rendered(name: str, plan: ImagePlan, device: str) -> tuple[Any, Any]:
         chosen.render(grid.factors(points), n_pixels=plan.n_pixels, device=device)
         for points in (shown, evaluated)
     )
-    # Pictures in black and white have no axis of channels.
+    # Greyscale images have no channel axis.
     n_channels = 1 if shown_images.ndim == 3 else shown_images.shape[3]
     shape = (-1, plan.n_pixels, plan.n_pixels, n_channels)
     bright = 255 // chosen.white
@@ -262,7 +262,7 @@ def _look(
 
 
 def look_steps(n_steps: int, looks: int) -> tuple[int, ...]:
-    """Return the steps after which members are looked at."""
+    """Return the steps after which members are evaluated."""
     return tuple(n_steps * look // looks for look in range(1, looks + 1))
 
 
@@ -270,7 +270,7 @@ def _read_group(path: Path, group: Sequence[Member]) -> list[Encoded]:
     arrays, words = read_tensors(path)
     members = msgspec.json.decode(words["members"], type=list[Member])
     if members != list(group):
-        message = f"{path} keeps other autoencoders than those of this run: pass --restart."
+        message = f"{path} contains autoencoders of another run: pass --restart."
         raise InputError(message)
     steps = tuple(map(int, words["steps"].split()))
     return [

@@ -1,4 +1,4 @@
-"""Figure 2 of Nelson et al. 2026: the more isometric the decoder, the closer two trainings are."""
+"""Figure 2 of Nelson et al. 2026: more isometric decoders give more similar trainings."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from upto_studies.train.pairs import EXCESSES, Pair, converged_pairs, measure_pa
 from upto_studies.train.references import linear_autoencoder_error
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 Count = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Leak = Annotated[float, Meta(gt=0.0, le=1.0)]
 
 _FEWEST_PAIRS = 10
-"""Pairs below which the verdict speaks of no relation: a bootstrap of fewer is too sure."""
+"""Pairs below which the verdict states no relation: a bootstrap of fewer is overconfident."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of the study; its ``study.toml`` says what each is."""
+    """Settings of the study, documented in its ``study.toml``."""
 
     data: Literal["mnist", "digits"]
     encoder: Annotated[list[Count], Meta(min_length=2)]
@@ -67,7 +67,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Images:
-    """Images as rows of pixels from 0 to 1, their digits, and others nobody trains on."""
+    """Images as rows of pixels from 0 to 1, their digits, and held-out images."""
 
     name: str
     rows: NDArray[np.float32]
@@ -78,22 +78,22 @@ class Images:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Trained:
-    """Pairs that were trained alike, and what they show together.
+    """Pairs trained in the same way, and their joint statistics.
 
     Parameters
     ----------
     pairs, kept
         All pairs, and those that converged.
     optima
-        The least error of a linear autoencoder on what each pair saw.
+        Minimum error of a linear autoencoder on the training images of each pair.
     epochs
-        Of each pair, the longer of its two trainings.
+        Epochs of the longer training of each pair.
     worst_defect
-        The furthest any layer ever was from orthogonal.
+        Largest deviation of any layer from orthogonality.
     curves
-        The fits to the kept pairs, by what L is and by form.
+        Fits to the kept pairs, by definition of L and form.
     correlations
-        Of the error with √(2L+L²) over the kept pairs, by what L is.
+        Correlations of the error with √(2L+L²) over the kept pairs, by definition of L.
     """
 
     pairs: list[Pair]
@@ -289,8 +289,8 @@ def _measured(settings: Settings, work: Work, trained: Trained) -> dict[str, Est
     measured = {
         "removed pairs": Estimate(value=float(len(pairs) - len(kept))),
         "orthogonality": Estimate(value=trained.worst_defect),
-        # At leak 1 two optima are promised to be equal. What is left there is how well they were
-        # found, and that has a claim of its own.
+        # At leak 1 the theorem makes two optima equal. The remaining error is that of the
+        # optimisation, which has its own claim.
         "broken promises": Estimate(
             value=float(sum(each.breaks_promise for each in pairs if each.leak < 1))
         ),

@@ -1,4 +1,4 @@
-"""The plots of the leaky autoencoders: Figures 2 and A.3 to A.6 of Nelson et al. 2026."""
+"""Plots of the leaky autoencoders: Figures 2 and A.3 to A.6 of Nelson et al. 2026."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of the leaky autoencoders."""
+"""Tables of the leaky autoencoders."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tables(settings: Settings, together: Trained, by_digit: Trained | None) -> t
 
 
 def certified(settings: Settings, leak: float) -> float:
-    """Return the constant no decoder of a leak exceeds: its rectifiers' alone."""
+    """Return the upper bound on the constant of decoders with a leak, from rectifiers alone."""
     return float(leaky_bound(leak, len(settings.encoder) - 2))
 
 
@@ -190,7 +190,7 @@ def _estimates(settings: Settings, trained: Trained, title: str) -> Table:
 def constants_at(
     pairs: list[Pair], leak: float, *, exact: bool
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return the constants of all decoders of a leak at all codes."""
+    """Return the constants of all decoders with a leak at all codes."""
     return np.concatenate(
         [
             (pair.stretches.exact if exact else pair.stretches.estimate).ravel()

@@ -1,4 +1,4 @@
-"""What disentanglement scores say of codes that are good or bad in known ways, beside chance."""
+"""Disentanglement scores of codes with known strengths and faults, compared with chance."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SCORES: tuple[str, ...] = (
     "msgs",
     "gaussian-tc",
 )
-"""Scores that are quick enough for many shuffles."""
+"""Scores fast enough for many shuffles."""
 
 Strength = Annotated[float, Meta(gt=0.0)]
 Classes = Annotated[list[Annotated[int, Meta(ge=2)]], Meta(min_length=3)]
@@ -49,7 +49,7 @@ Strengths = Annotated[list[Strength], Meta(min_length=2)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Which factors, how many rows, how many draws."""
+    """Factors, number of rows and number of draws."""
 
     classes: Classes
     n_rows: Annotated[int, Meta(ge=100)]
@@ -68,7 +68,7 @@ class Settings:
 
 
 def run(settings: Settings, work: Work) -> Outcome:
-    """Score every case of codes beside chance, and let faults grow one at a time."""
+    """Score every case of codes and chance, and increase faults one at a time."""
     _check(settings)
     with work.progress.task("scoring codes", settings.n_draws * len(CASES) + 5) as advance:
         readings: list[Readings] = []
@@ -121,8 +121,8 @@ def run(settings: Settings, work: Work) -> Outcome:
 
 
 def _scored(settings: Settings, seed: int, draw: int, case: Case) -> list[CalibratedScore]:
-    """Score one case of one draw; costly scores see the first draw only."""
-    # All cases of a draw share their stream, so that they differ by their fault alone.
+    """Score one case of one draw; slow scores use only the first draw."""
+    # All cases of a draw share their stream, so that they differ only in their fault.
     stream = random_stream(seed, "metric cases", str(draw))
     sample = case.make(settings.n_rows, settings.classes, stream)
     slow = [*settings.slow_scores, *(settings.costly_scores if draw == 0 else [])]
@@ -152,6 +152,6 @@ def _check(settings: Settings) -> None:
     if missing:
         message = (
             f"the leaks lack {', '.join(f'{leak:g}' for leak in sorted(missing))}: add it, since "
-            "the claims are about it."
+            "the claims refer to it."
         )
         raise InputError(message)

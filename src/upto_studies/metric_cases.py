@@ -1,4 +1,4 @@
-"""Codes that are good or bad in known ways, beside the factors they are of."""
+"""Codes with known strengths and faults, and their factors."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 Whole = NDArray[np.intp]
 Generator = np.random.Generator
 
 NOISE = 0.01
-"""Of a good code, as a share of its standard deviation: values of factors stay apart."""
+"""Noise of a good code relative to its standard deviation: factor values stay separate."""
 FAR = 1e4
 MAJORITY = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sample:
-    """Codes, the factors to score them against, and whether codes are numbers of values."""
+    """Codes, the factors to score them against, and whether codes are discrete."""
 
     codes: Float
     factors: NDArray[Any]
@@ -32,7 +32,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A kind of codes: `make` draws them for a number of rows and the numbers of values."""
+    """A kind of codes; `make` draws them for a number of rows and numbers of factor values."""
 
     name: str
     says: str
@@ -40,29 +40,29 @@ class Case:
 
 
 def draw_factors(n_rows: int, classes: Sequence[int], rng: Generator) -> Whole:
-    """Draw independent factors, all values equally often."""
+    """Draw independent, uniform factors."""
     return np.column_stack([rng.integers(count, size=n_rows) for count in classes])
 
 
 def standardised(factors: Whole) -> Float:
-    """Return factors as numbers of mean zero and variance one."""
+    """Return factors standardised to mean zero and unit variance."""
     spread: Float = (factors - factors.mean(axis=0)) / factors.std(axis=0)
     return spread
 
 
 def blurred(clean: Float, noise: float, rng: Generator) -> Float:
-    """Return codes with Gaussian noise of a standard deviation."""
+    """Return codes with added Gaussian noise."""
     return clean + noise * rng.normal(size=clean.shape)
 
 
 def good(n_rows: int, classes: Sequence[int], rng: Generator, *, noise: float = NOISE) -> Sample:
-    """Return one code for each factor."""
+    """Return one code per factor."""
     factors = draw_factors(n_rows, classes, rng)
     return Sample(codes=blurred(standardised(factors), noise, rng), factors=factors)
 
 
 def noise(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
-    """Return two Gaussian codes for each factor, which know nothing."""
+    """Return two uninformative Gaussian codes per factor."""
     codes = rng.normal(size=(n_rows, 2 * len(classes)))
     return Sample(codes=codes, factors=draw_factors(n_rows, classes, rng))
 
@@ -80,7 +80,7 @@ def turned(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
 
 
 def turned_by(n_rows: int, classes: Sequence[int], rng: Generator, *, degrees: float) -> Sample:
-    """Return good codes, the first two turned into each other by an angle."""
+    """Return good codes with the first two rotated by an angle."""
     factors = draw_factors(n_rows, classes, rng)
     clean, angle = standardised(factors), np.deg2rad(degrees)
     clean[:, :2] = clean[:, :2] @ np.array(
@@ -90,14 +90,14 @@ def turned_by(n_rows: int, classes: Sequence[int], rng: Generator, *, degrees: f
 
 
 def doubled(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
-    """Return two codes for each factor."""
+    """Return two codes per factor."""
     factors = draw_factors(n_rows, classes, rng)
     twice = np.tile(standardised(factors), 2)
     return Sample(codes=blurred(twice, NOISE, rng), factors=factors)
 
 
 def compressed(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
-    """Return codes of which the first tells of two factors, both without loss."""
+    """Return codes of which the first encodes two factors without loss."""
     factors = draw_factors(n_rows, classes, rng)
     joint = factors[:, 0] * classes[1] + factors[:, 1]
     clean = standardised(np.column_stack([joint, factors[:, 2:]]))
@@ -105,7 +105,7 @@ def compressed(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
 
 
 def outlying(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
-    """Return good codes with one value that is far away."""
+    """Return good codes with one outlier."""
     sample = good(n_rows, classes, rng)
     codes = sample.codes.copy()
     codes[0, 0] = FAR
@@ -115,7 +115,7 @@ def outlying(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
 def leaky(
     n_rows: int, classes: Sequence[int], rng: Generator, *, leak: float, noise: float
 ) -> Sample:
-    """Return codes to which every other factor adds a share `leak` of itself."""
+    """Return codes to which every other factor contributes a fraction `leak`."""
     factors = draw_factors(n_rows, classes, rng)
     mixing = np.eye(len(classes)) + leak * (1 - np.eye(len(classes)))
     return Sample(codes=blurred(standardised(factors) @ mixing, noise, rng), factors=factors)
@@ -132,35 +132,35 @@ def leaky_noisy(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
 
 
 def collapsed(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
-    """Return good codes beside as many of almost no variance."""
+    """Return good codes and as many with almost no variance."""
     sample = good(n_rows, classes, rng)
     dead = 1e-3 * rng.normal(size=sample.codes.shape)
     return replace(sample, codes=np.hstack([sample.codes, dead]))
 
 
 def unused(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
-    """Return good codes beside as many of noise of the same variance."""
+    """Return good codes and as many of noise with the same variance."""
     sample = good(n_rows, classes, rng)
     return replace(sample, codes=np.hstack([sample.codes, rng.normal(size=sample.codes.shape)]))
 
 
 def imbalanced(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
-    """Return good codes of factors that mostly have one value."""
+    """Return good codes of factors dominated by one value."""
     factors = _mostly_one(n_rows, classes, rng)
     return Sample(codes=blurred(standardised(factors), NOISE, rng), factors=factors)
 
 
 def imbalanced_noise(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
-    """Return noise against factors that mostly have one value."""
+    """Return noise with factors dominated by one value."""
     return replace(noise(n_rows, classes, rng), factors=_mostly_one(n_rows, classes, rng))
 
 
 def correlated(
     n_rows: int, classes: Sequence[int], rng: Generator, *, correlation: float = 0.7
 ) -> Sample:
-    """Return good codes of factors of which the first two depend on each other.
+    """Return good codes of factors of which the first two are dependent.
 
-    Their values are the quantiles of two Gaussian variables of that correlation.
+    Their values are quantiles of two correlated Gaussian variables.
     """
     factors = draw_factors(n_rows, classes, rng)
     pair = rng.normal(size=(n_rows, 2))
@@ -170,18 +170,18 @@ def correlated(
 
 
 def discrete(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
-    """Return codes that are names of the values."""
+    """Return codes that are category names of the values, declared as discrete."""
     return replace(untold(n_rows, classes, rng), discrete_codes=True)
 
 
 def untold(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
-    """Return names of the values that are taken for numbers."""
+    """Return category names of the values, treated as numbers."""
     factors = draw_factors(n_rows, classes, rng)
     return Sample(codes=_renamed(factors, classes, rng).astype(np.float64), factors=factors)
 
 
 def partial(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
-    """Return good codes of which half the labels of each factor are missing."""
+    """Return good codes with half of the labels of each factor missing."""
     sample = good(n_rows, classes, rng)
     missing = rng.random(sample.factors.shape) < 0.5
     return replace(sample, factors=np.where(missing, np.nan, sample.factors))
@@ -226,4 +226,4 @@ CASES = (
     Case(name="partial", says="good codes; half of all labels are missing", make=partial),
     Case(name="scaled", says="good codes with deviations from 0.01 to 100", make=scaled),
 )
-"""Every case of the tables, the good one first."""
+"""All cases of the tables, the good one first."""

@@ -1,4 +1,4 @@
-"""The quantities that the study of scores is judged by."""
+"""Quantities on which the claims of the metric study rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from upto_studies.metric_tables import Part, Readings, number_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto_studies.metric_sweeps import Sweep
 
 ADJUSTED = (
@@ -25,7 +25,7 @@ ADJUSTED = (
     "mig@adjusted",
     "dcimig@adjusted",
 )
-"""The default scores whose best value is one."""
+"""Default scores with a best value of one."""
 DEFAULT = (*ADJUSTED, "linear-probe@held-out")
 INFO_M, INFO_C, INFO_E, MIG, DCIMIG = ADJUSTED
 REFERENCE_M = f"{MODULARITY}@{REFERENCE}"
@@ -49,30 +49,30 @@ SLOW = {
     "beta-turned": ("turned", "beta-vae@disentanglement_lib"),
     "factor-turned": ("turned", "factor-vae@disentanglement_lib"),
 }
-"""Slow scores of some cases."""
+"""Slow scores, computed for some cases only."""
 SMALL_LEAK, LARGE_LEAK = 0.01, 0.1
 
 
 class Draw:
-    """What scores say of the cases of one draw; a score without a value counts as zero.
+    """Scores of the cases of one draw; an undefined score counts as zero.
 
-    Scores that were not asked for are left out.
+    Scores that were not requested are left out.
     """
 
     def __init__(self, readings: Readings) -> None:
         self.readings = readings
 
     def of(self, case: str, score: str, part: Part = "value") -> float:
-        """Return what a score says of a case."""
+        """Return a score of a case."""
         return number_of(self.readings[case, score], part) or 0.0
 
     def all_of(self, case: str, scores: Sequence[str], part: Part = "value") -> Float:
-        """Return what several scores say of a case."""
+        """Return several scores of a case."""
         known = [score for score in scores if (case, score) in self.readings]
         return np.array([self.of(case, score, part) for score in known])
 
     def fall(self, case: str, *scores: str) -> Float:
-        """Return how much lower scores are than of good codes."""
+        """Return how much lower the scores are than those of good codes."""
         return self.all_of("good", scores) - self.all_of(case, scores)
 
     def change(self, case: str, scores: Sequence[str]) -> float:
@@ -160,7 +160,7 @@ def case_claims(
 
 
 def sweep_claims(noise: Sweep, leaks: dict[float, Sweep]) -> dict[str, Estimate]:
-    """Return the quantities of faults that grow."""
+    """Return the quantities of the sweeps."""
     most_rows, sharp, blunt = max(noise.strengths), leaks[min(leaks)], leaks[max(leaks)]
     costs = [
         [lines[0] - lines[each.strengths.index(SMALL_LEAK)] for lines in each.values[REFERENCE_M]]
@@ -186,19 +186,19 @@ def sweep_claims(noise: Sweep, leaks: dict[float, Sweep]) -> dict[str, Estimate]
 
 
 def doubled_compactness(n_factors: int) -> float:
-    """Return InfoC where each factor has two equal codes: the largest share is a half."""
+    """Return InfoC if each factor has two equal codes: the largest share is a half."""
     least = 1 / (2 * n_factors)
     return (0.5 - least) / (1 - least)
 
 
 def compressed_modularity(n_factors: int) -> float:
-    """Return InfoM where one code tells of two factors alike and every other of one."""
+    """Return InfoM if one code encodes two factors equally and every other code one."""
     least = 1 / n_factors
     return ((0.5 - least) / (1 - least) + n_factors - 2) / (n_factors - 1)
 
 
 def shared_modularity(n_rows: int, classes: Sequence[int], *, seed: int, draw: int) -> float:
-    """Return InfoM of codes that equal factors of which the first two share information."""
+    """Return InfoM of codes equal to factors of which the first two are dependent."""
     stream = random_stream(seed, "metric cases", str(draw))
     factors = metric_cases.correlated(n_rows, classes, stream).factors
     least = 1 / len(classes)

@@ -1,4 +1,4 @@
-"""How scores of codes change while one fault grows."""
+"""Sweeps of scores over the strength of one fault."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ TITLES = {
     "sap@disentanglement_lib": "SAP",
     "ridgeway/modularity@disentanglement_lib": "modularity, Ridgeway",
 }
-"""What scores are called in plots."""
+"""Names of scores in plots."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The rows and factors that codes are drawn for, and how often."""
+    """Number of rows, factors and draws of codes."""
 
     n_rows: int
     classes: tuple[int, ...]
@@ -44,7 +44,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """By the name of a score, what it says of every draw (a row) at every strength of a fault."""
+    """Values of each score by name: one row per draw, one column per strength of the fault."""
 
     strengths: tuple[float, ...]
     values: dict[str, tuple[tuple[float, ...], ...]]
@@ -55,7 +55,7 @@ class Sweep:
         return over_draws([draw[place] for draw in self.values[score]])
 
     def marks(self, score: str, name: str = "") -> Marks:
-        """Return the line of a score, with the lowest and highest of the draws."""
+        """Return the line of a score, with the minimum and maximum over draws."""
         table = np.array(self.values[score])
         return Marks(
             name=name or TITLES[score],
@@ -68,7 +68,7 @@ class Sweep:
 
 
 def over_draws(values: Sequence[float]) -> Estimate:
-    """Return the mean of draws and their ends, which hold the median at a level that is known."""
+    """Return the mean and range of draws; the range covers the median at a known level."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return Estimate(value=mean)
@@ -82,7 +82,7 @@ def sweep(
     scores: Sequence[str],
     layout: Layout,
 ) -> Sweep:
-    """Score codes that `make` draws at every strength; a score without a value counts as zero."""
+    """Score codes drawn by `make` at every strength; an undefined score counts as zero."""
     found: dict[str, list[tuple[float, ...]]] = {score: [] for score in scores}
     for draw in range(layout.n_draws):
         lines: dict[str, list[float]] = {score: [] for score in scores}
@@ -102,7 +102,7 @@ def sweep(
 
 
 def noise_by_rows(row_counts: Sequence[int], layout: Layout) -> tuple[Sweep, Panel]:
-    """Score noise on more and more rows, whatever those of the layout."""
+    """Score noise on increasing numbers of rows, in place of those of the layout."""
     scores = [
         f"{MODULARITY}@{REFERENCE}",
         f"{COMPACTNESS}@{REFERENCE}",
@@ -128,7 +128,7 @@ def noise_by_rows(row_counts: Sequence[int], layout: Layout) -> tuple[Sweep, Pan
 
 
 def turning(angles: Sequence[float], layout: Layout) -> tuple[Sweep, Panel]:
-    """Turn two good codes into each other."""
+    """Rotate two good codes into each other."""
     scores = [
         "infomec/explicitness@adjusted",
         f"{MODULARITY}@{ADJUSTED}",
@@ -183,7 +183,7 @@ def leaking(
     noises: Sequence[float],
     layout: Layout,
 ) -> tuple[dict[float, Sweep], Panel]:
-    """Let all factors leak into all codes, under several noises."""
+    """Let all factors leak into all codes, at several noise levels."""
     scores = [f"{MODULARITY}@{REFERENCE}", "mig@disentanglement_lib"]
 
     def under(noise: float) -> Sweep:
@@ -215,7 +215,7 @@ def leaking(
 
 
 def correlating(correlations: Sequence[float], layout: Layout) -> tuple[Sweep, Panel]:
-    """Let two factors of good codes depend on each other."""
+    """Correlate two factors of good codes."""
     scores = [
         "infomec/explicitness@adjusted",
         f"{MODULARITY}@{ADJUSTED}",
@@ -242,7 +242,7 @@ def correlating(correlations: Sequence[float], layout: Layout) -> tuple[Sweep, P
 
 
 def _shown(marks: Marks) -> Marks:
-    """Return a line without its first point: a logarithm has no place for zero."""
+    """Return a line without its first point, at zero, for a logarithmic axis."""
     return Marks(
         name=marks.name,
         x=marks.x[1:],

@@ -1,4 +1,4 @@
-"""Tables of what scores say of every case."""
+"""Tables of the scores of every case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from upto.core import Cell
 
 Readings = dict[tuple[str, str], CalibratedScore]
-"""Of one draw, by the names of a case and a score."""
+"""Scores of one draw, by the names of case and score."""
 Part = Literal["value", "chance", "calibrated"]
 
 SHOWN = (
@@ -41,7 +41,7 @@ SHORT = TITLES | {
 def reading(
     draws: Sequence[Readings], case: str, score: str, part: Part = "value"
 ) -> Estimate | None:
-    """Return a part of what a score says of a case, over the draws that have it."""
+    """Return one part of a score of a case, over the draws that have it."""
     values = [
         number
         for draw in draws
@@ -58,7 +58,7 @@ def number_of(found: CalibratedScore, part: Part = "value") -> float | None:
 
 
 def noise_table(draws: Sequence[Readings]) -> Table:
-    """Put noise, rotated and good codes side by side."""
+    """Compare noise, rotated and good codes."""
     scores = list(dict.fromkeys(score for _, score in draws[0]))
     rows: list[tuple[Cell, ...]] = [
         (
@@ -89,7 +89,7 @@ def noise_table(draws: Sequence[Readings]) -> Table:
 
 
 def values_table(draws: Sequence[Readings]) -> Table:
-    """Write the values of the best-known scores, a case a row."""
+    """Return the values of the best-known scores, one row per case."""
     rows: list[tuple[Cell, ...]] = [
         (case.name, *(_value(reading(draws, case.name, score)) for score in SHOWN))
         for case in CASES
@@ -107,7 +107,7 @@ def values_table(draws: Sequence[Readings]) -> Table:
 
 
 def cases_table() -> Table:
-    """Say what every case is."""
+    """Describe every case."""
     return Table(
         title="The cases",
         columns=(Column(name="case"), Column(name="codes")),
@@ -116,7 +116,7 @@ def cases_table() -> Table:
 
 
 def all_table(draws: Sequence[Readings]) -> Table:
-    """Write every score of every case beside its chance and its calibrated value."""
+    """Return every score of every case with its chance level and calibrated value."""
     rows: list[tuple[Cell, ...]] = [
         (
             case,

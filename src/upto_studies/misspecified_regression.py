@@ -1,4 +1,4 @@
-"""Example 1 of Appendix A.1: a linear model of a curve is identifiable, the curve is not."""
+"""Example 1 of Appendix A.1: the linear model of a curve is identifiable, the curve is not."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from msgspec import Meta
 
 from upto.core import Column, Estimate, Marks, Panel, Table, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.evidence.intervals import mean_intervals
-from upto.simulate import Regression, draw_regression, fit_linear
 from upto_studies.outcome import Outcome, Work
 from upto_studies.rates import power_rate
+from upto_studies.regressions import Regression, draw_regression, fit_linear
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ Count = Annotated[int, Meta(ge=1)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What is fitted, and on how many rows."""
+    """Regressions to fit, and numbers of rows."""
 
     problems: Annotated[list[str], Meta(min_length=1)]
     row_counts: Annotated[list[Count], Meta(min_length=2)]
@@ -36,7 +36,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Fits:
-    """What was measured on one regression: one row a repeat, one column a number of rows."""
+    """Measurements on one regression: one line per repeat, one column per number of rows."""
 
     name: str
     regression: Regression
@@ -49,7 +49,7 @@ class _Fits:
     between_starts: Float
     """Distance of the coefficients of two fits to the same rows from different starts."""
     unseen: Float
-    """The part of the difference of those starts in directions that no input has."""
+    """Part of the difference of those starts in directions without input."""
 
     @property
     def is_curved(self) -> bool:
@@ -57,7 +57,7 @@ class _Fits:
 
 
 def run(settings: Settings, work: Work) -> Outcome:
-    """Fit linear models to curves over and over, and hold the errors against closed forms."""
+    """Fit linear models to curves repeatedly, and compare the errors with closed forms."""
     n_fits = 2 * len(settings.problems) * settings.n_repeats * len(settings.row_counts)
     with work.progress.task("fitting linear models", n_fits) as advance:
         seen = [_fit(name, 0, settings, work.seed, advance) for name in settings.problems]
@@ -138,7 +138,7 @@ def _fit(
 
 
 def _over_expected(fits: _Fits) -> Float:
-    """Return the differences of two fits at one scale for all regressions."""
+    """Return the differences of two fits on a common scale for all regressions."""
     return fits.between / fits.regression.expected_gap(1)
 
 

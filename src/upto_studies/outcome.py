@@ -1,4 +1,4 @@
-"""What a study is given and what it returns."""
+"""Input and output of a study."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from upto.core import Estimate, Finding, Panel, Progress, Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Where and how a study runs.
+    """Environment of a study.
 
     Parameters
     ----------
     seed
-        The seed of everything random.
+        Seed of the random number generators.
     device
-        ``cpu``, or a CUDA device for studies that train.
+        ``cpu``, or a CUDA device for studies that train networks.
     folder
-        Where a long study may keep checkpoints; it exists.
+        Existing folder for the checkpoints of long studies.
     resume
-        Whether to go on from the checkpoints in `folder`.
+        Whether to continue from the checkpoints in `folder`.
     data
-        A folder with datasets that the user named, or None.
+        User's folder with datasets, or None.
     progress
-        What long work reports to.
+        Receiver of progress reports.
     """
 
     seed: int
@@ -38,21 +38,21 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a study found.
+    """Results of a study.
 
     Parameters
     ----------
     measured
-        The quantities that ``expected.json`` names, each with an interval where one can be had.
-        A quantity that is missing could not be told.
+        The quantities listed in ``expected.json``, with intervals where available. A missing
+        quantity could not be estimated.
     says
-        What was found, as one sentence: the end of the verdict.
+        Result sentence, the end of the verdict.
     tables, panels
-        The numbers and plots, the most important first.
+        Tables and plots, most important first.
     findings
-        Remarks on them.
+        Findings.
     device
-        The hardware that computed, in words.
+        Description of the hardware.
     """
 
     measured: dict[str, Estimate]

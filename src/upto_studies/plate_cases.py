@@ -1,4 +1,4 @@
-"""The screens of the study of held-out plates: one that the theory is about, and its exceptions."""
+"""Screens of the held-out-plate study: one that meets the theory's assumptions, and exceptions."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ MAIN = "mixed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One kind of screen, as what differs from the main one.
+    """One kind of screen, defined by its differences from the main one.
 
     Parameters
     ----------
     name, says
-        What it is called and what it is.
+        Name and description.
     wells
-        Wells of a plate, as a multiple of the usual number.
+        Wells per plate, as a multiple of the default.
     layout, effects, drawing
-        Values of `PlateLayout`, of `ScreenEffects` and of `draw_screen` that differ.
+        Arguments of `PlateLayout`, `ScreenEffects` and `draw_screen` that differ.
     components
-        How many components are kept, as a share of the features; None keeps all.
+        Fraction of components kept, relative to the features; None keeps all.
     classifier
-        What predicts the label.
+        Classifier of the label.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Case:
     classifier: str = "boosted"
 
 
-# Four times as many features as factors, so that most directions hold noise alone.
+# Four times as many features as factors, so that most directions are pure noise.
 _NOISY = {"factors_share": 0.25, "noise": 0.3}
 
 CASES = {
@@ -117,7 +117,7 @@ CASES = {
         ),
     )
 }
-"""The cases by name."""
+"""Cases by name."""
 
 
 def draw_case(
@@ -129,7 +129,7 @@ def draw_case(
     noise: float,
     seed: int,
 ) -> Screen:
-    """Draw a screen of a case, from the layout and effects of the main one."""
+    """Simulate a screen of a case, based on the layout and effects of the main one."""
     changes = dict(case.effects)
     shift = effects.shift * changes.pop("shift_share", 1.0)
     drawing = {"noise": noise, **case.drawing}

@@ -1,4 +1,4 @@
-"""Section 4.4 on screens with known truth: when ICA helps on plates never seen, and when not."""
+"""Section 4.4 on screens with known truth: when ICA helps on unseen plates, and when not."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 CONDITIONS = ("base", "pca", "ica", "random")
 TRUTH = "truth"
 ROWS = ("an eighth", "a quarter", "half", MAIN, "double")
-"""Cases that differ by the number of rows only, fewest first."""
+"""Cases that differ only in the number of rows, fewest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How large the screens are, what guides do, and how often each case is drawn."""
+    """Size of the screens, effects of guides, and number of repeats of each case."""
 
     cases: Annotated[list[str], Meta(min_length=1)]
     n_experiments: Annotated[int, Meta(ge=1)]
@@ -59,11 +59,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What was measured on one screen of a case.
+    """Measurements on one screen of a case.
 
-    `auroc`, `within` and `sparsity` are by condition; `shuffled` only where it was asked for. The
-    rest is about components that were fitted to all rows: how well the best of them matches every
-    moved factor, and how many of the moved factors have a component that carries what it should.
+    `auroc`, `within` and `sparsity` are by condition; `shuffled` only if requested. The rest refers
+    to components fitted to all rows: how well the best matches every shifted factor, and how many
+    of the shifted factors have a component that carries the correct effects.
     """
 
     rows_per_dimension: float
@@ -76,13 +76,13 @@ class Reading:
 
 
 def run(settings: Settings, work: Work) -> Outcome:
-    """Judge conditions on every kind of screen, and look for the factors that were planted."""
+    """Evaluate conditions on every kind of screen, and the recovery of planted factors."""
     unknown = [name for name in settings.cases if name not in CASES]
     if unknown:
         message = f"there is no case {unknown[0]!r}: choose from {', '.join(CASES)}."
         raise InputError(message)
     if MAIN not in settings.cases:
-        message = f"the cases lack {MAIN!r}: add it, since the others are held against it."
+        message = f"the cases lack {MAIN!r}: add it, since the others are compared with it."
         raise InputError(message)
     found: dict[str, list[Reading]] = {}
     with work.progress.task("judging screens", len(settings.cases) * settings.n_repeats) as advance:
@@ -104,7 +104,7 @@ def run(settings: Settings, work: Work) -> Outcome:
 
 
 def _read(case: Case, settings: Settings, seed: int, repeat: int) -> Reading:
-    # A repeat has the same seed in every case, so that cases differ by what they are about.
+    # A repeat has the same seed in every case, so that cases differ only by design.
     drawn = int(random_stream(seed, "plate screens", str(repeat)).integers(2**31))
     screen = draw_case(
         case,
@@ -159,7 +159,7 @@ def _read(case: Case, settings: Settings, seed: int, repeat: int) -> Reading:
 
 
 def _planted(screen: Screen, kept: int | None, seed: int) -> tuple[float, float]:
-    """Return the mean correlation of moved factors with components, and how many carry as told."""
+    """Return the mean correlation of shifted factors with components, and the correct fraction."""
     components = ICA(kept, random_state=seed).fit_transform(screen.rows)
     moved = sorted({*screen.biological, *screen.technical})
     width = components.shape[1]

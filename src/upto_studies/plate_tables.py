@@ -1,4 +1,4 @@
-"""Tables and plots of the study of held-out plates."""
+"""Tables and plots of the held-out-plate study."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TITLES = {
     "truth": "true factors",
 }
 
-# Two screens have an interval of half the range on either side and more.
+# With two screens the interval would be many times wider than their range.
 _FEWEST = 3
 
 
@@ -66,7 +66,7 @@ def cases_table(found: Mapping[str, list[Reading]]) -> Table:
 
 
 def planted_table(found: Mapping[str, list[Reading]]) -> Table:
-    """Return whether the planted factors were found."""
+    """Return how well the planted factors were recovered."""
     return Table(
         title="Factors that guides or plates move, and the components that match them",
         columns=(

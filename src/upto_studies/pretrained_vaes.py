@@ -1,7 +1,7 @@
-"""Four public VAEs of dSprites (Dubois et al., disentangling-vae): baselines trained elsewhere.
+"""Four public VAEs of dSprites (Dubois et al., disentangling-vae), as pretrained baselines.
 
-Their weights are read from arrays that hold no code. They saw the real dSprites, and are shown
-ours.
+Their weights are read from plain arrays. They were trained on the real dSprites and are evaluated
+on ours.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.simulate import render_dsprites
+from upto_studies.scenes import render_dsprites
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,12 +25,12 @@ PRETRAINED = {
     "β-TCVAE": "btcvae",
     "FactorVAE": "factor",
 }
-"""The name each file begins with."""
+"""Prefixes of the file names."""
 _BLOCK_IMAGES = 1000
 
 
 def pretrained_files(data: Path | None) -> dict[str, Path]:
-    """Return the files there are, in the folder of the data or its folder ``weights``."""
+    """Return the files found in the data folder or its subfolder ``weights``."""
     if data is None:
         return {}
     places = (data, data / "weights")
@@ -44,14 +44,14 @@ def pretrained_files(data: Path | None) -> dict[str, Path]:
 
 
 def pretrained_latents(path: Path, factors: Any) -> NDArray[np.float64]:
-    """Return the means that an encoder gives to rendered dSprites.
+    """Return the encoder means of rendered dSprites.
 
     Parameters
     ----------
     path
-        Arrays of a state as torch names them, in an ``.npz`` file.
+        ``.npz`` file with the arrays of a torch state dict.
     factors
-        Values of the factors of dSprites, a row for each image.
+        Factor values of dSprites, one row per image.
     """
     import torch
     from torch.nn import functional
@@ -67,7 +67,7 @@ def pretrained_latents(path: Path, factors: Any) -> NDArray[np.float64]:
             rows = rows.flatten(1)
             for name in ("lin1", "lin2"):
                 rows = functional.linear(rows, *weights[name]).relu()
-            # Means and logarithms of variances alternate.
+            # Means and log-variances alternate.
             found.append(functional.linear(rows, *weights["mu_logvar_gen"])[:, ::2].numpy())
     return np.concatenate(found).astype(np.float64)
 
@@ -87,7 +87,7 @@ def _read_weights(path: Path) -> Mapping[str, tuple[Any, Any]]:
             }
     except (OSError, KeyError, ValueError):
         message = (
-            f"{path} does not hold the encoder of a VAE of disentangling-vae: its arrays are "
-            "named as encoder.conv1.weight; remove the file to go on without it."
+            f"{path} does not contain the encoder of a disentangling-vae VAE, with array names "
+            "like encoder.conv1.weight: remove the file to continue without it."
         )
         raise InputError(message) from None

@@ -1,4 +1,4 @@
-"""The power of one quantity with which another grows or falls."""
+"""Exponents of power laws."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 MIN_REPEATS = 10
-"""Fewer repeats than this give no interval."""
+"""Minimum number of repeats for an interval."""
 
 
 def power_rate(sizes: ArrayLike, values: ArrayLike) -> Estimate:
@@ -25,8 +25,8 @@ def power_rate(sizes: ArrayLike, values: ArrayLike) -> Estimate:
     sizes
         Two or more different positive sizes.
     values
-        A positive value for each size, or a row of them for each repeat. The slope is that of the
-        mean over repeats, and its interval is from how they differ.
+        Positive values, one per size, or one row of them per repeat. The slope is that of the mean
+        over repeats, and its interval reflects their variation.
 
     Examples
     --------
@@ -36,13 +36,15 @@ def power_rate(sizes: ArrayLike, values: ArrayLike) -> Estimate:
     x, y = np.asarray(sizes, dtype=np.float64), np.atleast_2d(np.asarray(values, dtype=np.float64))
     if x.ndim != 1 or y.ndim != 2 or y.shape[1] != len(x) or len(set(x.tolist())) < 2:
         message = (
-            f"sizes of shape {x.shape} and values of shape {y.shape} give no rate: give two or "
-            "more different sizes, and a value for each."
+            f"sizes of shape {x.shape} and values of shape {y.shape} define no rate: give two or "
+            "more different sizes, and one value per size."
         )
         raise InputError(message)
     n_bad = int((~(np.isfinite(x) & (x > 0))).sum() + (~(np.isfinite(y) & (y > 0))).sum())
     if n_bad:
-        message = f"{n_bad} sizes or values are not positive: a power needs their logarithms."
+        message = (
+            f"{n_bad} sizes or values are not positive, so they have no logarithm: remove them."
+        )
         raise InputError(message)
     centred = np.log(x) - np.log(x).mean()
     weights = centred / (centred @ centred)
@@ -50,7 +52,7 @@ def power_rate(sizes: ArrayLike, values: ArrayLike) -> Estimate:
     n_repeats = len(y)
     if n_repeats < MIN_REPEATS:
         return Estimate(value=slope)
-    # To first order a repeat moves the slope by its values over their means, times the weights.
+    # To first order a repeat changes the slope by its values over their means, times the weights.
     moves = (y / y.mean(axis=0)) @ weights
     half = float(stdtrit(n_repeats - 1, 0.975) * moves.std(ddof=1)) / math.sqrt(n_repeats)
     return Estimate(value=slope, low=slope - half, high=slope + half)

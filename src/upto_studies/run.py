@@ -1,4 +1,4 @@
-"""Run a study: its settings and expectations come from its folder."""
+"""Run a study with the settings and expectations of its folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from upto.core import (
     library_versions,
 )
 from upto.core.files import write_text_atomically
-from upto.core.read import read_whole
+from upto.core.read_file import read_whole
 from upto.core.study import Fixed, Quantity, Span, tally_claims, tally_expectations
 from upto_studies import STUDIES
 from upto_studies.outcome import Work
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 SIZES = ("tiny", "small", "full")
 NOT_RUN = "**Not run.**"
-"""What begins the paragraph of a README that says why no run is recorded."""
+"""Start of the README paragraph that explains why no run is recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a study is and the settings of one size of it."""
+    """Description of a study and the settings of one size."""
 
     name: str
     title: str
@@ -84,16 +84,16 @@ def study_folder(name: str) -> Path:
 
 
 def study_plan(name: str, *, size: str = "full", settings: Mapping[str, Any] | None = None) -> Plan:
-    """Read what a study is and the settings of one size.
+    """Read the description of a study and the settings of one size.
 
     Parameters
     ----------
     name
-        The study.
+        Name of the study.
     size
         ``tiny``, ``small`` or ``full``.
     settings
-        Settings to change.
+        Settings to override.
 
     Raises
     ------
@@ -138,44 +138,44 @@ def run_study(
     data: str | Path | None = None,
     progress: Progress | None = None,
 ) -> StudyResult:
-    """Run a study and hold what it measured against the paper's claims and our expectations.
+    """Run a study and compare its results with the paper's claims and our expectations.
 
     Parameters
     ----------
     name
-        The study; ``upto study list`` names them.
+        Name of the study, as in ``upto study list``.
     size
-        ``tiny`` takes seconds, ``small`` about a minute on two cores, ``full`` is the paper's.
+        ``tiny`` takes seconds, ``small`` about a minute on two cores; ``full`` is the paper's size.
     settings
-        Settings to change, by their names in the study's ``study.toml``.
+        Settings to override, by their names in the study's ``study.toml``.
     seed
-        The seed of everything random.
+        Seed of the random number generators.
     device
-        ``cpu`` or a CUDA device, for studies that train.
+        ``cpu`` or a CUDA device, for studies that train networks.
     folder
-        Where to keep checkpoints; without one, an interrupted study starts from the beginning.
+        Folder for checkpoints; without one, an interrupted study starts from the beginning.
     resume
-        Whether to go on from the checkpoints in `folder`.
+        Whether to continue from the checkpoints in `folder`.
     restart
-        Whether to throw away the checkpoints of an interrupted run in `folder`.
+        Whether to discard the checkpoints of an interrupted run in `folder`.
     data
-        A folder with datasets, for studies of data that cannot be bundled.
+        Folder with datasets, for studies of data that cannot be bundled.
     progress
-        What long work reports to.
+        Receiver of progress reports.
 
     Returns
     -------
     StudyResult
-        What was measured beside claims and expectations, tables and plots.
+        Measured quantities with claims and expectations, tables and plots.
 
     Raises
     ------
     InputError
-        If a setting is wrong, data are missing, or the checkpoints are of another run.
+        If a setting is invalid, data are missing, or the checkpoints belong to another run.
     """
     plan = study_plan(name, size=size, settings=settings)
     if data is not None and not Path(data).is_dir():
-        message = f"{data} is not a folder: name the one with the datasets."
+        message = f"{data} is not a folder: give the one with the datasets."
         raise InputError(message)
     module = import_module(STUDIES[name])
     converted = _settings(plan, module.Settings)
@@ -216,7 +216,7 @@ def run_study(
 
 
 def recorded_result(name: str) -> StudyResult | None:
-    """Return the result of the best full run, which stands beside the study, if there is one."""
+    """Return the result of the best full run from the folder of the study, if there is one."""
     path = study_folder(name) / "result.json"
     if not path.is_file():
         return None
@@ -224,7 +224,7 @@ def recorded_result(name: str) -> StudyResult | None:
 
 
 def unrecorded_reason(name: str) -> str | None:
-    """Return why there is no recorded run: the paragraph of the README that begins so, if any."""
+    """Return the README paragraph that explains why there is no recorded run, if any."""
     for paragraph in study_readme(name).split("\n\n"):
         if paragraph.startswith(NOT_RUN):
             return " ".join(paragraph.removeprefix(NOT_RUN).split())
@@ -232,7 +232,7 @@ def unrecorded_reason(name: str) -> str | None:
 
 
 def study_readme(name: str) -> str:
-    """Return what the study says of itself, as Markdown."""
+    """Return the README of the study, as Markdown."""
     return (study_folder(name) / "README.md").read_text(encoding="utf-8")
 
 
@@ -241,7 +241,7 @@ def _settings(plan: Plan, kind: type) -> Any:
         converted: Any = msgspec.convert(plan.settings, kind)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$.")
-        message = f"the setting {where.rstrip('`') or '?'} of {plan.name} is wrong: {what}."
+        message = f"the setting {where.rstrip('`') or '?'} of {plan.name} is invalid: {what}."
         raise InputError(message) from None
     unknown = set(plan.settings) - {field.name for field in fields(kind)}
     if unknown:
@@ -254,10 +254,10 @@ def _settings(plan: Plan, kind: type) -> Any:
 def _checkpoints(
     folder: str | Path | None, plan: Plan, *, seed: int, resume: bool, restart: bool
 ) -> Iterator[Path]:
-    """Yield the folder of the checkpoints, which belong to one plan and seed only."""
+    """Yield the folder of the checkpoints, which belong to a single plan and seed."""
     if folder is None:
         if resume:
-            message = "a study resumes from a folder: name the one of the interrupted run."
+            message = "resuming a study needs a folder: give the one of the interrupted run."
             raise InputError(message)
         with tempfile.TemporaryDirectory() as temporary:
             yield Path(temporary)
@@ -266,7 +266,7 @@ def _checkpoints(
     record = place / "plan.json"
     now = {"study": plan.name, "seed": seed, "settings": plan.settings}
     if place.exists() and not record.is_file() and (not place.is_dir() or any(place.iterdir())):
-        message = f"{place} is not of a study, and would be lost: choose another folder."
+        message = f"{place} does not belong to a study and would be lost: choose another folder."
         raise InputError(message)
     if resume:
         _refuse_other_run(record, now)
@@ -274,8 +274,8 @@ def _checkpoints(
         shutil.rmtree(place)
     elif record.is_file():
         message = (
-            f"{place} holds an interrupted run: pass --resume to go on from it, or --restart to "
-            "throw it away."
+            f"{place} contains an interrupted run: pass --resume to continue it, or --restart to "
+            "discard it."
         )
         raise InputError(message)
     place.mkdir(parents=True, exist_ok=True)
@@ -292,13 +292,13 @@ def _checkpoints(
 
 
 def has_checkpoints(folder: Path) -> bool:
-    """Tell whether an interrupted run left something to go on from."""
+    """Return whether an interrupted run left checkpoints to continue from."""
     return any(path.name != "plan.json" for path in folder.glob("*"))
 
 
 def _refuse_other_run(record: Path, now: dict[str, Any]) -> None:
     if not record.is_file():
-        message = f"{record.parent} has no interrupted run to resume: leave out --resume."
+        message = f"{record.parent} has no interrupted run to resume: omit --resume."
         raise InputError(message)
     before = json.loads(record.read_text(encoding="utf-8"))
     changed = [key for key in ("study", "seed") if before.get(key) != now[key]]
@@ -306,8 +306,8 @@ def _refuse_other_run(record: Path, now: dict[str, Any]) -> None:
     changed += [key for key in now["settings"] if old.get(key) != now["settings"][key]]
     if changed:
         message = (
-            f"{record.parent} is of a run with another {', '.join(changed)}: give the same "
-            "settings and seed, or leave out --resume to start again."
+            f"{record.parent} belongs to a run with another {', '.join(changed)}: give the same "
+            "settings and seed, or omit --resume to start again."
         )
         raise InputError(message)
 

@@ -1,4 +1,4 @@
-"""OpenPhenom embeddings of RxRx3-core, from the published files or drawn alike."""
+"""OpenPhenom embeddings of RxRx3-core, published or simulated."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ HOW = (
 )
 COLUMNS = ("experiment_name", "plate", "address", "treatment", "perturbation_type")
 GENE_SCREEN = "CRISPR"
-"""The type of wells that hold guides or the controls of guides."""
+"""Type of the wells with guides or their controls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """Which wells are read: those of some genes and their controls, or more.
+    """Selection of wells: those of some genes and their controls, or more.
 
     `kind` is ``"guides"``: guides and controls only; ``"genes"``: every well of the gene screen,
-    where those of other genes take part in fits only; or ``"all"``: compounds too. `n_experiments`
-    are drawn of the experiments of the gene screen; 0 takes all.
+    where those of other genes are used only in fits; or ``"all"``: compounds too. `n_experiments`
+    of the gene screen's experiments are sampled; 0 takes all.
     """
 
     genes: tuple[str, ...]
@@ -44,23 +44,23 @@ class Chosen:
 
 
 def guides_of(genes: Sequence[str]) -> tuple[str, ...]:
-    """Return the paper's guides of some genes."""
+    """Return the paper's guides of the given genes."""
     return tuple(guide for guide in GUIDES if guide.partition("_guide")[0] in genes)
 
 
 def read_rxrx3(data: Path | None, chosen: Chosen, *, seed: int) -> Embeddings:
-    """Read embeddings and what is known of their wells, matched by ``well_id``.
+    """Read embeddings and the metadata of their wells, matched by ``well_id``.
 
     Raises
     ------
     InputError
-        If a file or column is missing, wells are not known, or no guide is left.
+        If a file or column is missing, wells are unknown, or no guide is left.
     """
     folder = data_folder(data, HOW)
     paths = [find_file(folder, name) for name in (EMBEDDINGS, METADATA)]
     for path, name in zip(paths, (EMBEDDINGS, METADATA), strict=True):
         if path is None:
-            message = f"{folder} has no {name}: {HOW}, and name the folder as --data."
+            message = f"{folder} has no {name}: {HOW}, and give the folder as --data."
             raise InputError(message)
     run = read_run(Path(str(paths[0])), key="feature_", ids="well_id")
     known = _known(Path(str(paths[1])))
@@ -68,7 +68,7 @@ def read_rxrx3(data: Path | None, chosen: Chosen, *, seed: int) -> Embeddings:
     columns = {name: known[name][place] for name in COLUMNS}
     kept = _kept(columns, chosen, seed)
     is_gene_screen = columns["perturbation_type"] == GENE_SCREEN
-    # Controls of the compound screen are controls of other plates: they have no label here.
+    # Controls of the compound screen belong to other plates, so they have no label here.
     labels = np.where(is_gene_screen, columns["treatment"], "")
     rows = np.asarray(run.rows[:], dtype=np.float32)
     return Embeddings(
@@ -94,7 +94,7 @@ def _known(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _match(wanted: NDArray[Any], known: NDArray[Any]) -> NDArray[np.intp]:
-    """Return where each well stands in the metadata."""
+    """Return the position of each well in the metadata."""
     order = np.argsort(known, kind="stable")
     place = np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)
     found: NDArray[np.intp] = order[place]
@@ -113,8 +113,8 @@ def _kept(columns: dict[str, NDArray[Any]], chosen: Chosen, seed: int) -> NDArra
     asked = np.isin(columns["treatment"], guides_of(chosen.genes)) & is_gene_screen
     if not asked.any():
         message = (
-            f"no well of {METADATA} holds a guide of {', '.join(chosen.genes)}: guides are named "
-            "as MTOR_guide_1."
+            f"no well of {METADATA} has a guide of {', '.join(chosen.genes)}: guides are named "
+            "like MTOR_guide_1."
         )
         raise InputError(message)
     kept = {
@@ -131,7 +131,7 @@ def _kept(columns: dict[str, NDArray[Any]], chosen: Chosen, seed: int) -> NDArra
 
 
 def draw_rxrx3(chosen: Chosen, *, n_features: int, seed: int) -> Embeddings:
-    """Draw a screen of the same layout, in which guides move factors of their own."""
+    """Simulate a screen of the same layout, in which each guide shifts its own factors."""
     screen = draw_screen(
         PlateLayout(
             n_experiments=chosen.n_experiments or 2,

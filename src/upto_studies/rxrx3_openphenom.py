@@ -1,4 +1,4 @@
-"""Tables 3, 4 and 7 of Nelson et al. 2026: guides told on plates never seen, by OpenPhenom."""
+"""Tables 3, 4 and 7 of Nelson et al. 2026: guides predicted on unseen plates from OpenPhenom."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ PAPER_CONCENTRATIONS: dict[str, tuple[float, float, float]] = {
     "ica": (0.386, 0.372, 0.334),
     "random": (0.287, 0.280, 0.235),
 }
-"""Table 7: the first column is Table 4; which percentages the other two are of is lost."""
+"""Table 7: the first column is Table 4; the percentages of the other two are unknown."""
 COMPARED = (("ica", "base"), ("ica", "pca"), ("ica", "random"), ("pca", "base"))
 
 Gene = Literal["CYP11B1", "EIF3H", "HCK", "MTOR", "PLK1", "SRC"]
@@ -62,7 +62,7 @@ Gene = Literal["CYP11B1", "EIF3H", "HCK", "MTOR", "PLK1", "SRC"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Which wells are read and how they are judged; its ``study.toml`` says what each is."""
+    """Settings of the study, documented in its ``study.toml``."""
 
     data: Literal["published", "drawn"]
     genes: Annotated[list[Gene], Meta(min_length=1)]
@@ -76,7 +76,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneScore:
-    """Mean over the guides and folds of a gene, with the paper's standard error, by condition."""
+    """Means over guides and folds of a gene, with the paper's standard error, by condition."""
 
     gene: str
     n_guides: int
@@ -86,7 +86,7 @@ class GeneScore:
 
 
 def run(settings: Settings, work: Work) -> Outcome:
-    """Judge the four conditions of the paper for every guide, fitted its way and ours."""
+    """Evaluate the paper's four conditions for every guide, fitted its way and ours."""
     embeddings = _embeddings(settings, work)
     question = Question(
         name="guides",
@@ -133,7 +133,7 @@ def _embeddings(settings: Settings, work: Work) -> Embeddings:
 
 
 def score_genes(result: BatchesResult) -> dict[str, GeneScore]:
-    """Add up folds and guides by gene, as the paper does."""
+    """Average over folds and guides by gene, as in the paper."""
     genes = dict.fromkeys(task.partition("_guide")[0] for task in result.judged)
     return {gene: _score_gene(result, gene) for gene in genes}
 
@@ -163,7 +163,7 @@ def _score_gene(result: BatchesResult, gene: str) -> GeneScore:
 
 
 def mean_with_error(values: list[float]) -> Estimate:
-    """Return a mean and one standard error to either side, over folds and guides."""
+    """Return a mean with one standard error on either side, over folds and guides."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return Estimate(value=mean)
@@ -195,7 +195,7 @@ def _measured(
 
 
 def genes_table(fit: str, scores: Mapping[str, GeneScore]) -> Table:
-    """Return Table 3 as measured, beside the paper's."""
+    """Return our Table 3 next to the paper's."""
     rows: list[tuple[Cell, ...]] = []
     for gene, score in scores.items():
         for place, name in enumerate(FOUR):

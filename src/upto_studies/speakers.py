@@ -1,4 +1,4 @@
-"""Section 4.4 on embeddings of speech: digits told from speakers never heard."""
+"""Section 4.4 on speech embeddings: digits predicted for unseen speakers."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ HOW = (
 )
 CONDITIONS = (*FOUR, "batch-scaled", "combat", "biology")
 QUICK = {"base": 0.954, "pca": 0.923, "ica": 0.844, "random": 0.830}
-"""A first look of ours at all digits, one speaker held out at a time."""
+"""Our pilot results for all digits, one speaker held out at a time."""
 DIRECTIONS = 20
-"""What whitening keeps where the claims speak of few directions."""
+"""Directions kept by whitening in the claims about few directions."""
 N_SPEAKERS, N_DIGITS = 6, 10
 
 Digit = Annotated[str, Meta(pattern="^[0-9]$")]
@@ -59,7 +59,7 @@ Digit = Annotated[str, Meta(pattern="^[0-9]$")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Which digits are asked about, and how; its ``study.toml`` says what each is."""
+    """Settings of the study, documented in its ``study.toml``."""
 
     data: Literal["embeddings", "drawn"]
     check: bool
@@ -74,7 +74,7 @@ class Settings:
 
 
 def run(settings: Settings, work: Work) -> Outcome:
-    """Judge conditions for every digit, then what could explain them for some."""
+    """Evaluate conditions for every digit, then possible explanations for some."""
     embeddings = _embeddings(settings, work)
     question = Question(
         name="digits",
@@ -90,7 +90,7 @@ def run(settings: Settings, work: Work) -> Outcome:
         Setup(components=components, classifier=classifier, fit=fit)
         for classifier in settings.classifiers
         for fit in settings.fits
-        # A linear classifier is there to show that it sees no rotation: one way of fitting does.
+        # The linear classifier only shows invariance to rotations, for which one fit suffices.
         if (classifier, fit) != ("linear", "all")
         for components in (*settings.components, None)
     ]
@@ -140,19 +140,19 @@ def read_speech(data: Path | None, *, check: bool = True) -> Embeddings:
     Raises
     ------
     InputError
-        If the file is missing, or is another one.
+        If the file is missing, or is not the expected one.
     """
     folder = data_folder(data, HOW)
     path = find_file(folder, FILE)
     if path is None:
-        message = f"{folder} has no {FILE}: {HOW}, and name the folder as --data."
+        message = f"{folder} has no {FILE}: {HOW}, and give the folder as --data."
         raise InputError(message)
     stored = read_arrays(path, ("X", "digit", "speaker"), sha256=SHA256 if check else None, how=HOW)
     digits, speakers = stored["digit"].astype(str), stored["speaker"]
     counts = (len(np.unique(digits)), len(np.unique(speakers)))
     if counts != (N_DIGITS, N_SPEAKERS):
         message = (
-            f"{path} has {counts[0]} digits of {counts[1]} speakers and not {N_DIGITS} of "
+            f"{path} has {counts[0]} digits of {counts[1]} speakers, not {N_DIGITS} of "
             f"{N_SPEAKERS}: {HOW}."
         )
         raise InputError(message)
@@ -164,7 +164,7 @@ def read_speech(data: Path | None, *, check: bool = True) -> Embeddings:
 
 
 def draw_speech(*, n_features: int, seed: int) -> Embeddings:
-    """Draw rows of the same layout: ten labels, six batches, all labels in all of them."""
+    """Simulate rows of the same layout: ten labels in each of six batches."""
     digits = tuple(map(str, range(N_DIGITS)))
     screen = draw_screen(
         PlateLayout(

@@ -1,4 +1,4 @@
-"""Section 3.3.1 and Appendix A.6: images of a square that moves and grows, nearly isometric."""
+"""Section 3.3.1 and Appendix A.6: nearly isometric images of a moving and growing square."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from msgspec import Meta
 from sklearn.manifold import Isomap
 
 from upto.core import Column, Estimate, InputError, Marks, Panel, Table
-from upto.simulate import (
+from upto.theory import (
+    conformal_factor,
+    sprite_metric,
+)
+from upto_studies.outcome import Outcome, Work
+from upto_studies.rates import power_rate
+from upto_studies.scenes import (
     draw_sprites,
     flat_coordinates,
     geodesic_distances,
@@ -21,12 +27,6 @@ from upto.simulate import (
     pixel_metric,
     smoothing_constant,
 )
-from upto.theory import (
-    conformal_factor,
-    sprite_metric,
-)
-from upto_studies.outcome import Outcome, Work
-from upto_studies.rates import power_rate
 from upto_studies.sprite_ranges import (
     constants_table,
     error_panel,
@@ -39,7 +39,7 @@ from upto_studies.sprite_ranges import (
 
 if TYPE_CHECKING:
     from upto.core import Cell
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 Length = Annotated[float, Meta(gt=0.0)]
 HalfSide = Annotated[float, Meta(gt=0.0, lt=1.0)]
@@ -47,7 +47,7 @@ HalfSide = Annotated[float, Meta(gt=0.0, lt=1.0)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Which squares, how smooth, how many."""
+    """Sizes, smoothing and number of squares."""
 
     half_sides: Annotated[list[HalfSide], Meta(min_length=2)]
     sigmas: Annotated[list[Length], Meta(min_length=2)]
@@ -66,11 +66,11 @@ class Settings:
 
 
 def run(settings: Settings, work: Work) -> Outcome:
-    """Measure images of squares against their closed forms, and learn their latents from them."""
+    """Compare images of squares with their closed forms, and learn their latents."""
     if len(settings.smallest) != len(settings.largest):
         message = (
-            f"{len(settings.smallest)} smallest and {len(settings.largest)} largest half sides are "
-            "no ranges: give as many of one as of the other."
+            f"{len(settings.smallest)} smallest and {len(settings.largest)} largest half sides do "
+            "not form ranges: give equally many of both."
         )
         raise InputError(message)
     bounds = list(zip(settings.smallest, settings.largest, strict=True))
@@ -100,7 +100,7 @@ def run(settings: Settings, work: Work) -> Outcome:
                 (each.constants[scaling] / each.promised[scaling] for each in ranges), key=_off
             )
         )
-        # With the smallest stretch at one, the constant is the square of the one at the best scale.
+        # With a smallest stretch of one, the constant is the square of that at the best scale.
         for scaling in ("centred", "none")
     }
     measured = {
@@ -137,13 +137,13 @@ def run(settings: Settings, work: Work) -> Outcome:
 
 
 def _metric(settings: Settings) -> tuple[dict[str, Estimate], Table, Panel]:
-    """Hold the metric of smoothed images against pixels and against its limit."""
+    """Compare the metric of smoothed images with pixels and with its limit."""
     sides, sigmas = np.array(settings.half_sides), np.array(settings.sigmas)
     sprites = np.column_stack([0.1 * sides, sides])
     pixels = pixel_metric(sprites, n_pixels=settings.n_pixels, sigma=settings.pixel_sigma)
     on_grid = _diagonals(pixels) / _diagonals(image_metric(sides, sigma=settings.pixel_sigma))
     limits = _diagonals(np.array([sprite_metric(side) for side in settings.half_sides]))
-    # One row a smoothing, one column a half side.
+    # One row per smoothing, one column per half side.
     smoothed = [_diagonals(image_metric(sides, sigma=sigma)) for sigma in settings.sigmas]
     ratios = np.array(smoothed) / limits
     below, above = 1 - ratios[..., 0], ratios[..., 1] - 1
@@ -188,7 +188,7 @@ def _metric(settings: Settings) -> tuple[dict[str, Estimate], Table, Panel]:
 
 
 def _moving(settings: Settings) -> tuple[dict[str, Estimate], Table, Panel]:
-    """Move squares of one size: lengths along the images are a constant times distances of p."""
+    """Move squares of one size: path lengths of images are proportional to distances of p."""
     sigma, finest = settings.image_sigma, min(settings.sigmas)
     steps = sigma / np.array([20.0, 40.0, 80.0])
     errors, lengths = [], []
@@ -258,7 +258,7 @@ def _moving(settings: Settings) -> tuple[dict[str, Estimate], Table, Panel]:
 
 
 def _images(settings: Settings, seed: int) -> tuple[dict[str, Estimate], Table]:
-    """Learn latents from distances of neighbouring images alone."""
+    """Learn latents only from distances of neighbouring images."""
     low, high = settings.image_smallest, settings.image_largest
     sigma = settings.image_sigma
     sprites = draw_sprites(settings.n_images, smallest=low, largest=high, seed=seed)

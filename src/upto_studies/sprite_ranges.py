@@ -1,4 +1,4 @@
-"""Squares whose half sides are in a range: how nearly rigid encodings of their images are."""
+"""Deviation from rigidity of encodings of squares with half sides in a range."""
 
 from __future__ import annotations
 
@@ -11,16 +11,9 @@ from sklearn.manifold import Isomap
 
 from upto.alignment import Aligner
 from upto.core import Column, Estimate, Marks, Panel, Promise, Table, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.evidence.intervals import mean_intervals
 from upto.measures.distances import near_isometry_defect, squared_distances
-from upto.simulate import (
-    arc_coordinates,
-    draw_sprites,
-    flat_coordinates,
-    geodesic_distances,
-    image_stretches,
-)
 from upto.theory import (
     conformal_factor,
     lipschitz_from_singular_values,
@@ -29,6 +22,13 @@ from upto.theory import (
     sprite_promise,
     stitched_defect,
 )
+from upto_studies.scenes import (
+    arc_coordinates,
+    draw_sprites,
+    flat_coordinates,
+    geodesic_distances,
+    image_stretches,
+)
 
 if TYPE_CHECKING:
     from upto.core import Cell
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Range:
-    """What was measured for half sides in one range; arrays have one value a sample."""
+    """Measurements for half sides in one range; arrays have one value per sample."""
 
     smallest: float
     largest: float
@@ -49,12 +49,12 @@ class Range:
 
     @property
     def diameter(self) -> float:
-        """The diameter of the latents."""
+        """Diameter of the latents."""
         return latent_diameter(self.smallest, self.largest)
 
     @property
     def promised(self) -> dict[str, float]:
-        """Λ of the images in closed form, under each way to scale them."""
+        """Λ of the images in closed form, for each scaling."""
         return {
             scaling: float(sprite_promise(self.smallest, self.largest, scaling=scaling))
             for scaling in ("centred", "smallest", "none")
@@ -62,18 +62,18 @@ class Range:
 
     @property
     def lipschitz(self) -> float:
-        """L of the images, and as it happens of arc coordinates, both at their best scale."""
+        """L of the images and, by coincidence, of arc coordinates, both at their best scale."""
         return self.promised["centred"] - 1
 
     @property
     def defect_bound(self) -> float:
-        """The most by which arc coordinates can change a distance."""
+        """Largest change of a distance by arc coordinates."""
         constant = self.promised["centred"]
         return stitched_defect(constant, constant, diameter=self.diameter)
 
     @property
     def promise(self) -> Promise:
-        """What Theorem 1 promises for arc coordinates."""
+        """Bound of Theorem 1 for arc coordinates."""
         return rigid_promise(self.lipschitz, n_dimensions=2, diameter=self.diameter)
 
 
@@ -93,7 +93,7 @@ def measure_range(
         flat = flat_coordinates(sprites)
         distances = geodesic_distances(sprites, smallest=low)
         n_outside += _n_outside(distances, flat, conformal_factor(low), conformal_factor(high))
-        # At this scale images stretch as much as they shrink.
+        # At this scale the largest stretch is the inverse of the smallest.
         scale = conformal_factor(centre)
         arcs = arc_coordinates(sprites, half_side=centre) / scale
         learned = learned_latents(distances / scale, n_neighbours=len(sprites) - 1).embedding_
@@ -122,7 +122,7 @@ def measure_range(
 
 
 def learned_latents(distances: Float, *, n_neighbours: int) -> Isomap:
-    """Fit Isomap to distances; with all points as neighbours that is classical scaling."""
+    """Fit Isomap to distances; with all points as neighbours this is classical scaling."""
     return Isomap(
         n_neighbors=n_neighbours, n_components=2, metric="precomputed", eigen_solver="dense"
     ).fit(distances)
@@ -140,7 +140,7 @@ def latent_diameter(low: float, high: float) -> float:
 
 
 def constants_table(ranges: list[Range]) -> Table:
-    """Set measured constants beside their closed forms."""
+    """Compare measured constants with their closed forms."""
     rows: list[tuple[Cell, ...]] = [
         (
             f"{each.smallest:g} to {each.largest:g}",
@@ -169,7 +169,7 @@ def constants_table(ranges: list[Range]) -> Table:
 
 
 def errors_table(ranges: list[Range], seed: int) -> Table:
-    """Set measured defects and errors beside what is promised."""
+    """Compare measured defects and errors with their bounds."""
     rows: list[tuple[Cell, ...]] = [
         (
             f"{each.smallest:g} to {each.largest:g}",
@@ -201,7 +201,7 @@ def errors_table(ranges: list[Range], seed: int) -> Table:
 
 
 def error_panel(ranges: list[Range], seed: int) -> Panel:
-    """Plot errors and promises over the constant of the images."""
+    """Plot errors and bounds over the constant of the images."""
     constants = tuple(each.lipschitz for each in ranges)
 
     def marks(name: str, errors: list[Float]) -> Marks:
@@ -237,7 +237,7 @@ def error_panel(ranges: list[Range], seed: int) -> Panel:
 
 
 def _n_outside(distances: Float, flat: Float, low: float, high: float) -> int:
-    """Count the pairs whose distance is not between two multiples of that in the plane."""
+    """Count the pairs whose distance is not between two multiples of the planar distance."""
     above = np.triu_indices(len(flat), 1)
     ratios = distances[above] / np.sqrt(squared_distances(flat, flat)[above])
     return int(((ratios < low * (1 - 1e-6)) | (ratios > high * (1 + 1e-6))).sum())

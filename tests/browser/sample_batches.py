@@ -8,8 +8,7 @@ import numpy as np
 from browser.sample_results import provenance
 
 from upto.core import Estimate, Finding
-from upto.questions.batches.result import BatchesResult
-from upto.questions.batches.scores import (
+from upto.questions.batches.parts import (
     BatchFold,
     BatchMap,
     BatchScore,
@@ -23,6 +22,7 @@ from upto.questions.batches.scores import (
     Leak,
     Task,
 )
+from upto.questions.batches.result import BatchesResult
 
 BASE, PCA, ICA = "base", "pca", "ica"
 # Name, title, what it needs of a new batch, AUROC, adjusted p of no difference to base.

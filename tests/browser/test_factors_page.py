@@ -80,7 +80,7 @@ def test_a_cell_tells_its_latent_and_factor(show: Callable[..., Tab]) -> None:
         "matched to this factor",
     ]
     cells.nth(3).hover()
-    assert tip.inner_text().split("\n")[2:] == ["this factor has nothing to tell"]
+    assert tip.inner_text().split("\n")[2:] == ["this factor has no information"]
     page.locator("[data-latents='0'] tbody td").first.focus()
     for key in ("ArrowDown", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)

@@ -47,12 +47,12 @@ def test_a_page_shows_the_verdict_first_and_then_every_section(show: Callable[..
     assert page.get_by_role("heading", level=2).all_inner_texts() == [
         "Components",
         "Trace",
-        "What is identifiable",
+        "Identifiable components",
         "Findings",
         "Provenance",
         "How to cite",
     ]
-    assert "can turn into each other" in page.locator(".sentences").inner_text()
+    assert "can be rotated freely" in page.locator(".sentences").inner_text()
     assert "What to do" in page.locator(".finding").inner_text()
     assert page.locator(f"{COMPONENTS} .over").all_inner_texts() == [
         "non-Gaussianity",
@@ -186,7 +186,7 @@ def test_details_hold_the_facts_and_the_trace(show: Callable[..., Tab]) -> None:
     page = show(sample.unmixed()).page
     page.locator("summary").click()
     captions = page.locator("details figcaption").all_inner_texts()
-    assert captions == ["How they were found", "Trace"]
+    assert captions == ["Fit", "Trace"]
     assert page.locator("details table >> nth=1").locator("tbody tr").count() == 30
 
 

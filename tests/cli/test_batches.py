@@ -123,7 +123,7 @@ def test_the_embedding_without_batch_components_is_written(upto, tmp_path, rng):
     assert np.std(rows.reshape(12, 160, 3)[:, :, 1].mean(axis=1)) < 1
     said = " ".join(result.stderr.split())
     assert "1 of 3 components carries Metadata_plate and is removed: dropping 1 component" in said
-    assert "of AUROC on batches held out" in said
+    assert "of AUROC on held-out batches" in said
     refused = upto("batches", wells, *ASKED, "--keep", "biology", "-o", wells, "--no-progress")
     assert refused.exit_code == 3
 

@@ -57,7 +57,7 @@ def test_the_suffix_of_the_output_chooses_the_format(upto, tmp_path, pair, suffi
 def test_an_unknown_suffix_is_refused_before_any_work(upto, pair):
     result = upto("compare", *pair, "-o", "result.xyz")
     assert result.exit_code == 3
-    assert "cannot tell a format from result.xyz" in result.stderr
+    assert "result.xyz does not determine a format" in result.stderr
 
 
 def test_a_missing_folder_is_refused_before_any_work(upto, pair):
@@ -324,13 +324,13 @@ def test_files_and_codes_are_completed(upto):
 def test_a_page_that_is_not_html_is_refused(upto, pair):
     result = upto("compare", *pair, "--report", "page.pdf")
     assert result.exit_code == 3
-    assert "page.pdf does not end in .html, and the page is HTML: rename it." in result.stderr
+    assert "page.pdf does not end in .html, but the report is HTML: rename it." in result.stderr
 
 
 def test_what_the_theorems_promise_stands_beside_what_was_measured(upto, pair):
     result = upto("compare", *pair, *FAST, "--lipschitz", "0.01", "--lipschitz", "0")
     assert result.exit_code == 0
-    assert "Promised beside measured" in result.stdout
+    assert "Promised bounds and measured errors" in result.stdout
     assert "Theorem 1, mean square" in result.stdout
     unasked = upto("compare", *pair, *FAST)
     assert "Promised" not in unasked.stdout

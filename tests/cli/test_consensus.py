@@ -110,7 +110,7 @@ def test_options_of_a_comparison_are_refused(upto, seeds, option, message):
         (("-o", "seed1.npy"), "seed1.npy is an input: writing the result there would"),
         (("-o", "out.xyz"), "out.xyz ends in .xyz, which upto does not write"),
         (("-o", "nowhere/out.npy"), "does not exist: make it first"),
-        (("-o", "a.csv", "--report", "a.csv"), "-o and --report are one file, a.csv"),
+        (("-o", "a.csv", "--report", "a.csv"), "-o and --report are the same file, a.csv"),
         (("-o", "a.npy", "--report", "b/c.html"), "does not exist: make it first"),
     ],
 )

@@ -155,7 +155,7 @@ def test_a_promise_of_a_pipe_is_refused(upto, pair, tmp_path):
 
 
 def test_somebody_unknown_has_no_home(upto):
-    assert "home of a user who is not known" in refusal(upto("inspect", "~nosuchuser/x.npy"))
+    assert "home folder of an unknown user" in refusal(upto("inspect", "~nosuchuser/x.npy"))
 
 
 def test_a_loop_of_links_is_refused(upto, tmp_path):

@@ -49,7 +49,7 @@ def test_inspect_shows_a_table(upto, pair):
     result = upto("inspect", pair[0], "-v", "--no-progress")
     assert result.exit_code == 0
     assert "effective dimension" in result.stdout
-    assert "Variance in the widest directions" in result.stdout
+    assert "Variance of the leading principal directions" in result.stdout
 
 
 def test_explain_lists_every_finding(upto):
@@ -142,8 +142,11 @@ def test_the_demo_tells_the_story_and_writes_the_page(upto, tmp_path):
     assert "1. Two networks that learned the same task" in result.stdout
     words = " ".join(result.stdout.split())
     assert "Partly the same representation: the runs agree on 12 of 64 directions" in words
-    assert "Predicting the mean leaves 35.5% and a map fitted to shuffled rows 36.7%" in words
-    assert "ICA, which sees one network at a time, removes 36% of what that turn removes" in words
+    assert "Predicting the mean leaves 35.5% and a map fitted to permuted rows 36.7%" in words
+    assert (
+        "ICA, fitted to each network separately, removes 36% of the error that the rotation removes"
+        in words
+    )
     assert (tmp_path / "story.html").stat().st_size > 100_000
 
 

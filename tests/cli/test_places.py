@@ -14,7 +14,7 @@ CASES = {
     "report over its input": (("report", "cmp.json", "-o", "cmp.json"), "cmp.json is an input"),
     "page and result": (
         ("compare", "a.npy", "b.npy", "-o", "x.html", "--format", "json", "--report", "x.html"),
-        "-o and --report are one file, x.html",
+        "-o and --report are the same file, x.html",
     ),
     "a second name of it": (
         ("compare", "a.npy", "b.npy", "-o", "hard.json"),
@@ -41,11 +41,11 @@ CASES = {
     "no folder of a page": (("report", "cmp.json", "-o", "no/x.html"), "does not exist"),
     "a study's own file": (
         ("study", "run", "bounds-hold", "--folder", "s", "-o", "s/result.json"),
-        "are one file, s/result.json",
+        "are the same file, s/result.json",
     ),
     "components over the transform": (
         ("unmix", "a.npy", "-o", "t.safetensors", "--save", "t.safetensors"),
-        "are one file, t.safetensors",
+        "are the same file, t.safetensors",
     ),
     "a part of its input": (
         ("inspect", "in.zarr", "-o", "in.zarr/zarr.json"),
@@ -66,11 +66,11 @@ CASES = {
     ),
     "a study over other files": (
         ("study", "run", "bounds-hold", "--size", "tiny", "--folder", "mine"),
-        "report.html is not of a study",
+        "report.html does not belong to a study",
     ),
     "a study over other checkpoints": (
         ("study", "run", "bounds-hold", "--size", "tiny", "--folder", "kept", "--restart"),
-        "checkpoints is not of a study",
+        "checkpoints does not belong to a study",
     ),
     "a study into a pipe": (
         ("study", "run", "bounds-hold", "--size", "tiny", "--folder", "piped"),
@@ -144,7 +144,7 @@ def test_a_full_disk_names_the_file_that_does_not_fit(upto, files, monkeypatch, 
     name = "new.json" if option == "-o" else "new.html"
     result = upto("compare", "a.npy", "b.npy", "--no-ica", option, name)
     assert result.exit_code == 3
-    assert result.stderr.startswith(f"upto: {name}: No space left on device; what was there")
+    assert result.stderr.startswith(f"upto: {name}: No space left on device; existing files")
     assert not (files / name).exists()
 
 

@@ -90,7 +90,7 @@ def test_signals_leave_no_temporary_file(folder, number, suffix):
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     word = {signal.SIGINT: "interrupted"}.get(number, f"ended by {signal.Signals(number).name}")
-    kept = "out\\..*\\.checkpoint keeps the search: --resume continues it\\."
+    kept = "out\\..*\\.checkpoint stores the fit: --resume continues it\\."
     assert re.fullmatch(f"upto: {word}; {kept}\n", stderr)
     assert sorted(path.name for path in folder.iterdir()) == [f"out.{suffix}.checkpoint", "run.npy"]
 
@@ -230,7 +230,7 @@ def test_a_crash_where_nothing_can_be_written_is_still_told(folder, monkeypatch,
     monkeypatch.chdir(folder / "gone")
     (folder / "gone").rmdir()
     monkeypatch.setattr(crash.tempfile, "gettempdir", lambda: str(folder / "gone"))
-    assert crash.write_crash_file(ValueError("lost")) == "what is printed above"
+    assert crash.write_crash_file(ValueError("lost")) == "the output above"
     assert "ValueError: lost" in capsys.readouterr().err
 
 

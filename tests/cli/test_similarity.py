@@ -91,7 +91,7 @@ def test_the_list_of_measures_goes_to_a_file(upto, tmp_path):
         (("first.npy", "second.npy", "--within", "batch"), 3, "no run has a column 'batch'"),
         (("first.npy", "second.npy", "--permutations", "3"), 2, "--permutations"),
         (("first.npy", "second.npy", "--held-out", "1"), 2, "--held-out"),
-        (("first.npy", "second.npy", "-o", "first.npy"), 3, "cannot tell a format"),
+        (("first.npy", "second.npy", "-o", "first.npy"), 3, "does not determine a format"),
         (("first.npy", "second.npy", "--report", "no/r.html"), 3, "does not exist: make it first"),
         (("first.npy", "absent.npy"), 3, "absent.npy"),
     ],

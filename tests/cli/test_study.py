@@ -98,7 +98,7 @@ def test_an_interrupt_says_how_to_go_on(upto, tmp_path, monkeypatch):
     kept = True
     something = upto("study", "run", "misspecified-regression", *TINY)
     assert something.exit_code == 130
-    assert "--resume goes on" in something.stderr
+    assert "--resume continues" in something.stderr
     again = upto("study", "run", "misspecified-regression", *TINY)
     assert again.exit_code == 3
     assert "--restart" in again.stderr
@@ -112,7 +112,7 @@ def test_the_result_of_other_settings_is_written_over_only_if_asked(upto):
     other = ("study", "run", "misspecified-regression", *TINY, "--seed", "1")
     refused = upto(*other)
     assert refused.exit_code == 3
-    assert "holds a result with another study, seed or settings" in refused.stderr
+    assert "contains a result of another study, seed or settings" in refused.stderr
     assert upto(*other, "--restart").exit_code == 0
 
 

@@ -301,12 +301,12 @@ REFUSED = {
     ),
     "one file for two": (
         ("run.npz", "-o", "t.safetensors", "--save", "t.safetensors"),
-        "are one file, t.safetensors: give each a name of its own",
+        "are the same file, t.safetensors: choose different names",
     ),
     "a folder": (("run.npz", "-o", "folder.npy"), "is a folder, which would be lost"),
     "nothing to resume": (
         ("run.npz", "-o", "o.npy", "--resume"),
-        "there is no o.npy.checkpoint to continue from: start without --resume",
+        "there is no o.npy.checkpoint to resume from: start without --resume",
     ),
     "a damaged transform": (
         ("run.npz", "-o", "o.npy", "--apply", "bad.safetensors"),
@@ -380,7 +380,7 @@ def test_a_disk_that_is_full_at_the_end_names_what_is_kept(unmix, tmp_path, run,
     result = unmix("run.npz", "-o", "out.npy")
     assert result.exit_code == 3
     assert "the disk was full after 400 of 400 rows" in result.stderr
-    assert "out.npy.checkpoint keeps the search: --resume continues it." in result.stderr
+    assert "out.npy.checkpoint stores the fit: --resume continues it." in result.stderr
     assert names_in(tmp_path) == ["out.npy.checkpoint", "run.npz"]
 
 
@@ -415,7 +415,7 @@ def test_an_interrupt_keeps_the_search_and_resume_ends_it(unmix, tmp_path, rng):
         timeout=120,
     )
     assert done.returncode == 130, done.stderr
-    kept = "upto: interrupted; out.npy.checkpoint keeps the search: --resume continues it.\n"
+    kept = "upto: interrupted; out.npy.checkpoint stores the fit: --resume continues it.\n"
     assert done.stderr == kept
     assert done.stdout == ""
     assert names_in(tmp_path) == ["out.npy.checkpoint", "run.npy"]

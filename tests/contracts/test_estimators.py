@@ -198,7 +198,7 @@ REFUSALS = {
     ),
     "directions": (
         lambda x, y: Whitener(5).fit(x),
-        "5 directions are asked for, but rows of 4 coordinates have at most 4",
+        "5 directions were requested, but rows of 4 coordinates have at most 4",
     ),
     "no components": (lambda x, y: ICA(0).fit(x), "n_components is 0: it must be at least 1"),
     "equal rows": (lambda x, y: ICA().fit(np.ones((9, 2))), "all rows are equal"),

@@ -184,7 +184,7 @@ def test_rows_without_a_label_are_no_label_whose_shift_counts(rng):
     names[np.flatnonzero(batch == 0)[:2]] = "only here"
     (effect,) = batch_and_label_shares(rows, batch, names)
     assert effect.label_shift is None
-    assert "1 of 10 labels lie beside others on fewer than two batches" in effect.says
+    assert "1 of 10 labels occur with other labels on fewer than two batches" in effect.says
 
 
 def test_planted_components_are_told_apart(rng):
@@ -226,10 +226,10 @@ def test_what_cannot_be_told_is_none_and_says_why(rng):
     (confounded, _) = batch_and_label_shares(rows, batch, batch // 2)
     assert confounded.label_share is None
     assert confounded.label_p is None
-    assert "no two labels meet on two batches" in confounded.says
+    assert "no two labels occur together on two batches" in confounded.says
     (nested, _) = batch_and_label_shares(rows, batch, np.arange(30))
     assert nested.batch_share is None
-    assert "say which rows are controls" in nested.says
+    assert "mark the control rows" in nested.says
     (single, _) = batch_and_label_shares(rows, np.zeros(30), np.arange(30) % 2)
     assert single.batch_share is None
     rows[:, 1] = 7.0
@@ -266,6 +266,6 @@ def test_a_component_of_batches_that_leans_towards_one_of_labels_carries_batches
     found = batch_and_label_shares(rows, plate, gene)
     assert [effect.carries for effect in found] == ["label", "batch", "both"]
     assert found[1].label_q < 0.01
-    assert "shares" in found[1].says
+    assert "is shared with" in found[1].says
     alone = batch_and_label_shares(rows[:, 1:], plate, gene)
     assert [effect.carries for effect in alone] == ["both", "both"]

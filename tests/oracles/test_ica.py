@@ -317,7 +317,7 @@ def test_rows_without_components_are_refused_in_words(make, error, message, engi
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 def test_rows_whose_squares_overflow_are_refused_in_words(engine, rng):
-    with pytest.raises(InputError, match="squares leave the range of float64"):
+    with pytest.raises(InputError, match="squares overflow float64"):
         ICA(engine=engine).fit(1e200 * some(rng))
 
 

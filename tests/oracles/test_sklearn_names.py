@@ -185,22 +185,22 @@ REFUSED = {
     "two tolerances": ({"tol": 1e-4, "tolerance": 1e-3}, "tol=0.0001 and tolerance=0.001 are both"),
     "two limits": ({"max_iter": 9, "max_iterations": 8}, "max_iter=9 and max_iterations=8 are bo"),
     "two alphas": ({"fun_args": {"alpha": 2}, "alpha": 1.5}, "alpha=1.5 and fun_args={'alpha': 2}"),
-    "alpha": ({"fun_args": {"alpha": 0}}, "alpha must be in [1,2], and fun_args gives 0"),
+    "alpha": ({"fun_args": {"alpha": 0}}, "alpha must be in [1,2], but fun_args gives 0"),
     "arguments": ({"fun_args": 1.5}, "fun_args is 1.5: give a dictionary"),
     "no function": ({"fun": 3}, "fun is 3: give logcosh, exp, cube or a function"),
     "unknown function": ({"fun": "tanh"}, "there is no contrast 'tanh'"),
     "one value": ({"fun": np.tanh}, "fun=tanh must take sources and return g of each and the mean"),
     "wrong slope": (
         {"fun": broken},
-        "broken says g′(-0.60) = 0.72, but the slope of its g there is",
+        "broken returns g′(-0.60) = 0.72, but the slope of its g there is",
     ),
     "algorithm": ({"algorithm": "serial"}, "algorithm is 'serial': choose one of parallel, defl"),
     "whiten_solver": ({"whiten_solver": "qr"}, "whiten_solver is 'qr': choose one of svd, eigh"),
     "start": ({"w_init": np.eye(4)}, "w_init has invalid shape (4, 4) -- it should be (5, 5)"),
     "start of words": ({"w_init": [np.nan]}, "give a square matrix of finite numbers"),
     "starts": ({"w_init": np.eye(5), "restarts": 3}, "w_init is one search, and restarts=3"),
-    "warm": ({"w_init": np.eye(5), "warm_start": True}, "w_init and warm_start both say where"),
-    "deflation": ({"algorithm": "deflation", "solver": "picard"}, "is a way of FastICA"),
+    "warm": ({"w_init": np.eye(5), "warm_start": True}, "w_init and warm_start both set the start"),
+    "deflation": ({"algorithm": "deflation", "solver": "picard"}, "requires FastICA"),
     "deflations": ({"algorithm": "deflation", "restarts": 2}, "one search, and restarts=2"),
     "restarts": ({"restarts": 2.5}, "restarts is 2.5: it must be a whole number, at least 1"),
     "iterations": ({"max_iter": 2.5}, "max_iterations is 2.5: it must be a whole number"),
@@ -222,13 +222,13 @@ def test_what_contradicts_itself_is_refused_in_one_sentence(asked, message):
 @pytest.mark.parametrize("estimator", [ICA(3, random_state=0), Whitener(3)])
 def test_the_way_back_is_for_the_new_coordinates(rows, estimator):
     fitted = estimator.fit(rows)
-    with pytest.raises(InputError, match=r"X has 5 coordinates, but \w+ makes 3: give those"):
+    with pytest.raises(InputError, match=r"X has 5 coordinates, but \w+ outputs 3: give its"):
         fitted.inverse_transform(rows)
 
 
 def test_a_whitener_has_no_more_directions_than_coordinates(rows):
-    with pytest.raises(InputError, match="9 directions are asked for, but rows of 5 coordinates"):
+    with pytest.raises(InputError, match="9 directions were requested, but rows of 5 coordinates"):
         Whitener(9).fit(rows)
     narrow = rows[:, [0, 1, 2, 0, 1]]
-    with pytest.warns(UserWarning, match="4 directions are asked for, but the rows span 3"):
+    with pytest.warns(UserWarning, match="4 directions were requested, but the rows span 3"):
         assert Whitener(4).fit(narrow).rank_ == 3

@@ -314,7 +314,7 @@ class TestComponents:
         x = rng.laplace(size=(200, 4))
         result = upto.compare(x, x @ rotation(4, rng), refits=0)
         assert result.efficiency is None
-        assert any("too few to tell components" in found.message for found in result.findings)
+        assert any("too few to test components" in found.message for found in result.findings)
 
     def test_mixed_sources_are_found_again_in_both_columns(self, rng):
         sources = rng.laplace(size=(4000, 6))

@@ -217,11 +217,15 @@ REFUSED = {
     "engine": (Whitener(engine="spark"), {}, "there is no engine 'spark'"),
     "kept": (Whitener(2, method="cholesky"), {}, "2 of 5 directions are kept: use pca or zca"),
     "mask": (Whitener(), {"subset": [True, False]}, r"mask of rows has shape (2,), but X has 700"),
-    "position": (Whitener(), {"subset": [0, 900]}, "cannot be chosen: index 900 is out of bounds"),
-    "words": (Whitener(), {"subset": ["a", "b"]}, "the rows to fit on cannot be chosen"),
-    "halves": (Whitener(), {"subset": [0.5, 1.5]}, "the rows to fit on cannot be chosen"),
-    "one row": (Whitener(), {"subset": [3]}, "1 of the rows are chosen: at least two are needed"),
-    "no row": (Whitener(), {"subset": np.zeros(700, bool)}, "0 of the rows are chosen"),
+    "position": (
+        Whitener(),
+        {"subset": [0, 900]},
+        "cannot be selected: index 900 is out of",
+    ),
+    "words": (Whitener(), {"subset": ["a", "b"]}, "the rows to fit on cannot be selected"),
+    "halves": (Whitener(), {"subset": [0.5, 1.5]}, "the rows to fit on cannot be selected"),
+    "one row": (Whitener(), {"subset": [3]}, "1 of the rows are selected: at least two are needed"),
+    "no row": (Whitener(), {"subset": np.zeros(700, bool)}, "0 of the rows are selected"),
     "pairs": (Whitener(), {"subset": [[0, 1], [2, 3]]}, "rows to fit on have shape (2, 2): give"),
 }
 

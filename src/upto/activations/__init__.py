@@ -1,4 +1,4 @@
-"""Layers of any torch module, recorded to disk, and models of the Hugging Face Hub and timm."""
+"""Recording of the layers of torch modules, and models from the Hugging Face Hub and timm."""
 
 from upto.activations.hub import load_model
 from upto.activations.record import record_activations

@@ -1,4 +1,4 @@
-"""Which modules of a model names and patterns find, and which rule pools each."""
+"""Selection of the modules of a model by name or pattern, and of their pooling rules."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from upto.core import InputError
 from upto.files.request import listed
 
 _OWN_NAMES = ("output", "output of the model")
-"""What the model's own output is called as a layer: the first name that no module has."""
+"""Layer names of the model's own output: the first that no module has is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A module that was asked for, by its own name or by a pattern."""
+    """A module selected by its own name or by a pattern."""
 
     module: Any
     by_name: bool
 
 
 def chosen_modules(model: Any, patterns: tuple[str, ...]) -> dict[str, Chosen]:
-    """Return the modules that names and patterns find, in the order of the model.
+    """Return the modules that match names and patterns, in the order of the model.
 
     Parameters
     ----------
     model
-        The module they are part of.
+        The module that contains them.
     patterns
-        Names and patterns; the empty one is the model itself.
+        Names and patterns; an empty one is the model itself.
     """
     abstract = import_torch().nn.Module.forward
     # Containers without a forward of their own, such as ModuleList, are never called.
@@ -62,7 +62,7 @@ def chosen_modules(model: Any, patterns: tuple[str, ...]) -> dict[str, Chosen]:
 def pooling_rules(
     pool: str | Pool | Mapping[str, str | Pool], layers: Mapping[str, Any]
 ) -> dict[str, str | Pool]:
-    """Return the rule of every layer; the first pattern of a mapping that fits, or the mean."""
+    """Return the rule of every layer: the first matching pattern of a mapping, or the mean."""
     if not isinstance(pool, Mapping):
         return dict.fromkeys(layers, checked_rule(pool))
     rules = [(name_expression(pattern), checked_rule(rule)) for pattern, rule in pool.items()]
@@ -73,7 +73,7 @@ def pooling_rules(
 
 
 def name_expression(pattern: str) -> re.Pattern[str]:
-    """Translate a pattern of names; a dot separates as a slash does in paths.
+    """Translate a pattern into a regular expression; dots separate names as slashes do paths.
 
     Examples
     --------
@@ -95,6 +95,6 @@ def _literal(part: str) -> str:
 def _nothing_found(pattern: str, names: list[str]) -> str:
     near = difflib.get_close_matches(pattern, names, n=5, cutoff=0.4) or names
     return (
-        f"none of {len(names)} layers matches {pattern!r}: there are {listed(near, 5)}; * stands "
-        "for anything up to the next dot and ** for anything."
+        f"none of {len(names)} layers matches {pattern!r}: there are {listed(near, 5)}; * matches "
+        "anything up to the next dot and ** anything."
     )

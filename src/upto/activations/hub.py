@@ -1,7 +1,7 @@
-"""Models of `transformers` and `timm`, from a local folder or by their name on the hub.
+"""Models of `transformers` and `timm`, from a local folder or by their name on the Hub.
 
-Only safetensors are read: other weights are pickles, which may run code when they are loaded. Code
-that comes with a model is never run.
+Only safetensors are read: other weights are pickles, which may run code on loading. Code shipped
+with a model is never run.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from upto.core import InputError, MissingExtraError
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 _EXTRAS = {"huggingface_hub": "hub", "transformers": "hub", "timm": "timm"}
 _WANTED = ["*.json", "*.safetensors"]
-"""What is downloaded: nothing that could be unpickled or run."""
+"""Files to download: nothing that could be unpickled or run."""
 
 
 def load_model(
@@ -32,22 +32,22 @@ def load_model(
     ----------
     name
         A folder with ``config.json`` and weights in safetensors, as both libraries save it, or the
-        name of such a model on the Hugging Face hub.
+        name of such a model on the Hugging Face Hub.
     library
-        The library of the model; by default the one that its ``config.json`` is written for.
-        Models of timm may then be named without ``timm/``.
+        Library of the model; by default that of its ``config.json``. With ``timm``, the prefix
+        ``timm/`` of the name can be omitted.
     revision
-        The commit, tag or branch on the hub.
+        Commit, tag or branch on the Hub.
 
     Returns
     -------
     torch.nn.Module
-        The model, without the head of `transformers`.
+        The model; for `transformers` without its head.
 
     Raises
     ------
     InputError
-        If there is no such model, or its weights are no safetensors.
+        If there is no such model, or its weights are not safetensors.
     MissingExtraError
         If the library is not installed.
     """
@@ -64,18 +64,18 @@ def load_model(
 
 def _downloaded(name: str, library: str | None, revision: str | None) -> Path:
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or Path(name).exists():
-        message = f"{name} is not a folder: give the folder of a model, or its name on the hub."
+        message = f"{name} is not a folder: give the folder of a model, or its name on the Hub."
         raise InputError(message)
     repository = f"timm/{name}" if library == "timm" and "/" not in name else name
     hub = _imported("huggingface_hub", f"loading {name}")
     try:
         return Path(hub.snapshot_download(repository, revision=revision, allow_patterns=_WANTED))
     except (OSError, ValueError) as error:
-        # Its errors, of the network and of what is not there, are all of these kinds.
+        # All its errors, of the network or of missing files, are of these types.
         (why, *_) = str(error).strip().splitlines() or [type(error).__name__]
         message = (
-            f"{repository} could not be had from the hub ({why}): check the name and the network, "
-            "or give a folder."
+            f"{repository} could not be downloaded from the Hub ({why}): check the name and the "
+            "network, or give a folder."
         )
         raise InputError(message) from None
 
@@ -89,8 +89,8 @@ def _check_weights(folder: Path) -> None:
     pickles = sorted(each.name for each in folder.iterdir() if each.suffix.lower() in _PICKLES)
     if pickles:
         message = (
-            f"{folder} holds its weights as {pickles[0]}, which could run code when it is loaded, "
-            "and not as safetensors: save the model again with safetensors."
+            f"{folder} has its weights in {pickles[0]}, which could run code on loading, not in "
+            "safetensors: save the model again with safetensors."
         )
     else:
         message = f"{folder} has no weights in safetensors: save the model with safetensors."
@@ -125,9 +125,9 @@ def _load_transformers(folder: Path) -> Any:
 
 def _load_timm(folder: Path) -> Any:
     timm = _imported("timm", f"loading {folder.name}")
-    # It looks for this name first, and for pickles before other names.
+    # timm looks for this name first, and for pickles before other names.
     if not (folder / "model.safetensors").is_file():
-        message = f"{folder} has no model.safetensors, where timm keeps its weights: rename them."
+        message = f"{folder} has no model.safetensors, as timm names its weights: rename them."
         raise InputError(message)
     try:
         return timm.create_model(f"local-dir:{folder.absolute()}", pretrained=True)
@@ -139,7 +139,7 @@ _LOADERS = {"transformers": _load_transformers, "timm": _load_timm}
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """Return the errors that say that a folder holds no model, or a damaged one."""
+    """Return the errors raised for a folder without a model or with a damaged one."""
     kinds = (OSError, RuntimeError, ValueError, KeyError)
     try:
         from safetensors import SafetensorError

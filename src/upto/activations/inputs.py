@@ -1,4 +1,4 @@
-"""Batches of a data loader: what of them is the input, and how a module is called on it."""
+"""Inputs in the batches of a data loader, and calls of a module on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from upto.core import InputError, MissingExtraError
 
 
 class ModuleCall:
-    """Calls a module on its input, or on the entries of a dictionary that it names.
+    """Call of a module on its input, or on the dictionary entries its `forward` names.
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ class ModuleCall:
 
 
 def import_torch(purpose: str = "recording layers") -> Any:
-    """Import torch, or say which extra brings it.
+    """Import torch, or raise an error that names the extra to install.
 
     Parameters
     ----------
     purpose
-        What needs it, in words.
+        Purpose, for the error message.
     """
     try:
         import torch
@@ -48,17 +48,17 @@ def import_torch(purpose: str = "recording layers") -> Any:
 
 
 def may_shuffle(batches: Any) -> bool:
-    """Tell whether a data loader may give its rows in another order each time."""
+    """Return whether a data loader may change the order of its rows between passes."""
     import_torch()
     from torch.utils import data
 
-    # A stream decides its own order, and its sampler has no say.
+    # An iterable dataset decides its own order; its sampler is ignored.
     if isinstance(getattr(batches, "dataset", None), data.IterableDataset):
         return False
     sampler: Any = getattr(batches, "batch_sampler", None)
     if sampler is None:
         sampler = getattr(batches, "sampler", None)
-    # One that somebody derived from this may draw batches in any order.
+    # A subclass may draw batches in any order.
     while type(sampler) is data.BatchSampler:
         sampler = sampler.sampler
     if isinstance(sampler, data.DistributedSampler):
@@ -79,16 +79,16 @@ def entry_of(batch: Any, where: str | int) -> Any:
     try:
         return batch[where]
     except (KeyError, IndexError, TypeError):
-        message = f"a batch of kind {type(batch).__name__} has no entry {where!r} to take ids from."
+        message = f"a batch of type {type(batch).__name__} has no entry {where!r} to take ids from."
         raise InputError(message) from None
 
 
 def count_rows(inputs: Any) -> int:
-    """Return how many samples an input has."""
+    """Return the number of samples of an input."""
     tensor = first_tensor(inputs)
     if tensor is None or tensor.ndim == 0:
         message = (
-            f"a batch of kind {type(inputs).__name__} holds no tensor of samples: give tensors, "
+            f"a batch of type {type(inputs).__name__} has no tensor of samples: give tensors, "
             "tuples whose first entry is the input, or dictionaries of tensors."
         )
         raise InputError(message)
@@ -107,7 +107,7 @@ def on_device(batch: Any, device: Any) -> Any:
 
 
 def first_tensor(output: Any) -> Any:
-    """Return the first tensor of what a module takes or returns, or nothing."""
+    """Return the first tensor of a module's input or output, or None."""
     if isinstance(output, import_torch().Tensor):
         return output
     if isinstance(output, Mapping):

@@ -1,11 +1,11 @@
-"""The layers of runs, as a manifest lists them."""
+"""Read the layers of runs listed in a manifest."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 from upto.files.formats import read_run, short_name
 from upto.files.manifest import listed_runs
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def read_layers(path: str | Path) -> tuple[Embeddings, ...]:
-    """Read the layers that a manifest lists; those of one run share its name.
+    """Read the layers listed in a manifest; layers of one run share its name.
 
     Any other file is a run of one layer.
 

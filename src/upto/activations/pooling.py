@@ -1,4 +1,4 @@
-"""Outputs of a layer made into one row for each sample."""
+"""Pooling of layer outputs to one row per sample."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any
 from upto.core import InputError
 
 Pool = Callable[[Any], Any]
-"""Takes the output of a layer, a tensor, and returns one row for each sample."""
+"""Function from the output tensor of a layer to one row per sample."""
 
 
 class NotPooled(Exception):
-    """An output that a rule cannot pool; the text says what it is and what to do."""
+    """Raised if a rule cannot pool an output; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchFacts:
-    """What pooling has to know of a batch.
+    """Properties of a batch that pooling needs.
 
     Parameters
     ----------
     n_rows
         Number of samples.
     dtype
-        The type that rows are pooled in.
+        dtype in which rows are pooled.
     mask
-        Its attention mask, true where a token counts, of shape rows × tokens; None for none.
+        Attention mask of shape rows × tokens, true for tokens that count; None if there is none.
     n_prefix
-        How many tokens stand before those of the patches.
+        Number of tokens before the patch tokens.
     """
 
     n_rows: int
@@ -39,24 +39,24 @@ class BatchFacts:
 
 
 def pooled(output: Any, rule: str | Pool, batch: BatchFacts) -> Any:
-    """Return one row for each sample of a batch, on the device of the output.
+    """Return one row per sample of a batch, on the device of the output.
 
     Parameters
     ----------
     output
-        What a layer returned, as a tensor.
+        Output tensor of a layer.
     rule
-        The name of a rule, or a function of the tensor.
+        Name of a rule, or a function of the tensor.
     batch
-        What is known of the batch.
+        Properties of the batch.
 
     Raises
     ------
     NotPooled
-        If the output has not one entry for each sample, or the rule is not made for its shape.
+        If the output does not have one entry per sample, or the rule does not apply to its shape.
     """
     if output.is_complex():
-        message = "its output holds complex numbers: record another layer"
+        message = "its output is complex: record another layer"
         raise NotPooled(message)
     if callable(rule):
         rows = rule(output)
@@ -64,7 +64,7 @@ def pooled(output: Any, rule: str | Pool, batch: BatchFacts) -> Any:
             shape = tuple(getattr(rows, "shape", ()))
             message = (
                 f"its pooled output has shape {shape} for a batch of {batch.n_rows}: return one "
-                "row for each sample"
+                "row per sample"
             )
             raise NotPooled(message)
         return rows.to(batch.dtype)
@@ -83,7 +83,7 @@ def pooled(output: Any, rule: str | Pool, batch: BatchFacts) -> Any:
 
 
 def checked_rule(rule: str | Pool) -> str | Pool:
-    """Return a rule that exists, or refuse it."""
+    """Return the rule, or raise an error if it does not exist."""
     if callable(rule):
         return rule
     name, colon, number = rule.partition(":") if isinstance(rule, str) else ("", "", "")
@@ -108,7 +108,7 @@ def _mean_patches(output: Any, batch: BatchFacts, n_prefix: int) -> Any:
     if n_prefix >= output.shape[1]:
         message = (
             f"its output has {output.shape[1]} tokens, none of them after the first {n_prefix}: "
-            "choose mean, or name another number as in mean-patches:1"
+            "choose mean, or another number as in mean-patches:1"
         )
         raise NotPooled(message)
     mask = _token_mask(output, batch)
@@ -120,7 +120,7 @@ def _mean_patches(output: Any, batch: BatchFacts, n_prefix: int) -> Any:
 
 def _masked_mean(output: Any, mask: Any, batch: BatchFacts) -> Any:
     _check_attended(mask)
-    # Where a token does not count, even its NaN does not.
+    # NaN in tokens that do not count must not propagate.
     kept = output.to(batch.dtype).masked_fill(~mask[:, :, None], 0)
     return kept.sum(dim=1) / mask.sum(dim=1, keepdim=True).to(batch.dtype)
 
@@ -140,7 +140,7 @@ def _last(output: Any, batch: BatchFacts) -> Any:
     if mask is None:
         return output[:, -1].to(batch.dtype)
     _check_attended(mask)
-    # The first of the largest entries, seen from the end.
+    # argmax finds the first maximum, so the mask is reversed.
     return _taken(output, mask.shape[1] - 1 - mask.flip(1).int().argmax(dim=1), batch)
 
 
@@ -164,7 +164,7 @@ def _flatten(output: Any, batch: BatchFacts) -> Any:
 def _refuse(output: Any, _: BatchFacts) -> Any:
     message = (
         f"its output has shape {tuple(output.shape)} and pool is none: choose mean to average, or "
-        "flatten to keep every number"
+        "flatten to keep every value"
     )
     raise NotPooled(message)
 
@@ -180,13 +180,13 @@ _RULES: dict[str, Callable[[Any, BatchFacts], Any]] = {
     "none": _refuse,
 }
 POOLS = (*_RULES, "mean-patches", "mean-patches:COUNT")
-"""The names of the rules."""
+"""Names of the rules."""
 
 
 def _check_tokens(output: Any, rule: str) -> None:
     if output.ndim != 3:
         message = (
-            f"its output has shape {tuple(output.shape)}, and {rule} takes rows × tokens × "
+            f"its output has shape {tuple(output.shape)}, but {rule} needs rows × tokens × "
             "features: choose mean or flatten"
         )
         raise NotPooled(message)
@@ -199,7 +199,7 @@ def _token_mask(output: Any, batch: BatchFacts) -> Any:
         tokens, masked = output.shape[1], tuple(batch.mask.shape)
         message = (
             f"its output has {tokens} tokens but the attention mask has shape {masked}: pass a "
-            "function as pool, or leave attention_mask out of the batches"
+            "function as pool, or remove attention_mask from the batches"
         )
         raise NotPooled(message)
     return batch.mask.to(output.device).bool()

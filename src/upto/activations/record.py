@@ -1,4 +1,4 @@
-"""What the layers of a torch module say of every sample, recorded to disk batch by batch."""
+"""Record the layers of a torch module to disk, batch by batch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from upto.activations.recorded import (
 )
 from upto.core import InputError, SilentProgress
 from upto.core.files import replacing
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 from upto.files.request import listed
 
 if TYPE_CHECKING:
@@ -58,48 +58,48 @@ def record_activations(
     dtype: Literal["float32", "float64"] = "float32",
     progress: Progress | None = None,
 ) -> Path:
-    """Record layers of a torch module over batches, one file for each layer.
+    """Record layers of a torch module over batches, one file per layer.
 
-    The module is put in evaluation mode and back; gradients are off. Each layer becomes an
-    ``.npy`` file in the order of the forward pass, or an ``.npz`` file with `ids`; a manifest
-    ``runs.toml`` beside them lists the layers. The folder appears when everything is written: an
-    interrupted recording leaves nothing behind, and an older recording as it was.
+    The module is put in evaluation mode and restored afterwards; gradients are off. Each layer
+    becomes an ``.npy`` file, or an ``.npz`` file with `ids`; a manifest ``runs.toml`` in the same
+    folder lists the layers in the order of the forward pass. The folder appears once everything is
+    written: an interrupted recording leaves no files and does not change an older recording.
 
     Parameters
     ----------
     model
         The module. Batches are moved to the device of its parameters.
     batches
-        A data loader, or anything that gives batches: tensors, tuples whose first entry is the
-        input, or dictionaries of inputs by name. Their first axis is the samples.
+        A data loader, or any iterable of batches: tensors, tuples whose first entry is the input,
+        or dictionaries of inputs by name. Samples are on the first axis.
     out
-        The folder of the recording.
+        Output folder.
     layers
-        Names of modules, as ``named_modules`` gives them, or patterns: ``*`` stands for anything
-        up to the next dot, ``**`` for anything, ``?`` for one character and ``[0-9]`` for one of
-        several. ``""`` is the model itself. What a pattern finds but cannot be recorded is left
-        out with a warning; what is named must be recorded.
+        Names of modules, as in ``named_modules``, or patterns: ``*`` matches anything up to the
+        next dot, ``**`` anything, ``?`` one character and ``[0-9]`` one of several. ``""`` is the
+        model itself. A layer that matches a pattern but cannot be recorded is skipped with a
+        warning; a layer given by name raises an error.
     pool
-        How an output becomes one row for each sample: ``mean`` (over tokens, or over space where
-        the output has four or five axes), ``first`` or ``cls``, ``last``, ``mean-patches`` (without
-        the class token and what else stands before the patches; ``mean-patches:5`` without the
-        first five), ``mean-channels-first``, ``mean-channels-last``, ``flatten``, or ``none``,
-        which refuses. A function takes the tensor and returns the rows. A mapping from patterns
-        of layers to rules takes the first that fits. Tokens that the `attention_mask` of a batch
-        leaves out do not count.
+        Reduction of an output to one row per sample: ``mean`` (over tokens, or over space if the
+        output has four or five axes), ``first`` or ``cls``, ``last``, ``mean-patches`` (without
+        the class token and other tokens before the patches; ``mean-patches:5`` without the first
+        five), ``mean-channels-first``, ``mean-channels-last``, ``flatten``, or ``none``, which
+        raises an error if pooling is needed. Also a function from the tensor to the rows, or a
+        mapping from layer patterns to rules, of which the first match applies. Tokens masked by
+        the `attention_mask` of a batch do not count.
     ids
-        One id for each row, or the name or position of the entry of a batch that holds them.
+        One id per row, or the name or position of the batch entry that contains them.
     name
-        What the run is called; by default as the folder.
+        Name of the run; by default the name of the folder.
     seed
-        The seed of its training, for the manifest.
+        Training seed, for the manifest.
     forward
-        Calls the model on a batch, ``forward(model, batch)``; by default the model is called on
-        the input, or on the entries of a dictionary that its `forward` names.
+        Function ``forward(model, batch)`` that calls the model; by default the model is called on
+        the input, or on the dictionary entries that its `forward` names.
     dtype
-        Type of the numbers in the files.
+        dtype of the files.
     progress
-        What long work reports to.
+        Receiver of progress reports.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def record_activations(
     Raises
     ------
     InputError
-        If a pattern finds no layer, a layer cannot be recorded, or nothing comes.
+        If a pattern matches no layer, a layer cannot be recorded, or there are no batches.
     """
     torch = import_torch()
     folder = expanded(out)
@@ -119,9 +119,8 @@ def record_activations(
         raise InputError(message)
     if ids is None and may_shuffle(batches):
         message = (
-            "the data loader shuffles its rows, or may by a sampler of its own, so another "
-            "recording would have them in another order: pass shuffle=False, or ids to match them "
-            "by."
+            "the data loader shuffles its rows, or may through a custom sampler, so another "
+            "recording would have them in another order: pass shuffle=False, or ids to match rows."
         )
         raise InputError(message)
     chosen = chosen_modules(model, (layers,) if isinstance(layers, str) else tuple(layers))
@@ -130,7 +129,7 @@ def record_activations(
     tape = _Tape(model, chosen, pooling_rules(pool, chosen), getattr(torch, dtype))
     known = ids if ids is None or isinstance(ids, str | int) else np.asarray(ids)
     call = forward or ModuleCall(model)
-    # Whatever happens, the temporary folder is removed with all that is in it.
+    # The temporary folder is removed in any case.
     with replacing(folder, folder=True) as temporary:
         temporary.mkdir()
         store = RecordedLayers(temporary, np.dtype(dtype))
@@ -157,13 +156,13 @@ def record_activations(
             [f"{layer} ({why})" for layer, why in tape.left_out.items()], 6, longest=200
         )
         total = len(found) + len(tape.left_out)
-        message = f"{len(tape.left_out)} of {total} layers were left out: {reasons}."
+        message = f"{len(tape.left_out)} of {total} layers were skipped: {reasons}."
         warnings.warn(message, UserWarning, stacklevel=2)
     return folder / MANIFEST
 
 
 class _Tape:
-    """What the hooks of one forward pass have seen."""
+    """Outputs collected by the hooks during one forward pass."""
 
     def __init__(
         self,
@@ -187,7 +186,7 @@ class _Tape:
 
     @contextmanager
     def hooked(self) -> Iterator[None]:
-        """Listen to the layers, and stop whatever happens."""
+        """Register hooks on the layers and always remove them."""
         try:
             for layer, each in self._chosen.items():
                 self._handles[layer] = each.module.register_forward_hook(self._hook(layer))
@@ -197,13 +196,13 @@ class _Tape:
                 handle.remove()
 
     def start(self, facts: BatchFacts) -> None:
-        """Forget the last batch."""
+        """Reset for a new batch."""
         self.facts = facts
         self._calls = dict.fromkeys(self._handles, 0)
         self._rows, self._problems = {}, {}
 
     def rows(self) -> dict[str, NDArray[Any]]:
-        """Return the rows of every layer, in the order in which the forward pass left them."""
+        """Return the rows of every layer, in the order of the forward pass."""
         reasons = {layer: why for layer in self._handles if (why := self._reason(layer))}
         for layer, why in reasons.items():
             if self._order or self._chosen[layer].by_name:
@@ -223,8 +222,8 @@ class _Tape:
         calls = self._calls[layer]
         if calls > 1:
             return (
-                f"it is called {calls} times in one forward pass, and a layer has one row for "
-                "each sample"
+                f"it is called {calls} times in one forward pass, but a layer has one row per "
+                "sample"
             )
         return self._problems.get(layer) if calls else "it is not called in a forward pass"
 
@@ -236,14 +235,14 @@ class _Tape:
             tensor = first_tensor(output)
             if tensor is None:
                 kind = type(output).__name__
-                self._problems[layer] = f"its output is {kind}, which holds no tensor"
+                self._problems[layer] = f"its output is {kind}, which contains no tensor"
                 return
             try:
                 rows = pooled(tensor, self._rules[layer], self.facts)
             except NotPooled as why:
                 self._problems[layer] = str(why)
                 return
-            # What follows may work in place.
+            # Later layers may modify it in place.
             self._rows[layer] = rows.detach().clone()
 
         return hook
@@ -251,7 +250,7 @@ class _Tape:
 
 @contextmanager
 def _evaluating(model: Any) -> Iterator[None]:
-    """Put every module in evaluation mode, and each back in its own."""
+    """Put every module in evaluation mode, and restore each mode afterwards."""
     modes = [(module, module.training) for module in model.modules()]
     try:
         model.eval()
@@ -267,7 +266,7 @@ def _device_of(model: Any) -> Any:
 
 
 def _prefix_of(model: Any) -> int:
-    """Return how many tokens a vision transformer has before its patches."""
+    """Return the number of tokens of a vision transformer before its patches."""
     counted = getattr(model, "num_prefix_tokens", None)
     if isinstance(counted, int):
         return counted

@@ -1,7 +1,7 @@
-"""The folder of a recording: one file a layer, and the manifest that lists them.
+"""Folder of a recording: one file per layer, and the manifest that lists them.
 
-The number of rows is known when the last batch has come. So files grow, and their headers, which
-leave room for any number of rows, are written again at the end.
+The number of rows is known only after the last batch. Files therefore grow, and their headers,
+which leave room for any number of rows, are rewritten at the end.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _COPIED_ROWS = 4096
 
 
 class GrowingArray:
-    """An `.npy` file that takes blocks of rows, however many will come.
+    """An `.npy` file to which blocks of rows are appended.
 
     Parameters
     ----------
     path
-        A file that does not exist yet.
+        File to create; it must not exist.
     n_columns
         Number of coordinates.
     dtype
-        Their type in the file.
+        dtype in the file.
     """
 
     def __init__(self, path: Path, n_columns: int, dtype: np.dtype[Any]) -> None:
@@ -53,14 +53,14 @@ class GrowingArray:
             file.write(self._header())
 
     def append(self, rows: NDArray[Any]) -> None:
-        """Add rows at the end."""
-        # Opened for each block: a model has more layers than a process may have open files.
+        """Append rows."""
+        # Opened for each block, because a model may have more layers than the limit of open files.
         with self.path.open("ab") as file:
             file.write(np.ascontiguousarray(rows, dtype=self.dtype).data)
         self.shape = (self.shape[0] + len(rows), self.shape[1])
 
     def finish(self) -> None:
-        """Say in the header how many rows have come."""
+        """Write the number of rows into the header."""
         with self.path.open("rb+") as file:
             file.write(self._header())
 
@@ -77,14 +77,14 @@ class GrowingArray:
 
 
 class RecordedLayers:
-    """The files of a recording while they grow.
+    """Growing files of a recording.
 
     Parameters
     ----------
     folder
-        Where they are.
+        Folder of the files.
     dtype
-        Type of the numbers.
+        dtype of the files.
     """
 
     def __init__(self, folder: Path, dtype: np.dtype[Any]) -> None:
@@ -94,7 +94,7 @@ class RecordedLayers:
         self._ids: list[NDArray[Any]] = []
 
     def append(self, rows: dict[str, NDArray[Any]]) -> None:
-        """Add the rows of a batch to the file of each layer."""
+        """Append the rows of a batch to the file of each layer."""
         if not self._arrays:
             stems = file_names([*rows])
             self._arrays = {
@@ -107,7 +107,7 @@ class RecordedLayers:
             array = self._arrays[layer]
             if block.shape[1] != array.shape[1]:
                 message = (
-                    f"the layer {layer} has {block.shape[1]} numbers a row after "
+                    f"the layer {layer} has {block.shape[1]} values per row after "
                     f"{array.shape[0]} rows of {array.shape[1]}: pool it with mean, or give "
                     "inputs of one size."
                 )
@@ -115,17 +115,17 @@ class RecordedLayers:
             array.append(block)
 
     def add_ids(self, values: Any, n_rows: int) -> None:
-        """Keep the ids of a batch."""
+        """Store the ids of a batch."""
         ids = np.asarray(values.cpu() if hasattr(values, "cpu") else values)
         if ids.shape != (n_rows,):
-            message = f"a batch of {n_rows} rows has ids of shape {ids.shape}: give one a row."
+            message = f"a batch of {n_rows} rows has ids of shape {ids.shape}: give one per row."
             raise InputError(message)
         self._ids.append(ids)
 
     def finish(self, ids: NDArray[Any] | None) -> dict[str, str]:
-        """Finish the files and return the name of each layer's."""
+        """Finish the files and return the file name of each layer."""
         if not self._arrays:
-            message = "no batch came: the batches are empty, or were used up before."
+            message = "there are no batches: the iterable is empty, or already exhausted."
             raise InputError(message)
         for array in self._arrays.values():
             array.finish()
@@ -135,58 +135,58 @@ class RecordedLayers:
             return {layer: array.path.name for layer, array in self._arrays.items()}
         (n_rows,) = {array.shape[0] for array in self._arrays.values()}
         if ids.shape != (n_rows,):
-            message = f"there are {n_rows} rows but ids of shape {ids.shape}: give one a row."
+            message = f"there are {n_rows} rows but ids of shape {ids.shape}: give one per row."
             raise InputError(message)
         return {layer: _with_ids(array, ids) for layer, array in self._arrays.items()}
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that cannot be written or that holds anything but a recording.
+    """Raise an error if a folder is not writable or contains more than a recording.
 
     Parameters
     ----------
     folder
-        Where the recording shall be.
+        Folder of the recording.
     """
     check_target(folder, folder=True)
     if not folder.is_dir():
         return
     manifest, ours = folder / MANIFEST, set()
-    # What somebody else listed is not ours to replace.
+    # Files listed in a manifest that upto did not write must not be replaced.
     if manifest.is_file() and manifest.read_bytes().startswith(_MARK.encode()):
         ours = {real_path(manifest), *(real_path(run.path) for run in listed_runs(manifest))}
     others = [each.name for each in sorted(folder.iterdir()) if real_path(each) not in ours]
     if others:
         message = (
-            f"{folder} holds {len(others)} other files, such as {others[0]}, which would be lost: "
-            "choose another folder."
+            f"{folder} contains {len(others)} other files, such as {others[0]}, which would be "
+            "lost: choose another folder."
         )
         raise InputError(message)
 
 
 def check_listing(name: Any, seed: Any, layers: Iterable[str]) -> None:
-    """Refuse what a manifest cannot say.
+    """Raise an error for names or seeds that a manifest cannot represent.
 
     Parameters
     ----------
     name
-        What the run is called.
+        Name of the run.
     seed
-        The seed of its training.
+        Training seed.
     layers
         Names of the layers.
     """
     if not isinstance(name, str):
-        message = f"the run is called {name!r}, which is no text: give it a name."
+        message = f"the name of the run is {name!r}, not a string: give it a name."
         raise InputError(message)
     if seed is not None and (not isinstance(seed, int | np.integer) or isinstance(seed, bool)):
-        message = f"the seed is {seed!r}: give a whole number."
+        message = f"the seed is {seed!r}: give an integer."
         raise InputError(message)
     for what, text in (("run", name), *(("layer", layer) for layer in layers)):
         try:
             text.encode()
         except UnicodeEncodeError:
-            message = f"the {what} is called {text!r}, which UTF-8 has no place for: rename it."
+            message = f"the {what} is named {text!r}, which cannot be encoded as UTF-8: rename it."
             raise InputError(message) from None
 
 
@@ -205,13 +205,13 @@ def write_listing(
     path
         The manifest.
     files
-        The file of each layer, relative to the manifest, the first layer first.
+        File of each layer, relative to the manifest, in the order of layers.
     name
-        What the run is called.
+        Name of the run.
     seed
-        The seed of its training.
+        Training seed.
     left_out
-        Why layers were left out, which is kept in comments.
+        Reasons why layers were skipped, written as comments.
     """
     parts = [
         f"# {_escaped(f'{layer} was left out: {reason}.')}\n" for layer, reason in left_out.items()
@@ -237,7 +237,7 @@ def file_names(layers: Sequence[str]) -> dict[str, str]:
     for layer in layers:
         stem = re.sub(r"[^A-Za-z0-9._-]", "_", layer)[-_LONGEST_NAME:]
         free, number = stem, 2
-        # Some systems do not tell small from capital letters.
+        # Some file systems are case-insensitive.
         while free.lower() in taken:
             free, number = f"{stem}-{number}", number + 1
         taken.add(free.lower())
@@ -250,14 +250,14 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return text as it stands between quotes, or in a comment, on one line."""
-    # What JSON writes is text in TOML too, but for this one character.
+    """Return text escaped for a quoted string or a comment, on one line."""
+    # JSON strings are valid TOML except for this one character.
     escaped = json.dumps(text, ensure_ascii=False)[1:-1].replace("\x7f", "\\u007f")
     return escaped.encode(errors="backslashreplace").decode()
 
 
 def _with_ids(array: GrowingArray, ids: NDArray[Any]) -> str:
-    """Put ids beside the rows, which an `.npy` file has no place for."""
+    """Store ids with the rows in an `.npz` file, because `.npy` cannot hold them."""
     rows = read_run(array.path).rows
     like = Embeddings(rows=rows, ids=ids)
     path = array.path.with_name(f"{array.path.name.removesuffix('.npy')}.npz")

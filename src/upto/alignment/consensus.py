@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.optimize
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import nearest_rotation
 
 if TYPE_CHECKING:

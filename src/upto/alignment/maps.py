@@ -19,7 +19,7 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from upto.core import Group, InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import RANK_TOLERANCE, nearest_rotation, pseudo_inverse, varying
 
 if TYPE_CHECKING:

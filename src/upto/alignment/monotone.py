@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.optimize
 
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 from upto.engines import host_array
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from upto.core import Group
 from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.engines import CrossMoments, Engine
 
 

@@ -1,4 +1,4 @@
-"""Tests of batches: on controls, or beyond labels by least squares."""
+"""Tests of batch effects, on controls or beyond labels by least squares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.batch_metrics.crossings import adjusted_squares
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.measures.tails import permutation_tail, upper_tail
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _FEW = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectTest:
-    """Shares and p-values of all components, NaN where there are none, and why there are none."""
+    """Shares and p-values of all components, NaN where missing, and the reason."""
 
     share: Float
     p: Float
@@ -30,15 +30,15 @@ class EffectTest:
 
 
 def control_test(sums: Float, powers: Float, batches: NDArray[np.intp]) -> EffectTest:
-    """Test whether controls of batches differ, by sums of them and of their powers."""
+    """Test whether controls differ between batches, given sums of them and of their powers."""
     counts = np.bincount(batches, minlength=len(sums)).astype(np.float64)
     there = counts > 0
     counts, sums = counts[there], sums[there]
     n_rows, n_batches = counts.sum(), len(counts)
     if n_batches < 2 or n_rows <= n_batches:
         reason = (
-            f"{n_rows:.0f} controls in {n_batches} batches cannot tell how batches differ: two "
-            "batches of two controls are needed"
+            f"{n_rows:.0f} controls in {n_batches} batches are too few to test for a batch effect: "
+            "two batches of two controls are needed"
         )
         return untold(sums.shape[1], reason)
     mean = sums.sum(axis=0) / n_rows
@@ -54,7 +54,7 @@ def control_test(sums: Float, powers: Float, batches: NDArray[np.intp]) -> Effec
 
 
 def batch_test(sums: Float, total: Float, crossing: Crossing) -> EffectTest:
-    """Test what batches explain beyond labels."""
+    """Test whether batches explain variance beyond labels."""
     beyond, df = adjusted_squares(crossing, sums)
     by_label = crossing.over_labels(sums)
     n_of_label = crossing.over_labels(crossing.count)
@@ -63,20 +63,20 @@ def batch_test(sums: Float, total: Float, crossing: Crossing) -> EffectTest:
     )
     df_rest = n_of_label.sum() - crossing.n_labels - df
     if crossing.n_batches < 2:
-        return untold(sums.shape[1], "there is 1 batch: two are needed to tell how they differ")
+        return untold(sums.shape[1], "there is 1 batch: a test of batches needs two")
     if df == 0 or df_rest <= 0:
         reason = (
-            f"no two of {crossing.n_batches} batches share a label, so batches cannot be told from "
-            "labels: say which rows are controls"
+            f"no two of {crossing.n_batches} batches share a label, so batches cannot be separated "
+            "from labels: mark the control rows"
             if df == 0
-            else f"{n_of_label.sum():.0f} rows leave nothing to tell batches from chance"
+            else f"{n_of_label.sum():.0f} rows leave no degrees of freedom to test batches"
         )
         return untold(sums.shape[1], reason)
     return _f_test(beyond, total - explained - beyond, df, df_rest, n_of_label.sum())
 
 
 def _f_test(between: Float, within: Float, df: float, df_rest: float, n_rows: float) -> EffectTest:
-    """Test a sum of squares; its share is the partial omega squared."""
+    """Run an F-test of a sum of squares; its share is the partial omega squared."""
     between, within = np.maximum(between, 0.0), np.maximum(within, 0.0)
     error = within / df_rest
     surplus = between - df * error
@@ -86,6 +86,6 @@ def _f_test(between: Float, within: Float, df: float, df_rest: float, n_rows: fl
 
 
 def untold(width: int, reason: str) -> EffectTest:
-    """Return a test that says nothing of any component, and why."""
+    """Return an empty test of all components, with the reason."""
     nothing = np.full(width, np.nan)
     return EffectTest(share=nothing, p=nothing, says=f"{reason}.")

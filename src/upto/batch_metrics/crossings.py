@@ -1,4 +1,4 @@
-"""Batches crossed with labels: which meet how often, and what that leaves to tell them apart."""
+"""Cross-tabulation of batches and labels, and sums of squares over its cells."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Crossing:
-    """Cells of batch and label.
+    """Batch × label cells.
 
-    `batch` and `cell` number the batch and the cell of every row; `cell_batch`, `cell_label` and
-    `count` give the batch, the label and the number of rows of every cell.
+    `batch` and `cell` are the batch and cell codes of every row; `cell_batch`, `cell_label` and
+    `count` are the batch, label and number of rows of every cell.
     """
 
     batch: NDArray[np.intp]
@@ -30,7 +30,7 @@ class Crossing:
 
     @classmethod
     def of(cls, batches: NDArray[Any], labels: NDArray[Any]) -> Self:
-        """Find the cells of rows."""
+        """Assign rows to cells."""
         batch_names, batch = np.unique(batches, return_inverse=True)
         label_names, label = np.unique(labels, return_inverse=True)
         key = batch.astype(np.int64) * len(label_names) + label
@@ -47,11 +47,11 @@ class Crossing:
 
     @property
     def n_cells(self) -> int:
-        """Number of batches and labels that meet."""
+        """Number of non-empty cells."""
         return len(self.count)
 
     def kept_cells(self) -> NDArray[np.bool_]:
-        """Mark cells of labels that are on two batches or more, beside another such label."""
+        """Mark cells of labels that occur in two or more batches, each with another such label."""
         kept = np.ones(self.n_cells, dtype=np.bool_)
         while True:
             beside = np.bincount(self.cell_batch[kept], minlength=self.n_batches) > 1
@@ -62,7 +62,7 @@ class Crossing:
             kept = fewer
 
     def part(self, kept: NDArray[np.bool_]) -> Crossing:
-        """Return some of the cells, numbered anew; their rows are left out."""
+        """Return a subset of the cells, renumbered and without their rows."""
         batch_names, cell_batch = np.unique(self.cell_batch[kept], return_inverse=True)
         label_names, cell_label = np.unique(self.cell_label[kept], return_inverse=True)
         nothing = np.empty(0, dtype=np.intp)
@@ -85,12 +85,12 @@ class Crossing:
         return _grouped(self.cell_label, self.n_labels, values)
 
     def batch_means(self, means: Float) -> Float:
-        """Return for each cell the mean of the cells of its batch, each counted once."""
+        """Return for each cell the unweighted mean of the cells of its batch."""
         sizes = np.bincount(self.cell_batch, minlength=self.n_batches)
         return (self.over_batches(means) / sizes[:, None])[self.cell_batch]
 
     def label_moments(self, values: Float) -> tuple[Float, Float]:
-        """Return the mean over batches of each label, and the variance between its batches."""
+        """Return each label's mean over batches and variance between batches."""
         m = np.bincount(self.cell_label, minlength=self.n_labels)[:, None].astype(np.float64)
         mean = self.over_labels(values) / m
         spread = values - mean[self.cell_label]
@@ -98,12 +98,11 @@ class Crossing:
         return mean, self.over_labels(spread) / (m - 1)
 
     def degrees_of_freedom(self) -> tuple[float, float]:
-        """Return those of the squared means of labels, and of the variances between batches.
+        """Return the degrees of freedom of squared label means and of between-batch variances.
 
-        Both are of sums over labels, of values from which the mean of their batch was taken. Where
-        cells vary equally, each sum is a quadratic form, and its mean and variance give the degrees
-        of freedom (Satterthwaite): L - 1 and (L - 1)(B - 1) on a complete table of L labels and B
-        batches.
+        Both are sums over labels of values centred by batch. If cells have equal variance, each sum
+        is a quadratic form, and its mean and variance give the degrees of freedom (Satterthwaite):
+        L - 1 and (L - 1)(B - 1) on a complete table of L labels and B batches.
         """
         m = np.bincount(self.cell_label, minlength=self.n_labels).astype(np.float64)
         k = np.bincount(self.cell_batch, minlength=self.n_batches).astype(np.float64)
@@ -113,7 +112,7 @@ class Crossing:
         both = self.matrix(1 / np.sqrt(cell_m * cell_k))
         gram = both.T @ both if self.n_labels <= self.n_batches else both @ both.T
         squared = self.n_labels - 2 * lost + float((gram.data**2).sum())
-        # The variances: within labels, less what they share through the means of batches.
+        # Variances within labels, minus their covariance through the batch means.
         pairs = 1 / (cell_m * (cell_m - 1))
         shared = self.matrix(np.sqrt(pairs / cell_k))
         between = -(shared @ shared.T).tolil()
@@ -127,7 +126,7 @@ class Crossing:
         return trace**2 / squared, trace**2 / squared_rest
 
     def matrix(self, values: Float) -> Any:
-        """Return values of cells as a sparse matrix of batches and labels."""
+        """Return cell values as a sparse batches × labels matrix."""
         from scipy.sparse import csr_array
 
         shape = (self.n_batches, self.n_labels)
@@ -135,7 +134,7 @@ class Crossing:
 
 
 def adjusted_squares(crossing: Crossing, sums: Float) -> tuple[Float, int]:
-    """Return the sum of squares batches explain beyond labels, and its degrees of freedom.
+    """Return the sum of squares of batches adjusted for labels, and its degrees of freedom.
 
     Parameters
     ----------
@@ -178,7 +177,7 @@ def add_rows(sums: Float, codes: NDArray[np.intp], block: Float) -> None:
 def _beyond(
     counts: Any, n_own: Float, n_other: Float, own: Float, other: Float, free: NDArray[np.bool_]
 ) -> Float:
-    """Return the squares one factor explains beyond another; one level of each part is not free."""
+    """Return the adjusted squares of one factor; one level per connected part is not free."""
     if not free.any():
         return np.zeros(own.shape[1])
     from scipy.linalg import cho_factor, cho_solve
@@ -192,7 +191,7 @@ def _beyond(
 
 
 def _all_but_one(parts: NDArray[Any]) -> NDArray[np.bool_]:
-    """Mark all but the first member of each part."""
+    """Mark all but the first member of each connected part."""
     free = np.ones(len(parts), dtype=np.bool_)
     free[np.unique(parts, return_index=True)[1]] = False
     return free

@@ -1,19 +1,19 @@
-"""How much of each component batches explain, how much labels, and which of them it carries.
+"""Variance of each component explained by batches and by labels, and which of them it carries.
 
-A batch effect is judged on controls where they are known: perturbations are no reason for these to
-differ. Without controls it is what batches explain beyond labels, by least squares.
+A batch effect is tested on controls where these are known, because perturbations cannot make them
+differ. Without controls it is the variance that batches explain beyond labels, by least squares.
 
-A label effect counts only as far as it is found again on other batches. Wells of one batch share
-more than their label, so the differences between wells are no measure of chance: the differences
-between the same label on several batches are. Means of label and batch are compared with the mean
-of their batch, and the mean over batches with its own variation from batch to batch, label by
-label. On balanced tables this is the F-test of labels against the interaction of label and batch.
+A label effect counts only as far as it replicates on other batches. Wells of one batch share more
+than their label, so differences between wells do not measure chance; differences between the same
+label on several batches do. Means of label × batch cells are compared with the mean of their batch,
+and each label's mean over batches with its variation between batches. On balanced tables this is
+the F-test of labels against the label × batch interaction.
 
-A component carries both only if it has a label effect of its own: what it shares with components
-that carry labels alone is kept with these, and is no reason to keep its batches.
+A component carries both only if it has a label effect of its own: the part shared with components
+that carry only labels is kept there anyway, and does not justify keeping a batch effect.
 
-Components are taken as they are, not as ranks: an effect on few wells is a large share of a
-component with few large values, and would vanish among ranks.
+Components are not rank-transformed: an effect on few wells is a large share of a component with few
+large values, and would vanish among ranks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from upto.batch_metrics.batch_tests import EffectTest, batch_test, control_test,
 from upto.batch_metrics.crossings import Crossing, add_rows
 from upto.batch_metrics.shifts import largest_shifts
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.measures.residual_components import UprightRows
 from upto.measures.tails import q_values, upper_tail
 
@@ -40,38 +40,39 @@ if TYPE_CHECKING:
 Carries = Literal["batch", "label", "both", "neither"]
 
 LIMIT = 0.01
-"""Shares below this are too small to matter, however many rows make them significant."""
+"""Shares below this are negligible, even if significant."""
 LEVEL = 0.05
-"""False discovery rate over the components."""
+"""False discovery rate over components."""
 _BLOCK_BYTES = 2**25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentEffect:
-    """What batches and labels explain of one component.
+    """Variance of one component explained by batches and by labels.
 
     Parameters
     ----------
     component
-        Its number.
+        Index of the component.
     batch_share
-        Share of the variance that batches explain, of controls or beyond labels, less what chance
-        explains: 0 in expectation, so slightly negative at times, where there is no effect. None
-        where it cannot be told.
+        Share of variance that batches explain, among controls or beyond labels, corrected for
+        chance: 0 in expectation without an effect, so sometimes slightly negative. None if it
+        cannot be estimated.
     batch_p, batch_q
-        Its p-value, and that corrected for the number of components (Benjamini-Hochberg).
+        Its p-value, and the p-value corrected for the number of components (Benjamini-Hochberg).
     label_share
-        Share of the variance within batches that labels explain in the same way on every batch.
+        Share of the variance within batches that labels explain consistently across batches.
     label_p, label_q
-        Of labels, against their variation from batch to batch.
+        p-value and corrected p-value of labels, against their variation between batches.
     label_shift
-        The most that any label may move it from the other rows of its batch, in standard deviations
-        within batches: the largest upper 95 % limit over batches. Of a component that carries
-        batches only, it is of what those that do not tell nothing of. None where it is not known.
+        Upper limit on how far any label shifts the component from the other rows of its batch, in
+        standard deviations within batches: the largest upper 95 % limit over labels. For a
+        component that carries only batches, it refers to the part that the components without
+        batches do not predict. None if unknown.
     carries
-        Which effects are significant and above the limit.
+        Effects that are significant and above the limit.
     says
-        Why a share is missing; empty if none is.
+        Reason why a share is missing; empty if none is.
     """
 
     component: int
@@ -95,25 +96,25 @@ def batch_and_label_shares(
     limit: float = LIMIT,
     level: float = LEVEL,
 ) -> tuple[ComponentEffect, ...]:
-    """Tell for each component what batches and what labels explain of it.
+    """Return the variance of each component that batches and labels explain.
 
     Parameters
     ----------
     components
-        One row a sample and one column a component; an array or anything that gives blocks of rows.
+        Array of shape (n_samples, n_components), or any source of row blocks.
     batches, labels
-        The batch and the label of each row; an empty text is no label, though one more group.
+        Batch and label of each row; rows with an empty label form a group of their own.
     controls
-        Which rows are controls, by which batches are then judged.
+        Mask of control rows; if given, batch effects are tested on them.
     limit
-        Shares below it are not counted as carried.
+        Shares below this do not count as carried.
     level
         False discovery rate over the components.
 
     Raises
     ------
     InputError
-        If batches, labels or controls are not one value a row, or a component is not finite.
+        If batches, labels or controls are not one value per row, or a component is not finite.
 
     Examples
     --------
@@ -154,7 +155,7 @@ def _upright(
     limit: float,
     level: float,
 ) -> tuple[ComponentEffect, ...]:
-    """Take from components of both what they have of labels by leaning towards those of labels."""
+    """Discount label effects that components of both share with components of labels only."""
     both = [effect.component for effect in found if effect.carries == "both"]
     label = [effect.component for effect in found if effect.carries == "label"]
     if not both or not label:
@@ -162,7 +163,7 @@ def _upright(
     sums = _summed(UprightRows(components, both, label, crossing.cell), crossing, kept, None)
     test = _label_tests(sums.cells, sums.kept_squares, crossing, kept)
     own = (q_values(test.p) <= level) & (test.share >= limit)
-    says = "what it has of labels it shares with components that carry labels only."
+    says = "its label effect is shared with components that carry labels only."
     leaning = {number for number, is_own in zip(both, own, strict=True) if not is_own}
     return tuple(
         replace(effect, carries="batch", says=says) if effect.component in leaning else effect
@@ -177,7 +178,7 @@ def _own_shifts(
     kept: NDArray[np.bool_],
     is_named: NDArray[np.bool_],
 ) -> tuple[ComponentEffect, ...]:
-    """Limit what labels do to components of batches beyond what the others tell of it."""
+    """Bound label shifts of batch components after regressing out the other components."""
     batch = [each.component for each in found if each.carries == "batch" and each.label_shift]
     others = [effect.component for effect in found if effect.carries != "batch"]
     if not batch or not others:
@@ -195,7 +196,7 @@ def _own_shifts(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sums:
-    """Sums of the rows of each cell and of the controls of each batch, and sums of powers.
+    """Row sums of each cell and of the controls of each batch, and sums of powers.
 
     `control_powers` are sums of the second, third and fourth powers.
     """
@@ -210,7 +211,7 @@ class _Sums:
 def _summed(
     components: Rows, crossing: Crossing, kept: NDArray[np.bool_], chosen: NDArray[np.bool_] | None
 ) -> _Sums:
-    """Pass over the rows once; they are taken from a centre, which keeps the digits of squares."""
+    """Sum in one pass over the rows, centred first to preserve the precision of squares."""
     n_rows, width = int(components.shape[0]), int(components.shape[1])
     cells = np.zeros((crossing.n_cells, width))
     of_batches = np.zeros((crossing.n_batches if chosen is not None else 0, width))
@@ -240,7 +241,7 @@ def _summed(
             powers[1] += (power[here] * block[here]).sum(axis=0)
             powers[2] += (power[here] ** 2).sum(axis=0)
     total = squares[0] - cells.sum(axis=0) ** 2 / n_rows
-    # What rounding leaves of a constant is no variance.
+    # Rounding error of a constant is not variance.
     total[total <= 1e-12 * squares[0] + 1e-290] = 0.0
     return _Sums(
         cells=cells,
@@ -254,16 +255,16 @@ def _summed(
 def _label_tests(
     sums: Float, squares: Float, everything: Crossing, kept: NDArray[np.bool_]
 ) -> EffectTest:
-    """Compare means over batches with their variation from batch to batch, label by label."""
+    """Test label means over batches against their variation between batches."""
     crossing = everything.part(kept)
     if crossing.n_cells == 0:
         reason = (
-            "no two labels meet on two batches, so what labels explain within batches cannot be "
-            "found again on another: put labels on several batches, beside each other"
+            "no two labels occur together on two batches, so label effects cannot be replicated "
+            "across batches: place the same labels on several batches"
         )
         return untold(sums.shape[1], reason)
     share, ratio = np.empty(sums.shape[1]), np.empty(sums.shape[1])
-    # A few components at a time: tables of cells are as large as the rows where cells are small.
+    # A few components at a time: with small cells, tables of cells are as large as the rows.
     size = max(1, _BLOCK_BYTES // (16 * crossing.n_cells))
     for start in range(0, sums.shape[1], size):
         some = slice(start, start + size)
@@ -272,13 +273,13 @@ def _label_tests(
 
 
 def _label_share(sums: Float, squares: Float, crossing: Crossing) -> tuple[Float, Float]:
-    """Return the share of labels and the ratio of mean squares that tests it."""
+    """Return the label share and its F ratio."""
     means = sums / crossing.count[:, None]
     m = crossing.over_labels(np.ones(crossing.n_cells))[:, None]
     mean, variance = crossing.label_moments(means - crossing.batch_means(means))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = (m * mean**2).sum(axis=0) / variance.sum(axis=0)
-    # Shares are of rows, so here every row counts in the mean of its batch.
+    # Shares refer to rows, so batch means are weighted by rows here.
     of_batch = crossing.over_batches(sums)
     n_of_batch = crossing.over_batches(crossing.count)[:, None]
     mean, variance = crossing.label_moments(means - (of_batch / n_of_batch)[crossing.cell_batch])
@@ -334,7 +335,7 @@ def _effects(
 
 
 def _is_named(labels: Any) -> NDArray[np.bool_]:
-    """Tell of each label, in their order, whether it is one."""
+    """Mark the non-empty labels, in sorted order."""
     return np.array([name != "" for name in np.unique(np.asarray(labels)).tolist()])
 
 
@@ -346,8 +347,8 @@ def _one_a_row(what: str, values: Any, n_rows: int) -> NDArray[Any]:
     found = np.asarray(values)
     if found.shape != (n_rows,):
         message = (
-            f"{what} have the shape {found.shape} but there are {n_rows} rows: give one value for "
-            "each row."
+            f"{what} have the shape {found.shape} but there are {n_rows} rows: give one value per "
+            "row."
         )
         raise InputError(message)
     return found

@@ -1,4 +1,4 @@
-"""Means over folds and tasks, with intervals that know that folds share their training rows."""
+"""Means over folds and tasks, with intervals corrected for shared training rows."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from upto.core import Estimate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 LEVEL = 0.95
 _ROUNDING = 1e-12
-"""Errors below this fraction of a mean are those of sums, not of folds."""
+"""Relative errors below this are rounding, not variation between folds."""
 
 
 def mean_over_folds(values: Float, *, shared: float, least: float = 0.0) -> Estimate | None:
-    """Return the mean of a table of folds by tasks, with its interval.
+    """Return the mean of a folds × tasks table, with its interval.
 
     Parameters
     ----------
     values
-        A row for each fold and a column for each task; NaN where a fold could not be judged.
+        One row per fold and one column per task; NaN where a fold could not be scored.
     shared
-        Rows that judge over rows that train: Nadeau and Bengio widen the variance of the mean of k
-        folds from s²/k to s² (1/k + shared), because training sets overlap. Where sets that judge
-        overlap instead, what stands for it in the same formula.
+        Ratio of test to training rows: Nadeau and Bengio widen the variance of the mean of k folds
+        from s²/k to s² (1/k + shared), because training sets overlap. If test sets overlap instead,
+        the corresponding term of the same formula.
     least
-        The standard deviation of folds counts as this at least.
+        Lower bound on the standard deviation between folds.
     """
     if not np.isfinite(values).any():
         return None
@@ -46,7 +46,7 @@ def mean_over_folds(values: Float, *, shared: float, least: float = 0.0) -> Esti
 
 
 def standard_error(values: Float) -> float | None:
-    """Return the paper's standard error, of folds and tasks as if they were independent."""
+    """Return the paper's standard error, which treats folds and tasks as independent."""
     known = values[np.isfinite(values)]
     if len(known) < 2:
         return None
@@ -56,8 +56,8 @@ def standard_error(values: Float) -> float | None:
 def p_of_mean(values: Float, null: float, *, shared: float) -> float | None:
     """Return the two-sided p-value of a mean over folds, by the same widened variance.
 
-    Areas of few rows take few values: where all folds agree there is no variance to go by, and the
-    p-value is that of signs which all agree.
+    AUROCs of few rows take few values: if all folds agree there is no variance, and the p-value is
+    that of a sign test with all signs equal.
     """
     spread = _spread(values, shared=shared)
     if spread is None:
@@ -70,7 +70,7 @@ def p_of_mean(values: Float, null: float, *, shared: float) -> float | None:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjust p-values so that the chance of any false one stays as it is for a single one."""
+    """Adjust p-values to control the family-wise error rate (Holm)."""
     known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     largest = 0.0

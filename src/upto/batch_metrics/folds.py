@@ -1,4 +1,4 @@
-"""Folds over batches: what trains and what judges never share a batch."""
+"""Folds over batches: training and test rows never share a batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMES: tuple[Scheme, ...] = ("folds", "one-trains")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Split:
-    """Rows that train and rows that judge."""
+    """Training rows and test rows."""
 
     training: Mask
     judging: Mask
@@ -31,40 +31,40 @@ class Split:
 def split_batches(
     held: Codes, labels: Names, *, scheme: Scheme, n_folds: int, seed: int
 ) -> tuple[NDArray[np.intp], list[Split]]:
-    """Put what is held out together into folds, labels spread as evenly as batches allow.
+    """Split rows into folds of whole batches, with labels spread as evenly as batches allow.
 
     Parameters
     ----------
     held
-        Numbers of what is held out together, one for each row, in the order of their names.
+        Code of the held-out unit of each row, in the order of unit names.
     labels
-        The label of every row.
+        Label of each row.
     scheme
-        ``"folds"`` holds out a part of the batches in turn; in ``"one-trains"`` one batch trains
-        and all others judge.
+        ``"folds"`` holds out a part of the batches in turn; ``"one-trains"`` trains on one batch
+        and tests on all others.
     n_folds
-        Parts, at most as many as there are batches.
+        Number of folds, at most the number of batches.
     seed
-        Of the order of batches that hold as much.
+        Seed of the order of batches of equal size.
 
     Returns
     -------
     tuple
-        The fold of every batch, and the split of every fold.
+        Fold of each batch, and split of each fold.
     """
     if scheme not in SCHEMES:
         message = f"there is no scheme {scheme!r}: choose one of {', '.join(SCHEMES)}."
         raise InputError(message)
     if n_folds < 2:
-        message = f"folds is {n_folds}, but at least 2 are needed: one trains, one judges."
+        message = f"folds is {n_folds}, but at least 2 are needed: one to train on, one to test on."
         raise InputError(message)
     n_groups = int(held.max()) + 1
     if scheme == "one-trains":
         fold = np.arange(n_groups)
         own = [held == group for group in range(n_groups)]
         return fold, [Split(training=each, judging=~each) for each in own]
-    # By their numbers, which are those of sorted names: neither the order of rows nor their values,
-    # and so no unit or type of numbers, decides which batches are held out together.
+    # Drawn by code, i.e. by sorted name: the folds depend neither on the order of rows nor on their
+    # values, units or types.
     drawn = random_stream(seed, "folds").permutation(n_groups)
     fold = _spread(_counts(held, labels), drawn, min(n_folds, n_groups))
     judging = [fold[held] == each for each in range(int(fold.max()) + 1)]
@@ -72,12 +72,12 @@ def split_batches(
 
 
 def shared_by_folds(splits: Sequence[Split]) -> float:
-    """Return rows that judge over rows that train, in the mean of folds."""
+    """Return the mean ratio of test rows to training rows over folds."""
     return float(np.mean([split.judging.sum() / split.training.sum() for split in splits]))
 
 
 def _counts(held: Codes, labels: Names) -> NDArray[np.float64]:
-    """Return the share of every label's rows that each batch has, and its share of batches."""
+    """Return each batch's share of the rows of every label, and of batches."""
     values, codes = np.unique(labels, return_inverse=True)
     n_groups = int(held.max()) + 1
     table = np.zeros((n_groups, len(values) + 1))
@@ -88,17 +88,17 @@ def _counts(held: Codes, labels: Names) -> NDArray[np.float64]:
 
 
 def _spread(shares: NDArray[np.float64], drawn: Codes, n_folds: int) -> NDArray[np.intp]:
-    """Assign each batch to the fold that has least of what it holds, large ones first.
+    """Assign each batch, large ones first, to the fold with the least overlap in labels.
 
-    The sum over folds of squared shares grows by 2 c·g + g·g when g joins a fold that holds c: the
-    least overlap keeps it least.
+    The sum over folds of squared shares grows by 2 c·g + g·g when g joins a fold with shares c:
+    the least overlap minimises it.
     """
     n_groups = len(shares)
     order = np.lexsort((drawn, -np.round((shares**2).sum(axis=1), 12)))
     held = np.zeros((n_folds, shares.shape[1]))
     fold = np.empty(n_groups, dtype=np.intp)
     for group in order:
-        # A fold without any batch overlaps with none, so that none stays empty.
+        # An empty fold has no overlap, so none stays empty.
         overlap = held @ shares[group]
         best = int(np.argmin(np.round(overlap, 12)))
         held[best] += shares[group]

@@ -1,7 +1,7 @@
-"""Does a row find the other rows of its label before controls: average precision and its tests.
+"""Retrieval of rows with the same label: average precision and its tests.
 
-Rows that are equally similar to a row come in every order alike: the average precision is the mean
-over these orders. A row's own label is searched among rows of another label, or among controls.
+Average precision is averaged over all orders of rows that tie in similarity. Rows of the query's
+label are ranked among rows of other labels, or among controls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from upto.batch_metrics.retrieval_nulls import (
 )
 from upto.batch_metrics.value_names import as_names
 from upto.core import InputError
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 from upto.measures.tails import q_values
 
 Names = Sequence[Any] | NDArray[Any]
@@ -32,22 +32,22 @@ Positives = Literal["all", "other-batches"]
 Negatives = Literal["all", "same-batch"]
 
 LEVEL = 0.05
-"""Of the corrected p-values of labels that are called retrieved."""
+"""Corrected p-value below which a label counts as retrieved."""
 _BLOCK_VALUES = 2**22
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AveragePrecision:
-    """How early each row finds the rows of its label.
+    """Average precision of each row.
 
     Parameters
     ----------
     values
         Average precision; NaN for a row without positives or negatives.
     chance
-        Its mean over random orders.
+        Its expectation over random orders.
     n_positives, n_pairs
-        How many rows are to be found, and among how many.
+        Number of rows to retrieve, and number of ranked rows.
     """
 
     values: Float
@@ -57,29 +57,29 @@ class AveragePrecision:
 
     @property
     def normalised(self) -> Float:
-        """Average precision such that chance is 0 and the best is 1."""
+        """Average precision scaled so that chance is 0 and perfect retrieval 1."""
         room = np.maximum(1.0 - self.chance, 1e-10)
         return np.clip((self.values - self.chance) / room, -1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievedLabel:
-    """How well the rows of one label find each other.
+    """Retrieval of the rows of one label.
 
     Parameters
     ----------
     label
         Its name.
     n_samples
-        Its rows that have something to find; the means are over these.
+        Number of its rows with positives and negatives; means are over these.
     value, normalised, chance
-        Mean average precision, the same such that chance is 0, and chance; None without rows.
+        Mean average precision, the same scaled so that chance is 0, and chance; None without rows.
     p_value, q_value
-        Of the mean under random orders, and corrected by Benjamini and Hochberg.
+        p-value of the mean under random orders, and its Benjamini-Hochberg correction.
     exact
-        Whether all orders were counted and not drawn.
+        Whether all orders were enumerated rather than sampled.
     says
-        Why there is no value; empty where there is.
+        Reason why there is no value; otherwise empty.
     """
 
     label: str
@@ -95,18 +95,18 @@ class RetrievedLabel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieval:
-    """How well the rows of every label find each other.
+    """Retrieval of the rows of every label.
 
     Parameters
     ----------
     labels
-        Every label but the control, by name.
+        All labels except the control, sorted by name.
     value, normalised, chance
-        Means over the labels that have one; None if none has.
+        Means over the labels with a value; None if there are none.
     fraction_retrieved
-        The share of those labels whose corrected p-value is below `level`.
+        Fraction of these labels with a corrected p-value below `level`.
     level
-        The false discovery rate.
+        False discovery rate.
     """
 
     labels: tuple[RetrievedLabel, ...]
@@ -127,25 +127,25 @@ def average_precision(
     negatives: Negatives = "all",
     similarity: Similarity = "cosine",
 ) -> AveragePrecision:
-    """Return how early each row finds the rows of its label.
+    """Return the average precision of each row in retrieving the rows of its label.
 
     Parameters
     ----------
     rows
-        Samples in rows.
+        Array of shape (n_samples, n_features).
     labels
-        The label of each row: what rows have in common that are to be found.
+        Label of each row; rows with the same label are to be retrieved.
     batches
-        The batch of each row, for `positives` and `negatives`.
+        Batch of each row, for `positives` and `negatives`.
     control
-        The label of controls: rows are searched among these, and controls search nothing. Without
-        it rows are searched among all rows of other labels.
+        Label of controls: rows are ranked among these, and controls are not queries. By default
+        rows are ranked among all rows of other labels.
     positives
-        ``other-batches``: rows of the own batch need not be found (copairs' pos_diffby).
+        ``other-batches``: only rows of other batches count as positives (copairs' pos_diffby).
     negatives
-        ``same-batch``: only rows of the own batch stand in between (copairs' neg_sameby).
+        ``same-batch``: only rows of the same batch count as negatives (copairs' neg_sameby).
     similarity
-        What ranks rows. A row of zeros has no direction; its cosine to every row is 0.
+        Similarity by which rows are ranked. The cosine of a row of zeros to every row is 0.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def average_precision(
     if control is not None:
         is_control = names == str(control)
         if not is_control.any():
-            message = f"none of {len(values)} rows has the label {control!r} of controls."
+            message = f"none of {len(values)} rows has the control label {control!r}."
             raise InputError(message)
     sides = _prepare(values, similarity)
     found = np.full(len(values), np.nan)
@@ -208,19 +208,19 @@ def mean_average_precision(
     level: float = LEVEL,
     seed: int = 0,
 ) -> Retrieval:
-    """Return the mean average precision of every label, and whether it is beyond chance.
+    """Return the mean average precision of every label, tested against chance.
 
     Parameters
     ----------
     rows, labels, batches, control, positives, negatives, similarity
-        As of `average_precision`.
+        See `average_precision`.
     null_size
-        Random orders that are drawn. Where there are no more orders than that, all are counted
-        and the p-value is exact; with 0 there are no p-values.
+        Number of random orders. If there are no more orders than this, all are enumerated and the
+        p-value is exact; with 0 there are no p-values.
     level
-        The false discovery rate at which a label is called retrieved.
+        False discovery rate at which a label counts as retrieved.
     seed
-        Of the random orders.
+        Seed of the random orders.
 
     Examples
     --------
@@ -267,7 +267,7 @@ def _score_label(
 ) -> RetrievedLabel:
     usable = index[~np.isnan(single.values[index])]
     if not len(usable):
-        lacks = "other row to find" if not single.n_positives[index].any() else "row in between"
+        lacks = "positive row" if not single.n_positives[index].any() else "negative row"
         return RetrievedLabel(
             label=name,
             n_samples=0,
@@ -299,14 +299,14 @@ def _places(
     n_samples: int, batches: Names | None, positives: Positives, negatives: Negatives
 ) -> Index:
     if positives not in ("all", "other-batches"):
-        message = f"there are no positives {positives!r}: they are all or other-batches."
+        message = f"there are no positives {positives!r}: choose all or other-batches."
         raise InputError(message)
     if negatives not in ("all", "same-batch"):
-        message = f"there are no negatives {negatives!r}: they are all or same-batch."
+        message = f"there are no negatives {negatives!r}: choose all or same-batch."
         raise InputError(message)
     if batches is None:
         if (positives, negatives) != ("all", "all"):
-            message = "there are no batches to choose pairs by: give one for each row."
+            message = "batches are needed to choose pairs: give one per row."
             raise InputError(message)
         return np.zeros(n_samples, dtype=np.intp)
     return as_codes(batches, n_samples, what="batches")
@@ -314,7 +314,7 @@ def _places(
 
 def _prepare(values: Float, similarity: Similarity) -> Float:
     if similarity not in SIMILARITIES:
-        message = f"there is no similarity {similarity!r}: it is one of {', '.join(SIMILARITIES)}."
+        message = f"there is no similarity {similarity!r}: choose one of {', '.join(SIMILARITIES)}."
         raise InputError(message)
     if similarity == "euclidean":
         centred: Float = values - values.mean(axis=0)

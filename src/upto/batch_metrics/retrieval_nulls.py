@@ -1,4 +1,4 @@
-"""Average precision of an order, and its distribution over random orders."""
+"""Average precision of a ranking, and its distribution over random orders."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from upto.core import random_stream
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float, Index
+    from upto.core.array_types import Float, Index
 
 NULL_SIZE = 10_000
-"""Random orders by default, as in copairs' examples."""
+"""Default number of random orders, as in copairs' examples."""
 TIES = 1e-12
-"""Similarities that differ by less are equal."""
+"""Difference below which similarities tie."""
 _ROUNDING = 1e-12
 _DRAWN_VALUES = 2**22
 _KEPT_VALUES = 2**24
 _FEW = 16
-"""Squared positives for each pair, up to which comparing them is faster than sorting all pairs."""
+"""Squared positives per pair up to which comparing them is faster than sorting all pairs."""
 
 
 def average_precision_of(sought: Float, between: Float) -> float:
-    """Return the average precision of some similarities among others, the mean over ties.
+    """Return the average precision of positives among negatives, averaged over ties.
 
     Parameters
     ----------
     sought
-        Similarities to the rows that are to be found.
+        Similarities to the positives.
     between
-        Similarities to the rows that are not.
+        Similarities to the negatives.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def average_precision_of(sought: Float, between: Float) -> float:
     others = np.sort(between)
     starts = np.flatnonzero(np.append(True, found[:-1] - found[1:] > TIES))
     stops = np.append(starts[1:], len(found))
-    # Half the tolerance on both sides, so that no other row ties with two sets of rows.
+    # Half the tolerance on either side, so that no negative ties with two sets of positives.
     above = len(others) - np.searchsorted(others, found[starts] + TIES / 2.0, side="right")
     upto = len(others) - np.searchsorted(others, found[stops - 1] - TIES / 2.0, side="left")
     tied = upto - above
@@ -57,7 +57,7 @@ def average_precision_of(sought: Float, between: Float) -> float:
     for start, stop, before, ties in zip(starts, stops, above, tied, strict=True):
         relevant, size = stop - start, stop - start + ties
         places = np.arange(size)
-        # Given that a place is filled by a sought row, others fill the places before it alike.
+        # Given a positive at one place, the others are uniform over the places before it.
         earlier = places * (relevant - 1) / max(size - 1, 1)
         total += (
             relevant / size * float(((start + 1 + earlier) / (start + before + places + 1)).sum())
@@ -66,7 +66,7 @@ def average_precision_of(sought: Float, between: Float) -> float:
 
 
 def chance_precision(n_positives: Index, n_pairs: Index) -> Float:
-    """Return the mean average precision over random orders; NaN without pairs of both kinds.
+    """Return the expected average precision over random orders; NaN without pairs of both kinds.
 
     Examples
     --------
@@ -87,20 +87,20 @@ def mean_p_value(
 ) -> tuple[float, bool]:
     """Return the p-value of a mean average precision, and whether it is exact.
 
-    As in copairs, rows with as many positives and pairs share one random order, and others have
-    independent ones: positives that find each other are not independent, and this errs to the side
-    of no retrieval. Where there are at most `null_size` orders all are counted.
+    As in copairs, rows with equal numbers of positives and pairs share one random order, and other
+    rows have independent ones: positives that retrieve each other are dependent, and this is
+    conservative. If there are at most `null_size` orders, all are enumerated.
 
     Parameters
     ----------
     value
-        The mean over rows.
+        Mean over rows.
     n_positives, n_pairs
-        Of each row.
+        Numbers of positives and of ranked rows, for each row.
     null_size
-        Random orders that are drawn, or the most that are counted.
+        Number of random orders, or the maximum to enumerate.
     seed
-        Of the random orders.
+        Seed of the random orders.
 
     Examples
     --------
@@ -111,14 +111,14 @@ def mean_p_value(
 
 
 class RandomOrders:
-    """The average precision of random orders, found once for all means that are compared with it.
+    """Average precision of random orders, computed once for all means compared with it.
 
     Parameters
     ----------
     null_size
-        Random orders that are drawn, or the most that are counted.
+        Number of random orders, or the maximum to enumerate.
     seed
-        Of the random orders.
+        Seed of the random orders.
     """
 
     def __init__(self, *, null_size: int, seed: int) -> None:
@@ -154,7 +154,7 @@ def every_order(n_positives: int, n_pairs: int) -> Float:
 
 
 def drawn_orders(n_positives: int, n_pairs: int, null_size: int, seed: int) -> Float:
-    """Return the average precision of random orders; the same for every caller."""
+    """Return the average precision of random orders; deterministic given the seed."""
     random = random_stream(seed, "retrieval", str(n_positives), str(n_pairs))
     is_few = n_positives**2 <= _FEW * n_pairs
     draw = _drawn_one_by_one if is_few else _drawn_by_keys
@@ -169,7 +169,7 @@ def drawn_orders(n_positives: int, n_pairs: int, null_size: int, seed: int) -> F
 def _drawn_one_by_one(
     random: np.random.Generator, count: int, n_positives: int, n_pairs: int
 ) -> NDArray[np.int64]:
-    """Draw places without looking at those of the other pairs, by Floyd's algorithm."""
+    """Draw the places of the positives by Floyd's algorithm."""
     places = np.empty((n_positives, count), dtype=np.int64)
     for number in range(n_positives):
         last = n_pairs - n_positives + number

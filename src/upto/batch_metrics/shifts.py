@@ -1,9 +1,8 @@
-"""How far a label can move a component at most, as far as batches tell.
+"""Upper limits on how far a label shifts a component.
 
-That no effect of labels is found is no evidence that there is none: batches may be too few. What is
-evidence is an upper limit, of how far each label is from the other rows of its batches. Every batch
-gives one difference, and they vary from batch to batch as they do, so that the limit is that of
-Student's t over the batches of the label; the label with the largest counts.
+A non-significant label effect is not evidence of absence: batches may be too few. An upper limit on
+how far each label is from the other rows of its batches is. Every batch gives one difference, so
+the limit is that of Student's t over the batches of the label; the largest over labels counts.
 """
 
 from __future__ import annotations
@@ -17,35 +16,35 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.batch_metrics.crossings import Crossing
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 CONFIDENCE = 0.95
-"""Of the limit of each label; a component passes only if all labels do, so none is corrected."""
+"""Confidence of each label's limit; all labels must pass, so none is corrected."""
 _BLOCK_BYTES = 2**25
 
 
 def largest_shifts(
     sums: Float, squares: Float, crossing: Crossing, is_named: NDArray[np.bool_]
 ) -> tuple[Float, str]:
-    """Return the upper limit of how far any label moves each component, and why there is none.
+    """Return the upper limit on how far any label shifts each component, or why there is none.
 
     Parameters
     ----------
     sums
-        Sums of the rows of each cell, a column for each component.
+        Row sums of each cell, one column per component.
     squares
         Sum of squares of each component about its mean.
     crossing
         The cells.
     is_named
-        Which labels are labels, and not what rows without one have.
+        Mask of the labels that are not empty.
 
     Returns
     -------
     tuple
-        Limits in standard deviations within batches, NaN where a label is not beside other rows on
-        two batches, and the reason for that.
+        Limits in standard deviations within batches, NaN if a label occurs with other rows on fewer
+        than two batches, and the reason for that.
     """
     n_batch, of_batch = crossing.over_batches(crossing.count), crossing.over_batches(sums)
     others = n_batch[crossing.cell_batch] - crossing.count
@@ -54,14 +53,14 @@ def largest_shifts(
     few = int((met < 2).sum())
     if few or not len(met):
         reason = (
-            f"{few} of {len(met)} labels lie beside others on fewer than two batches, so how far "
-            "they move components is not known."
+            f"{few} of {len(met)} labels occur with other labels on fewer than two batches, so how "
+            "far they shift components is unknown."
         )
         return np.full(sums.shape[1], np.nan), reason
     label = (np.cumsum(is_named) - 1)[crossing.cell_label[used]]
     count, rest = crossing.count[used, None], others[used, None]
     limits = np.empty(sums.shape[1])
-    # A few components at a time: tables of cells are as large as the rows where cells are small.
+    # A few components at a time: with small cells, tables of cells are as large as the rows.
     size = max(1, _BLOCK_BYTES // (16 * crossing.n_cells))
     for start in range(0, sums.shape[1], size):
         some = slice(start, start + size)
@@ -75,7 +74,7 @@ def largest_shifts(
 
 
 def _upper(apart: Float, label: NDArray[np.intp], met: Float) -> Float:
-    """Return the limit of the size of each label's mean difference, labels by components."""
+    """Return the limit on each label's absolute mean difference, labels by components."""
     found = np.empty((len(met), apart.shape[1]))
     for column, values in enumerate(apart.T):
         mean = np.bincount(label, values, len(met)) / met

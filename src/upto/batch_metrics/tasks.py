@@ -1,4 +1,4 @@
-"""Questions about labels: rows of one against others, on batches that train and that judge."""
+"""Classification tasks: rows of one label against others, on training and test batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from upto.batch_metrics.folds import Names, Split
 
 MIN_ROWS = 2
-"""Rows that each side of a question needs to train on; one is enough to judge."""
+"""Training rows that each side of a task needs; one suffices for testing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -27,7 +27,7 @@ class Question:
     perturbed: Mask
 
     def without(self, left_out: Mask) -> Question:
-        """Return the question about fewer rows."""
+        """Return the task without some rows."""
         kept = ~left_out[self.rows]
         return replace(self, rows=self.rows[kept], perturbed=self.perturbed[kept])
 
@@ -35,16 +35,16 @@ class Question:
 def ask(
     labels: Names, *, controls: Mask | None = None, names: Sequence[str] | None = None
 ) -> tuple[Question, ...]:
-    """Ask for labels against controls, or against all others that have a label.
+    """Return the tasks of labels against controls, or against all other labelled rows.
 
     Parameters
     ----------
     labels
-        The label of every row, empty where it has none.
+        Label of each row, empty if it has none.
     controls
-        Which rows are controls.
+        Mask of control rows.
     names
-        The labels to ask for; by default all but those of controls, and one of two.
+        Labels to predict; by default all except those of controls, and only one of two.
     """
     if names is None:
         known = np.unique(labels[labels != ""])
@@ -52,7 +52,7 @@ def ask(
         if controls is not None:
             names = np.setdiff1d(known, labels[controls]).tolist()
         elif len(names) == 2:
-            # Either value against the other is the same question.
+            # Either value against the other is the same task.
             names = names[1:]
     questions = []
     for name in names:
@@ -64,7 +64,7 @@ def ask(
 
 
 def can_judge(question: Question, split: Split) -> bool:
-    """Tell whether a fold has both sides of a question, to train on and to judge on."""
+    """Return whether both the training and the test rows of a fold have both sides of a task."""
     training, judging = split.training[question.rows], split.judging[question.rows]
     for side in (question.perturbed, ~question.perturbed):
         if np.sum(side & training) < MIN_ROWS or not np.any(side & judging):
@@ -73,7 +73,7 @@ def can_judge(question: Question, split: Split) -> bool:
 
 
 def places_of(question: Question, chosen: Mask) -> tuple[Codes, Mask]:
-    """Return where the chosen rows of a question are among all chosen rows, and their side."""
+    """Return the positions of a task's chosen rows among all chosen rows, and their side."""
     place = np.cumsum(chosen) - 1
     own = chosen[question.rows]
     return place[question.rows[own]], question.perturbed[own]

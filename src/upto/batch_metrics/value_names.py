@@ -1,4 +1,4 @@
-"""Names of batches and labels: one text for each value, whichever way a table wrote it."""
+"""Names of batches and labels: one string per value, independent of how a table stored it."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MISSING = frozenset(("None", "nan", "NaT", "<NA>"))
-"""What missing values of Python, NumPy and pandas are written as."""
+"""String forms of missing values of Python, NumPy and pandas."""
 
 _WORDS_OF_NONE = frozenset(
     ("na", "nan", "n/a", "#n/a", "none", "null", "nil", "missing", "unknown")
 )
-"""What people write into a table where there is no value."""
+"""Common words for a missing value in tables."""
 
 _MARKS = ".,;:!'\"`()[]{}"
-"""What may stand around a name without being a part of it."""
+"""Punctuation that may surround a name without being part of it."""
 _JOINTS = re.compile(r"(?<=\w)(?:[\s_/;:|-]+|(?<!\d)[.,]+|[.,]+(?!\d))+(?=\w)|\s+")
-"""What words are joined by; a point between digits is of a number."""
+"""Separators of words; a point between digits belongs to a number."""
 
 
 def as_names(values: Any) -> NDArray[np.str_]:
-    """Return values as texts; a missing one is empty, and a whole number has no point.
+    """Return values as strings; missing values are empty, and integers have no decimal point.
 
-    A column of whole numbers turns into one with a point wherever a row lacks its number: the batch
-    is the same.
+    A column of integers becomes one of floats if a value is missing; the batch is the same.
 
     Examples
     --------
@@ -53,10 +52,10 @@ def _as_name(value: Any) -> str:
 
 
 def look_alikes(names: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the names that differ by how they are written only.
+    """Return the names that differ only in spelling.
 
-    Capitals, spaces, joints, zeros before a number, marks at the ends, wide forms and characters
-    without a width do not matter. Signs do: CD4, CD4+ and CD4- are three.
+    Case, spaces, separators, leading zeros, punctuation at the ends, full-width forms and
+    zero-width characters are ignored. Signs are not: CD4, CD4+ and CD4- are three names.
 
     Examples
     --------
@@ -88,5 +87,5 @@ def _plain(name: str) -> str:
     text = unicodedata.normalize("NFKC", shown).casefold().strip().strip(_MARKS).strip()
     words = _JOINTS.split(text)
     joined = " ".join(re.sub(r"^0+(?=\d)", "", word) for word in words)
-    # A letter and a number need no joint: A-1 and A1 are one.
+    # A letter and a number need no separator: A-1 and A1 are the same.
     return re.sub(r"(?<=[^\W\d]) (?=\d)", "", joined)

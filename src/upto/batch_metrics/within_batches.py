@@ -1,4 +1,4 @@
-"""How far chance moves an area that is counted among rows of the same batch."""
+"""Chance variation of the AUROC within batches."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
     from upto.batch_metrics.tasks import Question
 
 _BOTH_WAYS = 2.0
-"""Two batches that train for each other agree or disagree with each other at once: the variance of
-their sum is up to twice that of areas that know nothing of each other."""
+"""Areas of two batches that train for each other are dependent: the variance of their sum is up to
+twice that of independent areas."""
 
 
 def chance_error(
     questions: Sequence[Question], batch: Codes, splits: Sequence[Split]
 ) -> float | None:
-    """Return the standard error of the mean AUROC within batches if labels tell nothing.
+    """Return the standard error of the mean AUROC within batches under exchangeable labels.
 
-    Rows of a batch are then exchangeable, so the area of each batch has the variance of Mann and
-    Whitney's, whatever batches differ in. Labels of one batch, which may share their controls, and
-    folds that judge it again count as one and the same; different batches as independent, but for
-    what they train for each other.
+    Rows of a batch are then exchangeable, so the area of each batch has the Mann-Whitney variance,
+    whatever the differences between batches. Labels of one batch, which may share controls, and
+    folds that test it repeatedly count as fully dependent; different batches as independent, except
+    that they train for each other.
 
     Parameters
     ----------
     questions
-        The labels that are judged.
+        The tasks evaluated.
     batch
-        The batch of every row, as numbers from 0.
+        Batch code of each row, from 0.
     splits
-        Which rows train and judge, fold by fold.
+        Training and test rows of each fold.
 
     Returns
     -------
     float or None
-        The error, not smaller than it is; None where no batch that judges has both sides.
+        An upper bound on the error; None if no test batch has both sides.
     """
     n_batches = int(batch.max()) + 1
     reach = np.zeros(n_batches)
@@ -67,7 +67,7 @@ def chance_error(
 
 
 def p_above_chance(area: float, error: float) -> float:
-    """Return the one-sided p-value of an area of labels that tell nothing.
+    """Return the one-sided p-value of an AUROC under exchangeable labels.
 
     Examples
     --------

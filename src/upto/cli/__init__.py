@@ -1,1 +1,1 @@
-"""The command line: one module a command, the same words as the functions."""
+"""The command line, with one module per command."""

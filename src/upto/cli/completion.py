@@ -1,4 +1,4 @@
-"""`upto completion SHELL`: the script that completes commands."""
+"""`upto completion SHELL`: print the shell completion script."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from upto.cli.exits import EPILOG
 @click.command("completion", epilog=EPILOG)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print the script that completes commands and options in your shell.
+    """Print the script that adds tab completion to your shell.
 
     \b
     upto completion bash >> ~/.bashrc

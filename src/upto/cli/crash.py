@@ -1,4 +1,4 @@
-"""The file that tells us what happened when nobody foresaw it."""
+"""Crash reports for unexpected errors."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _OPTIONAL = ("array-api-compat", "msgspec", "click", "rich", "h5py", "pyarrow", 
 
 
 def write_crash_file(error: BaseException) -> str:
-    """Write traceback, command and versions to the current folder, or to that for temporaries.
+    """Write traceback, command and versions to the current or the temporary folder.
 
     Returns
     -------
     str
-        The file's name, or what stands for it where none can be written.
+        Name of the file, or a phrase in its place if none can be written.
     """
     name = f"upto-crash-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
     text = _report(error)
     for folder in (Path(), Path(tempfile.gettempdir())):
         try:
-            # A new file: what bears this name already may be a link that somebody laid.
+            # Exclusive creation: an existing name may be a planted link.
             with (folder / name).open("x", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(text)
         except OSError:
             continue
         return str(folder / name)
     sys.stderr.write(text)
-    return "what is printed above"
+    return "the output above"
 
 
 def _report(error: BaseException) -> str:

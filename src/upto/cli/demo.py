@@ -1,4 +1,4 @@
-"""`upto demo`: the whole story in a minute, on bundled real embeddings."""
+"""`upto demo`: compare bundled real embeddings."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 CHAPTERS = (
     (
         "Two networks that learned the same task",
-        "ResNet-20 and ResNet-32 were trained on CIFAR-10 by the same code from different starts. "
-        "Each gives an image 64 numbers. Are they the same representation?",
+        "ResNet-20 and ResNet-32 were trained on CIFAR-10 with the same code from different "
+        "initialisations. Each embeds an image in 64 dimensions. Are the representations the same?",
     ),
     (
         "Two members of an ensemble",
-        "ADMET-AI ships several graph networks of one architecture, trained on the same molecules "
-        "from different starts. Each gives a molecule 300 numbers.",
+        "ADMET-AI includes several graph networks of one architecture, trained on the same "
+        "molecules from different initialisations. Each embeds a molecule in 300 dimensions.",
     ),
     (
         "Four networks at once",
@@ -37,7 +37,7 @@ CHAPTERS = (
 @click.command("demo", epilog=EPILOG)
 @page_option
 def command(output: Path) -> None:
-    """Compare bundled embeddings of really trained, public networks, and explain what is seen."""
+    """Compare bundled embeddings of public trained networks and explain the results."""
     from rich.text import Text
 
     import upto
@@ -56,7 +56,7 @@ def command(output: Path) -> None:
         None,
         ([f"{resnets}::resnet{depth}" for depth in (20, 32, 44, 56)], {}),
     ]
-    # The wheel has no room for this excerpt; a checkout has it.
+    # This excerpt is too large for the wheel; only a checkout has it.
     with suppress(InputError):
         members = bundled_path("admet_members")
         arguments[1] = ([f"{members}::member{number}" for number in (0, 1)], {})
@@ -78,7 +78,7 @@ def command(output: Path) -> None:
     console.print(Text(f"\nWrote {output}: open it in a browser.", style="bold"))
     console.print(
         Text(
-            "Now yours: upto compare first.npy second.npy --report report.html\n"
+            "Try your own: upto compare first.npy second.npy --report report.html\n"
             "The excerpts and their licences are in upto/files/bundled/README.md."
         )
     )
@@ -88,31 +88,31 @@ def _in_words(result: CompareResult) -> str:
     permutation, rotation, affine = result.signed_permutation, result.similarity, result.affine
     lines = [
         f"Matching coordinates one to one leaves an error of {permutation.error.value:.1%} of the "
-        f"diameter; turning the whole space leaves {rotation.error.value:.1%}; any linear map "
+        f"diameter; a rotation with one scale leaves {rotation.error.value:.1%}, an affine map "
         f"{affine.error.value:.1%}.",
     ]
     if affine.chance is not None and result.mean is not None and result.mean.held_out is not None:
         lines.append(
             f"Predicting the mean leaves {result.mean.held_out.mean.value:.1%} and a map fitted to "
-            f"shuffled rows {affine.chance.mean.value:.1%}: what the networks share is real."
+            f"permuted rows {affine.chance.mean.value:.1%}, so the agreement is real."
         )
     if result.shared is not None:
         lines.append(
-            f"It is not all: of {result.shared.n_first} directions they agree on "
-            f"{result.shared.n_shared}, which hold {result.shared.variance_first:.0%} of the "
-            "variance."
+            f"It is partial: of {result.shared.n_first} directions the networks agree on "
+            f"{result.shared.n_shared}, which account for {result.shared.variance_first:.0%} of "
+            "the variance."
         )
     if result.efficiency is not None and result.efficiency > 0:
         lines.append(
-            f"ICA, which sees one network at a time, removes {result.efficiency:.0%} of what that "
-            "turn removes."
+            f"ICA, fitted to each network separately, removes {result.efficiency:.0%} of the error "
+            "that the rotation removes."
         )
     elif result.efficiency is not None:
         lines.append(
-            "ICA, which sees one network at a time, does not remove that turn here: its error is "
-            f"{result.ica.error.value:.1%}. The findings on the page say why."
+            "ICA, fitted to each network separately, does not find that rotation here: its error "
+            f"is {result.ica.error.value:.1%}. The findings in the report explain why."
         )
     worst = result.rigid.supremum
     if worst is not None and worst.low is not None:
-        lines.append(f"The worst row cannot be below {worst.low:.1%} under any rigid motion.")
+        lines.append(f"No rigid motion reduces the worst row's error below {worst.low:.1%}.")
     return "\n".join(lines)

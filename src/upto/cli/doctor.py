@@ -1,4 +1,4 @@
-"""`upto doctor`: what is installed and what is missing."""
+"""`upto doctor`: show installed and missing packages."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ EXTRAS = {
     "hdf5": ("h5py", "HDF5 files"),
     "zarr": ("zarr", "zarr folders"),
     "safetensors": ("safetensors", "safetensors files"),
-    "report": ("jinja2", "pages"),
+    "report": ("jinja2", "HTML reports"),
     "plot": ("matplotlib", "figures"),
     "images": ("pillow", "image sets"),
     "boost": ("lightgbm", "DCI by LightGBM"),
     "torch": ("torch", "the torch engine"),
     "dask": ("distributed", "the dask engine"),
-    "hub": ("transformers", "models of the hub"),
-    "timm": ("timm", "models of timm"),
+    "hub": ("transformers", "Hub models"),
+    "timm": ("timm", "timm models"),
     "harmony": ("scanpy", "Harmony"),
     "testing": ("hypothesis", "upto.testing"),
 }
@@ -42,7 +42,7 @@ EXTRAS = {
 
 @click.command("doctor", epilog=EPILOG)
 def command() -> None:
-    """Show versions, what each optional extra is for, and whether it is installed."""
+    """Show versions and the state of each optional extra."""
     click.echo(f"upto {metadata.version('upto')}, Python {platform.python_version()}")
     click.echo(f"{platform.platform()}, {os.cpu_count()} cores{_memory()}\n")
     for name in REQUIRED:

@@ -1,4 +1,4 @@
-"""Exit codes, and the one place where errors become them."""
+"""Exit codes, and their mapping from errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Exit(IntEnum):
-    """What the command's exit code means."""
+    """Exit codes of the command."""
 
     DONE = 0
     LIMIT = 1
@@ -41,7 +41,7 @@ MEANINGS = {
     Exit.USAGE: "wrong usage",
     Exit.INPUT: "unusable input",
     Exit.NOT_CONVERGED: "ICA did not converge, with --strict",
-    Exit.BUG: "a bug of upto, with a crash file",
+    Exit.BUG: "a bug in upto, with a crash file",
     Exit.HUNG_UP: "ended by SIGHUP",
     Exit.INTERRUPTED: "interrupted",
     Exit.TERMINATED: "ended by SIGTERM",
@@ -54,15 +54,15 @@ _NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 @contextmanager
 def exit_codes() -> Iterator[None]:
-    """Turn errors into one sentence on stderr and the right exit code."""
+    """Turn errors into one sentence on stderr and an exit code."""
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):
-        # click's own: wrong usage, and commands that are done.
+        # Wrong usage, or commands that are done: click handles these.
         raise
     except KeyboardInterrupt as error:
         stop_interrupted(error)
-    except Exception as error:  # noqa: BLE001 - the last resort, which keeps all it was told
+    except Exception as error:  # noqa: BLE001 - last resort, which writes a crash file
         if interrupts.received:
             stop_interrupted(error)
         _stop(error)
@@ -70,7 +70,7 @@ def exit_codes() -> Iterator[None]:
 
 @contextmanager
 def own_words() -> Iterator[None]:
-    """Write arguments of functions in errors as the options of the command: batch= as --batch."""
+    """Rewrite function arguments in errors as command options: batch= as --batch."""
     from upto.core.errors import ArgumentError
 
     options = {each.name: each.opts[0] for each in click.get_current_context().command.params}
@@ -88,15 +88,15 @@ def own_words() -> Iterator[None]:
 
 
 def stop(code: Exit, message: str) -> NoReturn:
-    """Say why on stderr and leave with a code."""
+    """Print the reason on stderr and exit with a code."""
     say(f"upto: {message}")
     raise SystemExit(int(code))
 
 
 def say(message: str, *, lines: bool = False) -> None:
-    """Write one line, or several, to stderr; one that takes nothing is no other error."""
+    """Write one or several lines to stderr, ignoring a closed stream."""
     try:
-        # Not click's echo, which takes streams of ASCII for mistakes and writes UTF-8 to them.
+        # Not click.echo, which writes UTF-8 to ASCII streams.
         sys.stderr.write(f"{printable(message, lines=lines)}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
@@ -104,14 +104,14 @@ def say(message: str, *, lines: bool = False) -> None:
 
 
 def stop_interrupted(error: BaseException) -> NoReturn:
-    """Leave with the code of the signal that came, and say what is kept."""
+    """Exit with the code of the signal received, and print what is kept."""
     interrupts.uninstall(signal.SIG_IGN)
     kept = _notes(error) or "nothing was left half written."
     stop(Exit(interrupts.exit_code()), f"{interrupts.what_happened()}; {kept}")
 
 
 def check_strictly(result: Result) -> None:
-    """Leave with the code of what `--strict` does not let pass."""
+    """Exit with an error code if `--strict` does not accept the findings."""
     if any(finding.code == "UP004" for finding in result.findings):
         stop(Exit.NOT_CONVERGED, "ICA did not converge and --strict was given; see UP004.")
     warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
@@ -127,19 +127,19 @@ def _stop(error: Exception) -> NoReturn:
     if isinstance(error, UptoError):
         stop(Exit.INPUT, f"{one_sentence(error)}{notes}")
     if isinstance(error, BrokenPipeError):
-        # The reader of our output has gone, as `head` does; that is not an error of ours.
+        # The reader of the output has gone, e.g. `head`, which is not an error.
         discard(sys.stdout)
         raise SystemExit(Exit.DONE) from None
     if isinstance(error, MemoryError):
-        remedy = "give a block-readable file."
+        remedy = "use a file that can be read by block."
         stop(Exit.INPUT, f"there is not enough memory for this run: {remedy}{notes}")
     if isinstance(error, OSError) and error.strerror:
         if error.filename is None and error.errno in _NOT_WRITTEN:
-            # Files are named by whoever writes them, so this is the one stream we print to.
+            # Errors of files contain their names, so this one is from stdout.
             discard(sys.stdout)
             stop(Exit.INPUT, f"stdout could not be written ({error.strerror}).{notes}")
         where = f"{error.filename}: " if error.filename else ""
-        untouched = "what was there before is untouched."
+        untouched = "existing files are unchanged."
         stop(Exit.INPUT, f"{where}{error.strerror}; {untouched}{notes}")
     _crash(error)
 
@@ -155,6 +155,6 @@ def _crash(error: Exception) -> NoReturn:
     what = f"{type(error).__name__}: {first[:_LONGEST]}".rstrip(": ")
     stop(
         Exit.BUG,
-        f"this is a bug of upto and not of your files ({what}): please report it with "
+        f"this is a bug in upto, not in your files ({what}): please report it with "
         f"{write_crash_file(error)}, which has the details.",
     )

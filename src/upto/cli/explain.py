@@ -1,4 +1,4 @@
-"""`upto explain UP003`: what a finding means."""
+"""`upto explain UP003`: explain a finding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _complete_code(_context: object, _parameter: object, incomplete: str) -> lis
 @click.command("explain", epilog=EPILOG)
 @click.argument("code", required=False, metavar="[CODE]", shell_complete=_complete_code)
 def command(code: str | None) -> None:
-    """Say what a finding means, why it matters and what to do; without CODE, list them all.
+    """Explain a finding: its meaning, why it matters and what to do. Without CODE, list them all.
 
     \b
     upto explain UP003

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a command as Ctrl-C does: by an exception that cleans up on its way."""
+"""Let SIGTERM and SIGHUP end a command like Ctrl-C: by an exception, so that it cleans up."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import time
 from upto.signals import ENDING_SIGNALS
 
 received: list[int] = []
-"""Signals that came. A library may take the exception for one of its own errors, or drop it."""
+"""Signals received. A library may swallow the exception or take it for one of its own."""
 _SECONDS = 1.0
-"""How long a signal is deaf to others: they come in flocks, and the first is being handled."""
+"""Seconds during which further signals are ignored: they come in bursts."""
 _latest = float("-inf")
 
 
 def install() -> None:
     """Raise `KeyboardInterrupt` on every signal that would end the process.
 
-    A signal that is ignored stays ignored, as those under ``nohup`` or in the background are.
+    Ignored signals stay ignored, e.g. under ``nohup`` or in the background.
     """
     for number in ENDING_SIGNALS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
@@ -26,14 +26,14 @@ def install() -> None:
 
 
 def uninstall(instead: signal.Handlers = signal.SIG_DFL) -> None:
-    """Let signals end the process at once, or ignore them, when nothing is left to clean up."""
+    """Let signals end the process at once, or ignore them, once nothing is left to clean up."""
     for number in ENDING_SIGNALS:
         if signal.getsignal(number) is _interrupt:
             signal.signal(number, instead)
 
 
 def exit_code() -> int:
-    """Return the exit code of the first signal that came; Ctrl-C where none is known."""
+    """Return the exit code of the first signal received, by default that of Ctrl-C."""
     return 128 + (received[0] if received else signal.SIGINT)
 
 
@@ -49,7 +49,7 @@ def _interrupt(number: int, _frame: object) -> None:
     if time.monotonic() - _latest < _SECONDS:
         return
     _latest = time.monotonic()
-    # What was being made when the signal came may fail to end itself, and nobody needs to know.
+    # Objects under construction may fail in their finalisers, which is irrelevant now.
     sys.unraisablehook = _say_nothing
     raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""The command `upto`; commands are imported when they are called."""
+"""The command `upto`, whose subcommands are imported on use."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 OTHERS = {
-    "report": "Make one page from results written as JSON.",
-    "explain": "Say what a finding means, why it matters and what to do.",
-    "doctor": "Show what is installed and what is missing.",
-    "demo": "Tell the whole story in a minute on bundled real embeddings.",
-    "completion": "Print the script that completes commands in your shell.",
+    "report": "Combine results saved as JSON into one HTML report.",
+    "explain": "Explain a finding: its meaning, why it matters and what to do.",
+    "doctor": "Show installed and missing packages.",
+    "demo": "Compare bundled real embeddings in a one-minute tour.",
+    "completion": "Print the script that adds tab completion to your shell.",
 }
-"""Commands that answer no question: one module each, beside this one."""
+"""Commands other than questions, each in a module of this package."""
 
 HOMES = {each.name: each.command for each in questions() if each.command is not None} | {
     name: f"upto.cli.{name}:command" for name in OTHERS
@@ -27,17 +27,17 @@ HOMES = {each.name: each.command for each in questions() if each.command is not 
 COMMANDS = {each.name: each.asks for each in questions() if each.command is not None} | OTHERS
 
 GROUP = "upto.commands"
-"""Entry points of packages that bring a command of their own, as `upto_studies` does."""
+"""Entry points of packages that add commands, e.g. `upto_studies`."""
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name and imports one only to run it.
+    """A group that lists its commands by name and imports one only to run it.
 
-    Whatever a command raises, from its import on, becomes a sentence and an exit code here.
+    Any error of a command, including its import, becomes a sentence and an exit code here.
     """
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Read the arguments of the group."""
+        """Parse the arguments of the group."""
         with exit_codes():
             return super().make_context(*args, **kwargs)
 
@@ -47,7 +47,7 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the commands in the order people need them."""
+        """Return the commands in the order people need them."""
         return [*COMMANDS, *_installed()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -64,7 +64,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command, or say which name is close to what was given."""
+        """Find a command, or suggest a similar name."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -97,4 +97,4 @@ def _installed() -> dict[str, EntryPoint]:
 )
 @click.version_option(package_name="upto", message="%(prog)s %(version)s")
 def main(**_: Any) -> None:
-    """Tell whether trainings give the same representation, up to what, and with what error."""
+    """Test whether trained models learned the same representation, up to what, with what error."""

@@ -1,4 +1,4 @@
-"""Options that commands share, each worded once."""
+"""Options shared by commands."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def complete_file(_context: object, _parameter: object, incomplete: str) -> list[CompletionItem]:
-    """Offer files in the shell."""
+    """Complete file names in the shell."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(incomplete, type="file")]
 
 
 def refuse_nan(_context: object, _parameter: object, value: float | None) -> float | None:
-    """Refuse a limit that nothing can exceed."""
+    """Refuse NaN as a limit, which nothing can exceed."""
     if value is not None and value != value:
-        message = "nan is not a number that anything can be compared with."
+        message = "nan cannot be compared with anything."
         raise click.BadParameter(message)
     return value
 
@@ -34,7 +34,7 @@ def refuse_nan(_context: object, _parameter: object, value: float | None) -> flo
 def _count_or_fraction(
     _context: object, _parameter: object, value: str | None
 ) -> int | float | None:
-    """Read a number of components or the fraction of the variance they shall carry."""
+    """Parse a number of components or the fraction of the variance to keep."""
     if value is None:
         return None
     try:
@@ -43,13 +43,13 @@ def _count_or_fraction(
         number = 0
     is_count = isinstance(number, int) and number >= 1
     if not is_count and not (isinstance(number, float) and 0 < number < 1):
-        message = f"{value!r} is neither a number of components, from 1, nor a fraction below 1."
+        message = f"{value!r} is neither a positive number of components nor a fraction below 1."
         raise click.BadParameter(message)
     return number
 
 
 def held_out_option(default: float, used: str) -> Callable[..., Any]:
-    """Give a command the fraction of rows that are held out, and say what they are used for."""
+    """Add the option for the fraction of held-out rows, and describe their use."""
     return click.option(
         "--held-out",
         type=click.FloatRange(0, 1, max_open=True),
@@ -67,7 +67,7 @@ permutations_option = click.option(
     type=click.IntRange(19),
     default=199,
     show_default=True,
-    help="Random pairings of rows behind chance and p-values.",
+    help="Number of permutations for the chance level and p-values.",
 )
 components_option = click.option(
     "--n-components",
@@ -83,9 +83,9 @@ strict_option = click.option(
 
 
 def output_options(command: Callable[..., Any], *, result_file: bool = True) -> Callable[..., Any]:
-    """Give a command the options all of them share, as one `output` argument.
+    """Add the options shared by all commands, as one `output` argument.
 
-    Without `result_file` the command's `-o` is its own, and the result goes to stdout.
+    Without `result_file`, the command defines its own `-o`, and the result goes to stdout.
     """
 
     @functools.wraps(command)
@@ -99,24 +99,24 @@ def output_options(command: Callable[..., Any], *, result_file: bool = True) -> 
         "--output",
         "output_path",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="File to write the result to; its suffix chooses the format.",
+        help="File to write the result to; its suffix sets the format.",
     )
     for option in (
         click.option(
             "--progress/--no-progress",
             "output_progress",
             default=True,
-            help="Show bars on stderr, or lines where that is no terminal.",
+            help="Show progress on stderr: bars on a terminal, lines elsewhere.",
         ),
-        click.option("-v", "--verbose", "output_verbose", is_flag=True, help="Show every table."),
-        click.option("-q", "--quiet", "output_quiet", is_flag=True, help="Show the result only."),
+        click.option("-v", "--verbose", "output_verbose", is_flag=True, help="Show all tables."),
+        click.option("-q", "--quiet", "output_quiet", is_flag=True, help="Show only the result."),
         click.option(
             "--seed",
             "output_seed",
             default=0,
             show_default=True,
             type=click.IntRange(0, 2**32 - 1),
-            help="Seed of every random choice.",
+            help="Seed of the random number generator.",
         ),
         click.option(
             "--engine",
@@ -124,7 +124,7 @@ def output_options(command: Callable[..., Any], *, result_file: bool = True) -> 
             default="threads",
             show_default=True,
             type=click.Choice(ENGINES),
-            help="Engine of the passes.",
+            help="Engine that runs the passes over the rows.",
         ),
         *([path_option] if result_file else []),
         click.option(
@@ -139,21 +139,21 @@ def output_options(command: Callable[..., Any], *, result_file: bool = True) -> 
 
 
 def report_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command that shows a result the option to write its page too."""
+    """Add the option to also write an HTML report."""
     return click.option(
         "--report",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="Write the page here, as self-contained HTML.",
+        help="Write a self-contained HTML report to this file.",
     )(command)
 
 
 def page_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command that writes a page the option that says where."""
+    """Add the option for the destination of the HTML report."""
     return click.option(
         "-o",
         "--output",
         type=click.Path(dir_okay=False, path_type=Path),
         default=Path("report.html"),
         show_default=True,
-        help="Where to write the page.",
+        help="File to write the HTML report to.",
     )(command)

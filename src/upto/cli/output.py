@@ -1,4 +1,4 @@
-"""What every command shares: formats, output file, seed, engine, progress."""
+"""Output of commands: formats, files, findings and progress."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "csv", "md")
 ENGINES = ("threads", "torch", "dask")
-"""The names of `upto.engines.choose`, here again because importing them takes NumPy."""
+"""The names in `upto.engines.choose`, repeated because importing them would import NumPy."""
 _SUFFIXES = {".json": "json", ".csv": "csv", ".md": "md", ".txt": "table"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """How a command speaks."""
+    """Output options of a command."""
 
     format: str | None
     path: Path | None
@@ -38,7 +38,7 @@ class Output:
 
     @property
     def chosen_format(self) -> str:
-        """The format asked for, or the one the output's suffix means."""
+        """The requested format, or that of the output's suffix."""
         if self.format is not None:
             return self.format
         if self.path is None:
@@ -46,7 +46,7 @@ class Output:
         suffix = self.path.suffix.lower()
         if suffix not in _SUFFIXES:
             message = (
-                f"cannot tell a format from {self.path.name}: end it in one of "
+                f"{self.path.name} does not determine a format: end it in one of "
                 f"{', '.join(_SUFFIXES)}, or pass --format."
             )
             raise InputError(message)
@@ -59,22 +59,22 @@ class Output:
         rows: tuple[str, Path | None] = ("", None),
         **others: Path | None,
     ) -> None:
-        """Refuse a place that cannot or must not be written to before any work is done.
+        """Check, before any work is done, that all outputs can and may be written.
 
         Parameters
         ----------
         page
-            The page that will be written.
+            The HTML report.
         rows
-            The option and the file of rows that will be, which an AnnData file may be added to.
+            The option and the file for rows; an AnnData input may be extended in place.
         others
-            Other files that will be, by the name of their option.
+            Other files to write, keyed by option.
         """
         _ = self.chosen_format
         files = {f"--{name}": path for name, path in others.items()}
         check_places({"-o": self.path, "--report": page, **files}, rows=rows)
         if page is not None and page.suffix.lower() not in (".html", ".htm"):
-            message = f"{page.name} does not end in .html, and the page is HTML: rename it."
+            message = f"{page.name} does not end in .html, but the report is HTML: rename it."
             raise InputError(message)
 
     def show(self, result: Result) -> None:
@@ -93,7 +93,7 @@ class Output:
 
     @property
     def is_brief(self) -> bool:
-        """Whether what is shown goes to a terminal, which has no room for wide tables."""
+        """Whether the result goes to the terminal as a table."""
         return self.path is None and self.chosen_format == "table"
 
     def show_table(self, table: Table) -> None:
@@ -109,7 +109,7 @@ class Output:
             _print(_table_text(table, self.chosen_format))
 
     def publish(self, result: Result, report: Path | None) -> None:
-        """Write the page of a result, where one is asked for, and show the result."""
+        """Write the HTML report, if requested, and show the result."""
         if report is not None:
             from upto.report import Report
 
@@ -131,7 +131,7 @@ class Output:
         return str(result)
 
     def show_findings(self, findings: tuple[Finding, ...]) -> None:
-        """List findings on stderr."""
+        """Print findings to stderr."""
         if self.quiet or not findings:
             return
         from rich.text import Text
@@ -141,15 +141,15 @@ class Output:
             style = "yellow" if finding.rule.severity == "warning" else "dim"
             console.print(Text(printable(str(finding)), style=style))
         codes = list(dict.fromkeys(finding.code for finding in findings))
-        console.print(Text(f"`upto explain {codes[0]}` says what a finding means.", style="dim"))
+        console.print(Text(f"`upto explain {codes[0]}` explains a finding.", style="dim"))
 
     def say(self, message: str) -> None:
-        """Tell the user something that is not a result."""
+        """Print a message that is not a result."""
         if not self.quiet:
             say(message)
 
     def watcher(self) -> Progress:
-        """Return what long work reports to."""
+        """Return the progress reporter."""
         from upto.cli.progress_bar import LineProgress, RichProgress
         from upto.core import SilentProgress
 
@@ -176,16 +176,16 @@ def _table_text(table: Table, kind: str) -> str:
 def check_places(
     outputs: Mapping[str, Path | None], *, rows: tuple[str, Path | None] = ("", None)
 ) -> None:
-    """Refuse outputs that cannot be written, are inputs of the command, or are one file.
+    """Refuse outputs that cannot be written, are inputs of the command, or coincide.
 
-    Every argument of the command that is the name of something on the disk is an input of it.
+    Every argument of the command that names an existing file is an input.
 
     Parameters
     ----------
     outputs
-        Files that will be written, by the option that names each.
+        Files to write, keyed by option.
     rows
-        The option and the file of rows that will be; an AnnData file may be written to itself.
+        The option and the file for rows; an AnnData input may be extended in place.
     """
     from upto.core.files import check_outputs, check_target, is_same, real_path
 
@@ -198,7 +198,7 @@ def check_places(
         each for value in click.get_current_context().params.values() for each in _texts(value)
     ]
     for path in places:
-        # An output is an argument too; given a second time, it is an input.
+        # An output is an argument too; a second occurrence is an input.
         if str(path) in arguments:
             arguments.remove(str(path))
     inputs = [each for argument in arguments for each in files_of(argument)]
@@ -208,7 +208,7 @@ def check_places(
 
 
 def files_of(given: str) -> list[Path]:
-    """Name the files behind an argument, if there are any: itself, and what a manifest lists."""
+    """Return the files an argument refers to: itself and, for a manifest, the runs it lists."""
     from upto.files.manifest import listed_runs
     from upto.files.request import split_key
 
@@ -217,7 +217,7 @@ def files_of(given: str) -> list[Path]:
         if not file.exists():
             return _source_of(given)
     except (InputError, OSError, RuntimeError, ValueError):
-        # Not a path: whoever needs one will say so.
+        # Not a path: the command will report it if it needs one.
         return []
     if file.suffix.lower() == ".toml" and file.is_file():
         return [file, *(run.path for run in listed_runs(file))]
@@ -225,7 +225,7 @@ def files_of(given: str) -> list[Path]:
 
 
 def _source_of(given: str) -> list[Path]:
-    """Return the file of code that is named as MODULE:FUNCTION, without running any."""
+    """Return the source file of MODULE:FUNCTION without importing it."""
     module, colon, _ = given.partition(":")
     if not colon or not all(part.isidentifier() for part in module.split(".")):
         return []
@@ -234,14 +234,14 @@ def _source_of(given: str) -> list[Path]:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the texts and paths in the value of a parameter."""
+    """Return the strings and paths in the value of a parameter."""
     if isinstance(value, str | Path):
         return [str(value)]
     return [text for each in value for text in _texts(each)] if isinstance(value, tuple) else []
 
 
 class _Brief:
-    """A result with its main tables only."""
+    """A result with only its main tables."""
 
     def __init__(self, result: Result) -> None:
         self.result = result
@@ -255,10 +255,10 @@ class _Brief:
 
 
 def console_for(*, stderr: bool) -> Any:
-    """Return a console that never cuts a table in a pipe."""
+    """Return a console that does not truncate tables in a pipe."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    # A pipe has no width of its own; tables must not be cut there.
+    # A pipe has no width.
     width = None if stream.isatty() else 140
     return Console(stderr=stderr, width=width, highlight=False, soft_wrap=stderr)

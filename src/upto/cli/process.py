@@ -1,4 +1,4 @@
-"""What a process that runs a command needs around it: its signals, its streams, its exit code."""
+"""Run a command in a process: signals, streams and exit code."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from upto.cli.streams import mend_streams
 
 
 def run() -> int:
-    """Run the command that the process was started with and return its exit code."""
+    """Run the command of this process and return its exit code."""
     interrupts.install()
     mend_streams()
     if not sys.warnoptions:
-        # What a user needs to know is a finding; warnings of libraries are for their developers.
+        # Users get findings; warnings of libraries are for developers.
         warnings.simplefilter("ignore")
     try:
         return _run()
@@ -44,7 +44,7 @@ def _run() -> int:
 
 
 def usage_error(error: object) -> str:
-    """Return what click shows of a wrong usage."""
+    """Return click's message for wrong usage."""
     from io import StringIO
 
     shown = StringIO()

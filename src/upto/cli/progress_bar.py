@@ -1,4 +1,4 @@
-"""Where long work shows how far it is: bars on a terminal, lines in a file."""
+"""Show progress as bars on a terminal or as lines in a log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class LineProgress:
-    """A plain line on stderr now and then, for files and logs, which keep all they are told."""
+    """Print a plain line to stderr at intervals, for files and logs."""
 
     def __init__(self, *, first: float = 10.0, every: float = 30.0) -> None:
         self._every = every
@@ -23,7 +23,7 @@ class LineProgress:
 
     @contextmanager
     def task(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Tell how far a task is, also while a step takes long."""
+        """Report the progress of a task, also during long steps."""
         started, done, is_over = time.monotonic(), [0], Event()
 
         def tell() -> None:
@@ -44,7 +44,7 @@ class LineProgress:
 
 
 class RichProgress:
-    """Bars on stderr, with rate and time left, gone when done."""
+    """Show transient bars on stderr, with counts and times."""
 
     @contextmanager
     def task(self, label: str, total: int) -> Iterator[Callable[[int], None]]:

@@ -1,4 +1,4 @@
-"""`upto report RESULT.json…`: a page from results made before."""
+"""`upto report RESULT.json…`: build an HTML report from saved results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 )
 @page_option
 def command(results: tuple[Path, ...], output: Path) -> None:
-    """Make one self-contained page from results that were written as JSON.
+    """Combine results saved as JSON into one self-contained HTML report.
 
     \b
     upto compare a.npy b.npy -o ab.json
@@ -39,10 +39,10 @@ def command(results: tuple[Path, ...], output: Path) -> None:
 
 
 def read_results(paths: Sequence[Path]) -> list[Result]:
-    """Read results of any kind from the files they were written to."""
+    """Read saved results of any kind."""
     from upto.core import InputError, StudyResult, result_from_json
     from upto.core.errors import one_sentence
-    from upto.core.read import read_whole
+    from upto.core.read_file import read_whole
     from upto.question import questions, resolve
 
     kinds = {each.name: resolve(each.result) for each in questions()}
@@ -58,12 +58,12 @@ def read_results(paths: Sequence[Path]) -> list[Result]:
 
 
 def render_read(results: Mapping[Path, Result]) -> str:
-    """Return the page of results that were read from files.
+    """Return the HTML report of results that were read from files.
 
     Raises
     ------
     InputError
-        If no page can be made of one of them: upto itself never wrote it.
+        If a result cannot be rendered, because it was not written by upto.
     """
     from upto.core import InputError, UptoError
     from upto.core.errors import one_sentence, reason
@@ -80,7 +80,7 @@ def render_read(results: Mapping[Path, Result]) -> str:
                 render_read({path: result})
             raise
         message = one_sentence(
-            f"{path}: this {result.kind} result is damaged, its parts do not fit each other "
-            f"({reason(error)}): make it again."
+            f"{path}: this {result.kind} result is damaged, its parts are inconsistent "
+            f"({reason(error)}): recompute it."
         )
         raise InputError(message) from None

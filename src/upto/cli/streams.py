@@ -1,4 +1,4 @@
-"""Standard streams that can be written to, whatever they were opened as."""
+"""Make standard streams writable whatever their state and encoding."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _ASCII = str.maketrans(
 
 
 def mend_streams() -> None:
-    """Open streams that are closed, and write what an encoding lacks in letters it has."""
+    """Reopen closed streams, and replace characters that an encoding lacks."""
     codecs.register_error(_ERRORS, _readable)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # Its descriptor is free, and would be that of the first file that is opened.
+            # Its descriptor is free and would be taken by the next file opened.
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError):  # not every stream that stands in for one has it
+        with suppress(AttributeError):  # replacement streams may lack it
             stream.reconfigure(errors=_ERRORS)  # type: ignore[union-attr]
 
 
 def discard(stream: IO[str]) -> None:
-    """Throw away what is still to be written to a stream that takes nothing."""
+    """Discard pending output of a stream that cannot be written."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

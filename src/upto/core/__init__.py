@@ -1,4 +1,4 @@
-"""What every room shares: embeddings, groups, fits, tables, findings, errors, seeds, progress."""
+"""Shared types: embeddings, groups, fits, tables, findings, errors, seeds, progress."""
 
 from upto.core.embeddings import Embeddings, GatheringRows, Rows, SelectedRows
 from upto.core.errors import InputError, MissingExtraError, UptoError

@@ -1,4 +1,4 @@
-"""Kinds of things that are asked for by name: measures, scores, conditions."""
+"""Catalogues of kinds requested by name: measures, scores, conditions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from upto.core.errors import ArgumentError, InputError
 
 
 class Named(Protocol):
-    """What a catalogue lists."""
+    """An entry of a catalogue."""
 
     @property
     def name(self) -> str:
-        """What it is called everywhere; a parameter follows a colon."""
+        """Name used everywhere; a parameter follows a colon."""
 
 
 Kind = TypeVar("Kind", bound=Named)
@@ -26,13 +26,13 @@ class Catalogue(dict[str, Kind], Generic[Kind]):
     Parameters
     ----------
     what
-        What a kind is called in sentences, as ``measure``.
+        Noun for a kind in messages, e.g. ``measure``.
     kinds
-        The kinds to begin with.
+        Initial kinds.
     accepts
-        The type of objects that may be given in place of names, if any.
+        Type of objects accepted in place of names.
     known_by, refusal
-        The words before the list of names, and the sentence for what is no list of names.
+        Words before the list of names, and the message for requests that are not names.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Catalogue(dict[str, Kind], Generic[Kind]):
         *,
         accepts: type[Any] = str,
         known_by: str = "choose from",
-        refusal: str = "{what}s={given!r} names no {what}s: give a list, as {names}.",
+        refusal: str = "{what}s={given!r} is not a list of {what}s: pass a list, e.g. {names}.",
     ) -> None:
         super().__init__()
         self.what, self.accepts = what, accepts
@@ -58,13 +58,13 @@ class Catalogue(dict[str, Kind], Generic[Kind]):
             self.add(kind)
 
     def add(self, kind: Kind) -> None:
-        """Add a kind, or refuse one whose name another has."""
+        """Add a kind; its name must be new."""
         if self.setdefault(kind.name.partition(":")[0], kind) is not kind:
-            message = f"there is a {self.what} {kind.name!r} already: choose another name."
+            message = f"the {self.what} {kind.name!r} already exists: choose another name."
             raise InputError(message)
 
     def find(self, name: str) -> Kind:
-        """Return the kind of a name."""
+        """Return the kind with this name."""
         if name in self:
             return self[name]
         from difflib import get_close_matches
@@ -75,7 +75,7 @@ class Catalogue(dict[str, Kind], Generic[Kind]):
         raise InputError(message)
 
     def asked(self, request: object) -> list[Any]:
-        """Return names and objects one by one; a text may have commas between names."""
+        """Return the requested names and objects as a list; commas separate names in a string."""
         single = isinstance(request, str) or not isinstance(request, Iterable)
         listed = [request] if single else list(request)  # type: ignore[call-overload]
         if not all(isinstance(each, (str, self.accepts)) for each in listed):
@@ -92,14 +92,14 @@ class Catalogue(dict[str, Kind], Generic[Kind]):
     def choose(
         self, request: object, read: Callable[[str], Iterable[Chosen]] | None = None
     ) -> tuple[Chosen, ...]:
-        """Return what is asked for, each once; ``all`` means every kind.
+        """Return the requested kinds, each once; ``all`` means every kind.
 
         Parameters
         ----------
         request
-            A name, an object, or several of them.
+            One or more names or objects.
         read
-            What a name stands for, where that is not one kind or all of them.
+            Function that resolves a name; by default a name is one kind, or ``all``.
         """
         read = read or self._read
         found: dict[str, Chosen] = {}
@@ -108,7 +108,7 @@ class Catalogue(dict[str, Kind], Generic[Kind]):
                 found[chosen.name] = chosen
         if not found:
             message = (
-                f"no {self.what} is asked for, so there are no {self.what}s to compute: name at "
+                f"no {self.what} was requested, so there are no {self.what}s to compute: name at "
                 "least one."
             )
             raise InputError(message)

@@ -1,8 +1,8 @@
-"""Where chance ends, and the numbers of all pairs that are set beside it."""
+"""The chance level of pairwise comparisons, and the type of their matrices."""
 
 from __future__ import annotations
 
 BEYOND_CHANCE = 0.05
-"""Adjusted p-value up to which a pair is called closer than chance."""
+"""Largest adjusted p-value at which a pair counts as more similar than chance."""
 
 Numbers = tuple[tuple[float | None, ...], ...]

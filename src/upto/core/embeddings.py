@@ -15,14 +15,14 @@ from upto.printable import spelt_out
 
 @runtime_checkable
 class Rows(Protocol):
-    """Anything two-dimensional that gives a block of rows when sliced.
+    """Any two-dimensional object whose slices are blocks of rows.
 
     NumPy arrays, memory maps, HDF5 datasets, zarr arrays and the block readers of `upto.files`
-    are rows as they are.
+    all qualify.
     """
 
     @property
-    def shape(self) -> tuple[int, ...]: ...  # noqa: D102 - the protocol's docstring says it
+    def shape(self) -> tuple[int, ...]: ...  # noqa: D102 - see the protocol's docstring
 
     @property
     def dtype(self) -> Any: ...  # noqa: D102
@@ -41,20 +41,20 @@ class GatheringRows(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Embeddings:
-    """One run: a representation of samples, with what is known about them.
+    """The embedding of samples by one run, with their ids and metadata.
 
     Parameters
     ----------
     rows
-        One row for each sample; an array or a block reader over a file.
+        One row per sample; an array or a block reader over a file.
     name
-        What the run is called in tables and pages.
+        Name of the run in tables and reports.
     ids
-        One id for each row, to match rows across runs.
+        One id per row, used to match rows across runs.
     columns
-        Labels, batches, factors: one value for each row, by name.
+        Labels, batches and factors by name, one value per row.
     layer, seed
-        What a manifest says about the run.
+        Layer and seed of the run, from a manifest.
     """
 
     rows: Rows
@@ -65,12 +65,12 @@ class Embeddings:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        # A file's name may have bytes that are no text, which no result could be written with.
+        # File names may contain bytes that are not UTF-8 and could not be written to a result.
         object.__setattr__(self, "name", spelt_out(self.name))
         if len(self.rows.shape) != 2:
             message = (
-                f"{self.name} has {len(self.rows.shape)} dimensions: embeddings have two, one row "
-                "for each sample. Flatten or pool the others first."
+                f"{self.name} has {len(self.rows.shape)} dimensions, but embeddings have two (one "
+                "row per sample): flatten or pool the others first."
             )
             raise InputError(message)
         if 0 in self.rows.shape:
@@ -79,15 +79,15 @@ class Embeddings:
         kind = np.dtype(self.rows.dtype).kind
         if kind not in "fiub":
             message = (
-                f"{self.name} holds {self.rows.dtype} values, not real numbers: choose the numeric "
-                "array or columns, or convert them first."
+                f"{self.name} contains {self.rows.dtype} values, not real numbers: choose the "
+                "numeric array or columns, or convert them first."
             )
             raise InputError(message)
         for name, column in {"ids": self.ids, **self.columns}.items():
             if column is not None and len(column) != self.n_samples:
                 message = (
                     f"{name!r} has {len(column)} values but {self.name} has {self.n_samples} rows: "
-                    "give one value for each row."
+                    "pass one value per row."
                 )
                 raise InputError(message)
 
@@ -112,7 +112,7 @@ class Embeddings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SelectedRows:
-    """The rows of another source in another order, gathered block by block."""
+    """A selection of another source's rows, in any order, gathered block by block."""
 
     source: Rows
     index: NDArray[np.intp]
@@ -131,7 +131,7 @@ class SelectedRows:
         wanted = self.index[key]
         if isinstance(self.source, np.ndarray):
             return self.source[wanted]
-        # Readers over files know slices only: read runs of neighbouring rows in file order.
+        # File readers support slices only: read runs of neighbouring rows in file order.
         order = np.argsort(wanted, kind="stable")
         ordered = wanted[order]
         breaks = np.flatnonzero(np.diff(ordered) > _GAP) + 1

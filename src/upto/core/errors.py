@@ -1,16 +1,15 @@
-"""Errors a user can act on: each says what happened, with the numbers, and what to do."""
+"""Errors that state what happened, with the numbers, and how to fix it."""
 
 from __future__ import annotations
 
 import sys
 
 _SINCE = {"harmony": ((3, 12), "harmonypy")}
-"""The Python from which an extra can be installed, where that is not every one, and the package
-that does the same before."""
+"""First Python version an extra supports, and the package to install on older ones."""
 
 
 def how_to_install(extra: str) -> str:
-    """Say how to get an extra, or which Python it needs where this one is too old for it."""
+    """Return the instruction to install an extra, or its replacement on older Python versions."""
     since, instead = _SINCE.get(extra, ((0, 0), ""))
     if sys.version_info[:2] >= since:
         return f"run `pip install 'upto[{extra}]'`"
@@ -22,18 +21,18 @@ def how_to_install(extra: str) -> str:
 
 
 class UptoError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base class of all errors this package raises on purpose."""
 
 
 class InputError(UptoError, ValueError):
-    """The data cannot be used as given. The command line exits with 3."""
+    """Unusable data. The command line exits with 3."""
 
 
 class ArgumentError(InputError):
-    """An argument cannot be used as given.
+    """An unusable argument.
 
-    `given` holds the arguments that the message writes as ``name=value``, by their names: a command
-    writes those as its options, and leaves alone what only looks like one.
+    `given` maps the arguments written as ``name=value`` in the message to their values, so that
+    commands can rewrite them as options.
     """
 
     def __init__(self, message: str, **given: object) -> None:
@@ -42,7 +41,7 @@ class ArgumentError(InputError):
 
 
 class MissingExtraError(InputError):
-    """A reader or renderer needs an optional dependency that is not installed."""
+    """A required optional dependency is not installed."""
 
     def __init__(self, what: str, *, package: str, extra: str) -> None:
         super().__init__(
@@ -55,7 +54,7 @@ _LONGEST_SENTENCE = 380
 
 
 def shortened(text: object, length: int = 60) -> str:
-    """Return a name as a sentence has room for it: on one line, without its end if it is long.
+    """Return a text on one line, truncated to `length` characters.
 
     Examples
     --------
@@ -67,12 +66,12 @@ def shortened(text: object, length: int = 60) -> str:
 
 
 def reason(error: object) -> str:
-    r"""Return what a library says is wrong, as a part of a sentence: its first line, not too long.
+    r"""Return the first line of another library's error, shortened to fit a sentence.
 
     Parameters
     ----------
     error
-        An exception of others, or a text.
+        An exception of another library, or a text.
 
     Examples
     --------
@@ -86,7 +85,7 @@ def reason(error: object) -> str:
 
 
 def one_sentence(message: object) -> str:
-    r"""Return a message on one line that is not too long to be read: its middle gives way.
+    r"""Return a message on one line; long messages lose their middle.
 
     Examples
     --------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A value and, where one can be had, the interval that covers it at `level`."""
+    """A value and, where available, its interval at `level`."""
 
     value: float
     low: float | None = None

@@ -1,4 +1,4 @@
-"""Files and folders that are written whole or not at all: the one way in which upto writes."""
+"""Atomic writing of files and folders; everything upto writes goes through here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from upto.core.errors import InputError, reason
-from upto.core.read import special_kind
+from upto.core.read_file import special_kind
 from upto.signals import clean_up, hold_signals
 
 if TYPE_CHECKING:
@@ -26,22 +26,22 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 @contextmanager
 def replacing(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
-    """Yield a name beside `path` to write a file or a folder at; it becomes `path` at the end.
+    """Yield a temporary path in the folder of `path`; it is renamed to `path` at the end.
 
-    An exception or a signal leaves whatever was at `path` as it was, and nothing beside it. Links
-    are written through: what they lead to is replaced, and they stay.
+    After an exception or a signal, `path` is unchanged and the temporary file is gone. Links are
+    followed: their target is replaced and the links stay.
 
     Parameters
     ----------
     path
-        Where the file or folder shall be; the folder it is in must exist.
+        Destination; its parent folder must exist.
     folder
         Whether it is a folder.
 
     Raises
     ------
     InputError
-        If nothing may be written there, as `check_target` says.
+        If `check_target` refuses the destination.
     """
     target = check_target(path, folder=folder)
     temporary = _beside(target)
@@ -63,14 +63,14 @@ def replacing(path: str | Path, *, folder: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def write_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """Open a file that takes its name only once everything is on the disk.
+    """Open a file that gets its name only once everything is on disk.
 
     Parameters
     ----------
     path
-        Where the file shall be; its folder must exist.
+        Destination; its folder must exist.
     binary
-        Whether to write bytes and not UTF-8 text.
+        Whether to write bytes instead of UTF-8 text.
     """
     mode, encoding, newline = ("xb", None, None) if binary else ("x", "utf-8", "\n")
     with (
@@ -81,27 +81,27 @@ def write_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[A
 
 
 def write_text_atomically(path: str | Path, text: str) -> None:
-    """Write a text file that is never seen half written."""
+    """Write a text file atomically."""
     with write_atomically(path) as file:
         file.write(text)
 
 
 def check_target(path: str | Path, *, folder: bool = False) -> Path:
-    """Refuse a place where no file or folder can or may be written; return what links lead to.
+    """Check that a file or folder may be written at a path; return the path with links resolved.
 
     Parameters
     ----------
     path
-        Where the file or folder shall be.
+        Destination.
     folder
         Whether it is a folder.
 
     Raises
     ------
     InputError
-        If the folder it is in does not exist or cannot be written to, or if something is there that
-        must not be replaced: a device, a pipe, a socket, a folder in place of a file or a file in
-        place of a folder, or a write-protected file.
+        If the parent folder does not exist or is not writable, or if the path is something that
+        must not be replaced: a device, a pipe, a socket, a folder where a file is written or a
+        file where a folder is written, or a write-protected file.
     """
     target = real_path(path)
     parent = target.parent
@@ -110,40 +110,40 @@ def check_target(path: str | Path, *, folder: bool = False) -> Path:
         message = f"{path} cannot be written: the folder {parent} {is_there}."
         raise InputError(message)
     if not os.access(parent, os.W_OK | os.X_OK):
-        message = f"{path} cannot be written: you have no right to write to the folder {parent}."
+        message = f"{path} cannot be written: you have no write permission for the folder {parent}."
         raise InputError(message)
     if not target.exists():
         return target
     if (kind := special_kind(target.stat())) is not None:
-        message = f"{path} is {kind}, which is never replaced: choose the name of a file."
+        message = f"{path} is {kind}, which is never replaced: choose a file name."
     elif target.is_dir() and not folder:
-        message = f"{path} is a folder, which would be lost: choose the name of a file."
+        message = f"{path} is a folder, which would be lost: choose a file name."
     elif folder and not target.is_dir():
-        message = f"{path} is a file and not a folder: remove it or choose another name."
+        message = f"{path} is a file, not a folder: remove it or choose another name."
     elif not os.access(target, os.W_OK):
-        message = f"{path} is write-protected: change that or choose another name."
+        message = f"{path} is write-protected: change its permissions or choose another name."
     else:
         return target
     raise InputError(message)
 
 
 def check_outputs(outputs: Mapping[str, str | Path | None], inputs: Iterable[str | Path]) -> None:
-    """Refuse outputs that are inputs, or each other, before any work is done.
+    """Refuse outputs that coincide with inputs or with each other, before any work is done.
 
-    Links and hard links are seen through. A folder that is written replaces what is in it, and what
-    is written into a zarr folder changes it.
+    Symbolic and hard links are resolved. Writing a folder replaces its contents, and writing into
+    a zarr folder changes the array.
 
     Parameters
     ----------
     outputs
-        Files and folders that will be written, by the option that names each; None is left out.
+        Files and folders to write, keyed by option; None is skipped.
     inputs
-        Files and folders that are read.
+        Files and folders to read.
 
     Raises
     ------
     InputError
-        If one of them would be lost.
+        If an input or output would be lost.
     """
     named = {option: real_path(path) for option, path in outputs.items() if path is not None}
     for read in inputs:
@@ -155,40 +155,40 @@ def check_outputs(outputs: Mapping[str, str | Path | None], inputs: Iterable[str
     for (option, path), (other, place) in combinations(named.items(), 2):
         if is_same(path, place) or _is_within(path, place) or _is_within(place, path):
             message = (
-                f"{option} and {other} are one file, {_shown(path)}: give each a name of its own."
+                f"{option} and {other} are the same file, {_shown(path)}: choose different names."
             )
             raise InputError(message)
 
 
 def real_path(path: str | Path) -> Path:
-    """Return the absolute path that links and ``~`` lead to, or say why there is none.
+    """Return the absolute path with links and ``~`` resolved.
 
     Raises
     ------
     InputError
-        If the user after ``~`` is unknown, links lead in a circle, or the name cannot be one.
+        If the user after ``~`` is unknown, links form a loop, or the name is invalid.
     """
     try:
         found = Path(path).expanduser().resolve()
-        # Where links lead in a circle, only some versions of Python raise anything.
+        # Only some versions of Python raise an error for links that form a loop.
         if found.is_symlink():
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         return found
     except (OSError, RuntimeError, ValueError) as error:
         why = getattr(error, "strerror", None) or reason(error)
-        message = f"{path} is not a usable path ({why}): check its name and where links lead."
+        message = f"{path} is not a usable path ({why}): check its name and the links in it."
         raise InputError(message) from None
 
 
 def is_same(first: Path, second: Path) -> bool:
-    """Tell whether two resolved paths are one file, by name or as hard links."""
+    """Return whether two resolved paths are the same file, by name or as hard links."""
     if first == second:
         return True
     return first.exists() and second.exists() and first.samefile(second)
 
 
 def is_zarr(path: Path) -> bool:
-    """Tell whether a folder is a zarr array or group."""
+    """Return whether a folder is a zarr array or group."""
     return any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray", ".zmetadata"))
 
 
@@ -197,7 +197,7 @@ def _is_within(path: Path, folder: Path) -> bool:
 
 
 def _is_part(path: Path, source: Path) -> bool:
-    """Tell whether a path is a part of an array that is a folder; other folders just contain it."""
+    """Return whether a path lies inside a zarr folder."""
     return _is_within(path, source) and is_zarr(source)
 
 
@@ -207,7 +207,7 @@ def _shown(path: Path) -> str:
 
 
 def _lacks_name(error: OSError, temporary: Path) -> bool:
-    """Tell whether an error of writing says nothing a user knows about where it happened."""
+    """Return whether a write error lacks a path the user would recognise."""
     if error.filename is None:
         return error.errno in _NO_ROOM
     return str(error.filename).startswith(str(temporary))
@@ -217,7 +217,7 @@ def _replace_folder(new: Path, target: Path) -> None:
     if not target.exists():
         new.rename(target)
         return
-    # A folder cannot be renamed onto another: the old one steps aside and comes back on failure.
+    # A folder cannot be renamed onto another: the old one is moved aside and restored on failure.
     old = _beside(target)
     with hold_signals():
         try:
@@ -231,14 +231,14 @@ def _replace_folder(new: Path, target: Path) -> None:
 
 
 def _beside(target: Path) -> Path:
-    # Some writers look at the suffix, and a name has at most 255 bytes.
+    # Some writers check the suffix, and a name has at most 255 bytes.
     stem = target.stem.encode(errors="surrogateescape")[:_LONGEST_STEM]
     name = f".{stem.decode(errors='ignore')}.{secrets.token_hex(4)}{target.suffix}"
     return target.with_name(name)
 
 
 def _synchronise(path: Path) -> None:
-    """Wait for the disk, which may tell only now that it is full."""
+    """Flush to disk; a full disk may be reported only now."""
     files = [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
     for file in files:
         with file.open("rb+") as opened:
@@ -247,7 +247,7 @@ def _synchronise(path: Path) -> None:
 
 def _remove(path: Path) -> None:
     if path.is_dir():
-        # A library's own threads may still write to it.
+        # Threads of a library may still be writing to it.
         for _ in range(_REMOVALS):
             shutil.rmtree(path, ignore_errors=True)
             if not path.exists():

@@ -1,4 +1,4 @@
-"""What a comparison of two runs is made of: errors, rows of the table, pictures."""
+"""Parts of a comparison of two runs: errors, fits per group, and data for its plots."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Agreement = Literal["identical", "same", "close", "image", "partial", "weak", "c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diameter:
-    """The largest distance between two rows, or a certified bracket of it.
+    """The largest distance between two rows, or certified bounds on it.
 
-    `value` is the exact diameter or the lower end of the bracket, so that an error over it is
-    never understated; `quantile` is the 99.9 % quantile of the distances.
+    `value` is the exact diameter or its lower bound, so errors over the diameter are never
+    understated; `quantile` is the 99.9 % quantile of the distances.
     """
 
     value: float
@@ -27,10 +27,10 @@ class Diameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """What was learned of one run before it met the others.
+    """Properties of one run on its own.
 
-    `n_components` counts its independent components and `n_non_gaussian` those that are told from
-    Gaussian ones on held-out rows; None where components were not looked for, or not judged.
+    `n_components` counts its independent components and `n_non_gaussian` those significantly
+    non-Gaussian on held-out rows; None if components were not estimated or not tested.
     """
 
     name: str
@@ -48,7 +48,7 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errors:
-    """Per-example errors over the diameter of the target, summarised."""
+    """Summary of the errors per row, over the diameter of the target."""
 
     mean: Estimate
     rms: float
@@ -59,7 +59,7 @@ class Errors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """Errors of predicting the mean of the target for every row."""
+    """Errors of predicting the target's mean for every row."""
 
     in_sample: Errors
     held_out: Errors | None
@@ -67,13 +67,13 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """The directions on which two runs agree, counted after both were whitened.
+    """Directions on which two runs agree, counted after whitening both.
 
-    `n_first` and `n_second` count the directions in which the runs vary beyond rounding, and
-    `n_shared` those on which they agree: with a held-out R² of one half or more; on `n_closely`
-    they do with 0.8 or more. `variance_first` and `variance_second` are the shares of their
-    variance in what is shared. `rest` says what the others are: unrelated (R² below 0.1 for all of
-    them), less alike, or not judged, where fewer rows than directions were fitted.
+    `n_first` and `n_second` count the directions in which the runs vary beyond rounding,
+    `n_shared` those with a held-out R² of at least 0.5 and `n_closely` those with at least 0.8.
+    `variance_first` and `variance_second` are the fractions of each run's variance in the shared
+    directions. `rest` describes the remaining directions: unrelated (all R² below 0.1), less
+    alike, or not judged (fewer rows than directions were fitted).
     """
 
     n_shared: int
@@ -91,15 +91,15 @@ class Shared:
 
     @property
     def share(self) -> float:
-        """Share of the directions of the run with more of them on which the runs agree closely."""
+        """Fraction of directions with close agreement, relative to the run with more of them."""
         return self.n_closely / max(self.n_first, self.n_second, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Along:
-    """What the verdict's map explains along the principal directions of one run, widest first.
+    """R² of the verdict's map along the principal directions of one run, widest first.
 
-    `variance` is the share of the run's variance in each direction, `r2` held out.
+    `variance` is the fraction of the run's variance in each direction; `r2` is held-out.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Along:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classes:
-    """Agreement within classes, after the means of the classes were taken from both runs."""
+    """Agreement within classes, after subtracting class means from both runs."""
 
     label: str
     n_classes: int
@@ -120,7 +120,7 @@ class Classes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram:
-    """Counts of per-example errors in bins of equal width from `low` to `high`."""
+    """Counts of errors per row in bins of equal width from `low` to `high`."""
 
     low: float
     high: float
@@ -129,10 +129,9 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supremum:
-    """The ε of Definition 1 on the rows at hand: the smallest worst error of a group.
+    """The ε of Definition 1 on these rows: the smallest worst-case error over a group.
 
-    An element of the group with worst error `high` was found; where `low` is known, it is proved
-    that none has a smaller one.
+    `high` is attained by an element of the group; `low`, where known, is a proved lower bound.
     """
 
     high: float
@@ -143,11 +142,11 @@ class Supremum:
 class Fit:
     """How well the first run predicts the second up to one group.
 
-    `unmixed` marks the rows in which both runs were first turned by ICA, without supervision, and
-    then matched by a signed or scaled permutation. `supremum` brackets the smallest worst in-sample
-    error of the group; `chance` is what shuffled rows give. `r2_per_direction` is R² of an average
-    principal direction of the second run, and `r2_back` R² of the second run mapped onto the first,
-    both on held-out rows.
+    `unmixed` marks fits in which both runs were first rotated by ICA, without supervision, and
+    then matched by a signed or scaled permutation. `supremum` bounds the smallest worst-case
+    in-sample error over the group; `chance` is the error of permuted rows. `r2_per_direction`
+    is R² averaged over the principal directions of the second run, and `r2_back` R² of mapping the
+    second run onto the first, both held-out.
     """
 
     up_to: Group
@@ -165,20 +164,20 @@ class Fit:
 
     @property
     def name(self) -> str:
-        """Name of the row, which is the group, ``"ica"`` or ``"ica-scaled"``."""
+        """Name of the fit: its group, ``"ica"`` or ``"ica-scaled"``."""
         if self.unmixed:
             return "ica" if self.up_to is Group.SIGNED_PERMUTATION else "ica-scaled"
         return str(self.up_to)
 
     @property
     def error(self) -> Estimate:
-        """Mean held-out error, or in sample where nothing could be held out."""
+        """Mean held-out error, or the in-sample error if no rows were held out."""
         return (self.held_out or self.in_sample).mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
-    """How far the pair is from an isometry: half of it bounds ε from below for rigid maps."""
+    """Isometry defect of a pair; half of it bounds ε of rigid motions from below."""
 
     value: float
     lower_bound: float

@@ -1,4 +1,4 @@
-"""Between which sizes the squares of numbers can be summed in float64."""
+"""Range of magnitudes whose squares can be summed in float64."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def scale_limits(n_values: int) -> tuple[float, float]:
-    """Return the smallest range and the largest size that so many values may have.
+    """Return the smallest spread and the largest magnitude allowed for `n_values` values.
 
-    Centred values are at most twice as large as values, and sums of their squares must not
-    overflow. At the other end, the square of an error of 1e-9 must not yet be zero.
+    Centring at most doubles a value, and sums of squares must not overflow; at the other end,
+    the square of a relative error of 1e-9 must not underflow.
     """
     numbers = np.finfo(np.float64)
     least, most = float(numbers.tiny) * 1e8, float(numbers.max) / (4.0 * n_values)
@@ -26,18 +26,18 @@ def scale_limits(n_values: int) -> tuple[float, float]:
 
 
 def refuse_scale(name: str, low: Float, high: Float, n_values: int, *, what: str) -> None:
-    """Refuse values that are too large, or whose largest range is too small.
+    """Refuse values whose magnitude is too large or whose spread is too small.
 
     Parameters
     ----------
     name
-        What has these values.
+        Name of the data, for the message.
     low, high
-        The range of each coordinate; where none varies, there is no scale to refuse.
+        Minimum and maximum of each coordinate; constant data are accepted.
     n_values
-        How many values are summed at most.
+        Largest number of values summed.
     what
-        What is to be rescaled, in words.
+        What to rescale, for the message.
 
     Raises
     ------
@@ -48,14 +48,14 @@ def refuse_scale(name: str, low: Float, high: Float, n_values: int, *, what: str
     size = float(max(np.abs(low).max(), np.abs(high).max()))
     if size > most:
         message = (
-            f"{name} has values of size {size:.2g}, whose squares leave the range of float64: "
+            f"{name} has values of magnitude {size:.2g}, whose squares overflow float64: "
             f"rescale {what}."
         )
         raise InputError(message)
     spread = float(np.max(high - low))
     if 0.0 < spread < least:
         message = (
-            f"{name} has values that differ by at most {spread:.2g}, whose squares are too small "
-            f"for float64: rescale {what}."
+            f"{name} has values that differ by at most {spread:.2g}, whose squares underflow "
+            f"float64: rescale {what}."
         )
         raise InputError(message)

@@ -1,4 +1,4 @@
-"""Grids of factors: every combination of the levels of a few factors, numbered."""
+"""Factor grids: all combinations of the levels of several factors, numbered."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from upto.core.errors import InputError
 from upto.core.seeds import random_stream
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorGrid:
-    """The levels of each factor; points are numbered with the last factor running fastest.
+    """All combinations of factor levels, numbered with the last factor varying fastest.
 
     Parameters
     ----------
     names
-        One name a factor.
+        Name of each factor.
     values
-        For each factor the value of every level.
+        Values of the levels of each factor.
 
     Examples
     --------
@@ -46,8 +46,8 @@ class FactorGrid:
     def __post_init__(self) -> None:
         if not self.names or len(self.names) != len(self.values):
             message = (
-                f"{len(self.names)} names for {len(self.values)} factors make no grid: "
-                "give one name a factor, and at least one factor."
+                f"a grid cannot have {len(self.names)} names for {len(self.values)} factors: "
+                "pass one name per factor, and at least one factor."
             )
             raise InputError(message)
         if len(set(self.names)) < len(self.names):
@@ -55,24 +55,24 @@ class FactorGrid:
             raise InputError(message)
         for name, levels in zip(self.names, self.values, strict=True):
             if not levels or not all(math.isfinite(value) for value in levels):
-                message = f"the factor {name} has no levels, or not finite ones: leave it out."
+                message = f"the factor {name} has no levels or non-finite ones: leave it out."
                 raise InputError(message)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many levels each factor has."""
+        """Number of levels of each factor."""
         return tuple(len(levels) for levels in self.values)
 
     def __len__(self) -> int:
         return math.prod(self.sizes)
 
     def levels(self, indices: Any = None) -> Int:
-        """Return the level of every factor, a row for each index; of all points if none is given.
+        """Return the level of every factor, one row per index.
 
         Parameters
         ----------
         indices
-            Numbers of points, from 0 to the length of the grid less one.
+            Numbers of points, from 0 to the length of the grid minus 1; all points by default.
 
         Returns
         -------
@@ -81,14 +81,14 @@ class FactorGrid:
         chosen = np.arange(len(self)) if indices is None else _whole(indices, 1, "indices")
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self):
             message = (
-                f"indices from {chosen.min()} to {chosen.max()} leave the grid: "
+                f"indices from {chosen.min()} to {chosen.max()} are outside the grid: "
                 f"its {len(self)} points are 0 to {len(self) - 1}."
             )
             raise InputError(message)
         return np.stack(np.unravel_index(chosen, self.sizes), axis=1).astype(np.int64)
 
     def index(self, levels: Any) -> Int:
-        """Return the number of each point, from rows of levels."""
+        """Return the number of each point, given as a row of levels."""
         rows = self._checked(levels)
         return np.asarray(np.ravel_multi_index(tuple(rows.T), self.sizes), dtype=np.int64)
 
@@ -99,7 +99,7 @@ class FactorGrid:
         return np.stack(columns, axis=1).astype(np.float64)
 
     def levels_of(self, values: Any) -> Int:
-        """Return the levels of rows of values, each of which is that of a level but for rounding.
+        """Return the levels of rows of values, which must equal level values up to rounding.
 
         Examples
         --------
@@ -110,7 +110,7 @@ class FactorGrid:
         rows: Float = np.asarray(values, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != len(self.names):
             message = (
-                f"values of shape {rows.shape} are not rows of {len(self.names)}: give one value "
+                f"values of shape {rows.shape} are not rows of {len(self.names)}: pass one value "
                 f"each of {', '.join(self.names)}."
             )
             raise InputError(message)
@@ -121,30 +121,30 @@ class FactorGrid:
             near = away.min(axis=1) <= 1e-6 * max(1.0, *(abs(value) for value in own))
             if not near.all():
                 message = (
-                    f"{int((~near).sum())} of {len(rows)} values of {self.names[j]} are those of "
-                    "no level: take values of the grid."
+                    f"{int((~near).sum())} of {len(rows)} values of {self.names[j]} match no "
+                    "level: use values of the grid."
                 )
                 raise InputError(message)
         return found
 
     def factors(self, indices: Any = None) -> Float:
-        """Return the value of every factor, a row for each index; of all points if none is given.
+        """Return the value of every factor, one row per index; all points by default.
 
-        A factor without a scale, as a shape, has the number of its level for a value.
+        The value of a categorical factor, e.g. a shape, is the number of its level.
         """
         return self.values_of(self.levels(indices))
 
     def draw(self, n_points: int, *, distinct: bool = False, seed: int) -> Int:
-        """Draw points uniformly, so that all factors are independent, and return their numbers.
+        """Draw points uniformly, so that factors are independent, and return their numbers.
 
         Parameters
         ----------
         n_points
-            How many.
+            Number of points.
         distinct
-            Whether no point may be drawn twice.
+            Whether to draw without replacement.
         seed
-            The seed.
+            Seed of the random number generator.
 
         Examples
         --------
@@ -166,15 +166,15 @@ class FactorGrid:
         if rows.shape[1] != len(self.names):
             message = (
                 f"rows of {rows.shape[1]} levels do not fit {len(self.names)} factors: "
-                f"give one level each of {', '.join(self.names)}."
+                f"pass one level each of {', '.join(self.names)}."
             )
             raise InputError(message)
         outside = ((rows < 0) | (rows >= self.sizes)).any(axis=0)
         if outside.any():
             j = int(outside.argmax())
             message = (
-                f"levels from {rows[:, j].min()} to {rows[:, j].max()} of {self.names[j]} leave "
-                f"the grid: its levels are 0 to {self.sizes[j] - 1}."
+                f"levels from {rows[:, j].min()} to {rows[:, j].max()} of {self.names[j]} are "
+                f"outside the grid: its levels are 0 to {self.sizes[j] - 1}."
             )
             raise InputError(message)
         return rows
@@ -183,7 +183,7 @@ class FactorGrid:
 def _whole(numbers: Any, n_dimensions: int, what: str) -> Int:
     found = np.asarray(numbers)
     if found.size and not np.issubdtype(found.dtype, np.integer):
-        message = f"{what} of type {found.dtype} are no whole numbers: give integers."
+        message = f"{what} of type {found.dtype} are not integers: pass integers."
         raise InputError(message)
     if found.ndim != n_dimensions:
         message = f"{what} of shape {found.shape} need {n_dimensions} dimension(s): reshape them."

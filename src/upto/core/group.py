@@ -1,4 +1,4 @@
-"""The groups a representation can be identified up to."""
+"""Groups of maps up to which a representation can be identified."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from enum import StrEnum
 
 
 class Group(StrEnum):
-    """A group of maps, from the strictest to the freest.
+    """Groups of maps, from the strictest to the most flexible.
 
-    Every group but the identity is taken with translation, and reflections are allowed. The last
-    two are as free as each other in different ways: neither contains the other.
+    Every group but the identity includes translations, and reflections are allowed. Neither of
+    the last two contains the other.
     """
 
     IDENTITY = "identity"
@@ -23,13 +23,13 @@ class Group(StrEnum):
 
     @property
     def phrase(self) -> str:
-        """The group as it reads after "up to"."""
+        """Phrase that follows "up to"."""
         return _PHRASES[self]
 
     @property
     def manner(self) -> str:
-        """The group as it reads before what holds up to it."""
-        return "with the numbers as they are" if self is Group.IDENTITY else f"up to {self.phrase}"
+        """Adverbial phrase, such as "up to a rigid motion"."""
+        return "without alignment" if self is Group.IDENTITY else f"up to {self.phrase}"
 
     @property
     def is_affine(self) -> bool:
@@ -38,11 +38,11 @@ class Group(StrEnum):
 
     @property
     def is_isometric(self) -> bool:
-        """Whether every element keeps all distances."""
+        """Whether every element preserves distances."""
         return self in (Group.IDENTITY, Group.SIGNED_PERMUTATION, Group.RIGID)
 
     def contains(self, other: Group) -> bool:
-        """Whether every element of `other` is an element of this group."""
+        """Return whether every element of `other` is an element of this group."""
         return other is self or other in _SUBGROUPS[self]
 
     def free_parameters(self, n_features: int) -> int:
@@ -51,7 +51,7 @@ class Group(StrEnum):
         Raises
         ------
         ValueError
-            For monotone functions, which no number of parameters describes.
+            For monotone functions, which have no finite number of parameters.
         """
         d = n_features
         if self is Group.MONOTONE_PERMUTATION:

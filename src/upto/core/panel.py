@@ -1,4 +1,4 @@
-"""Plots as data: what a result draws, before it is a page or a figure."""
+"""Plots as data, before they are drawn in a report or a figure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """Points or a line of one name; `low` and `high` are the ends of intervals, or empty."""
+    """A named set of points or a line; `low` and `high` are interval ends, or empty."""
 
     name: str
     x: tuple[float, ...]
@@ -20,15 +20,15 @@ class Marks:
     def __post_init__(self) -> None:
         for values in (self.y, self.low or self.y, self.high or self.y):
             if len(values) != len(self.x):
-                message = f"{len(self.x)} marks have {len(values)} heights or ends of intervals"
+                message = f"{len(self.x)} marks have {len(values)} heights or interval ends"
                 raise ValueError(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One plot: marks over two named axes; `y_zero` lets the second start at zero.
+    """One plot: marks over two named axes; with `y_zero`, the second starts at zero.
 
-    Where `x_names` are given, the first axis is a list of things: the whole numbers from 1 up.
+    With `x_names`, the first axis is categorical, at the integers from 1.
     """
 
     title: str

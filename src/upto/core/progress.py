@@ -1,4 +1,4 @@
-"""Progress as an object that is passed in: silent unless someone watches."""
+"""Progress reporting through an object that is passed in; silent by default."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """What long work reports to."""
+    """Receiver of the progress of long tasks."""
 
     def task(self, label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
         """Open a task of `total` steps and yield the function that advances it."""
@@ -19,7 +19,7 @@ class Progress(Protocol):
 
 
 class SilentProgress:
-    """The progress nobody watches."""
+    """Progress that reports nothing."""
 
     @contextmanager
     def task(self, label: str, total: int) -> Iterator[Callable[[int], None]]:

@@ -1,4 +1,4 @@
-"""What a theorem promises for given numbers, with every constant on the table."""
+"""Bounds that theorems promise for given numbers, with all their constants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
-    """One number a bound is made of; `value` is None where it is infinite."""
+    """A constant of a bound; `value` is None if it is infinite."""
 
     symbol: str
     value: float | None
@@ -24,29 +24,28 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """A bound, the constants in it, when it is valid and whether it says anything.
+    """A bound with its constants, the condition for its validity, and whether it is vacuous.
 
     Parameters
     ----------
     statement
-        What is applied, as ``Theorem 1``.
+        Name of the result applied, e.g. ``Theorem 1``.
     claim
-        What is bounded, as one sentence.
+        Sentence that states what is bounded.
     up_to
-        The group of the claim, if there is one.
+        Group of the claim, if any.
     value
-        The bound; None where it is infinite.
+        The bound; None if it is infinite.
     ceiling
-        What holds without the theorem; a bound at or above it is vacuous. None where nothing does.
+        Trivial bound that holds without the theorem, or None; at or above it, the bound is vacuous.
     constants
-        Every constant in the bound.
+        All constants of the bound.
     condition
-        When the bound is valid, in words with the numbers.
+        Condition under which the bound is valid, with the numbers.
     holds
-        True where the numbers given show the condition, False where they show it fails, None where
-        no number given can tell. A number is taken to be what its name says: that it was measured
-        at every point, or on centred rows, is not doubted here. A bound that is infinite or
-        overflows is never True.
+        True if the numbers imply the condition, False if they contradict it, None if they do not
+        decide it. Numbers are taken at their word: that they were measured at every point, or on
+        centred rows, is not checked. Never True for a bound that is infinite or overflows.
     """
 
     statement: str
@@ -60,18 +59,18 @@ class Promise:
 
     @property
     def is_vacuous(self) -> bool:
-        """Whether it says nothing, being infinite, not valid or no better than no theorem."""
+        """Whether the bound is infinite, not valid, or no tighter than the trivial bound."""
         if self.value is None or self.holds is False:
             return True
         return self.ceiling is not None and self.value >= self.ceiling
 
     def constant(self, symbol: str) -> float:
-        """Return a constant by its symbol; infinity where it is infinite."""
+        """Return a constant by its symbol, possibly infinity."""
         for each in self.constants:
             if each.symbol == symbol:
                 return math.inf if each.value is None else each.value
         known = ", ".join(each.symbol for each in self.constants)
-        message = f"{self.statement} has no constant {symbol!r}, only {known}."
+        message = f"{self.statement} has no constant {symbol!r}: choose from {known}."
         raise KeyError(message)
 
     def __float__(self) -> float:
@@ -80,20 +79,20 @@ class Promise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promised:
-    """A promise beside the same quantity as it was measured.
+    """A promise and the measured value of the same quantity.
 
     Parameters
     ----------
     promise
-        What is promised.
+        The bound.
     measured
-        The number that was reached; None where nothing was measured.
+        Measured value; None if nothing was measured.
     at_least
-        What the quantity is proved to be at least, where it could still be less than `measured`.
+        Proved lower bound of the quantity, where it could be less than `measured`.
     measured_as
-        How it was measured, in words.
+        Description of the measurement.
     rounding
-        By how much the measured number may be off because of rounding.
+        Rounding error of the measured value.
     """
 
     promise: Promise
@@ -104,10 +103,10 @@ class Promised:
 
     @property
     def is_kept(self) -> bool | None:
-        """Whether the measured number is within the bound.
+        """Whether the measured value is within the bound.
 
-        None where nothing was measured or promised, and where the bound lies between what is
-        proved and what was reached.
+        None if nothing was measured or promised, or if the bound lies between `at_least` and
+        `measured`.
         """
         if self.measured is None or self.promise.value is None or self.promise.is_vacuous:
             return None
@@ -119,21 +118,21 @@ class Promised:
 
 
 def finite_or_none(number: float) -> float | None:
-    """Return a number as a record keeps it: None where it is not finite."""
+    """Return the number, or None if it is not finite."""
     return float(number) if math.isfinite(number) else None
 
 
 def promise_table(
     promises: Iterable[Promise], *, title: str = "What the theorems promise"
 ) -> Table:
-    """Set promises one below the other."""
+    """Return a table with one promise per row."""
     rows: list[tuple[Cell, ...]] = [
         (
             each.statement,
             each.claim,
             float(each),
             each.ceiling,
-            "nothing" if each.is_vacuous else "something",
+            "vacuous" if each.is_vacuous else "informative",
         )
         for each in promises
     ]
@@ -143,15 +142,15 @@ def promise_table(
             Column(name="statement"),
             Column(name="claim"),
             Column(name="bound", spec=".4g"),
-            Column(name="without theorem", spec=".4g"),
-            Column(name="it says"),
+            Column(name="trivial bound", spec=".4g"),
+            Column(name="the bound is"),
         ),
         rows=tuple(rows),
     )
 
 
 def promised_table(promised: Iterable[Promised]) -> Table:
-    """Set promises beside what was measured."""
+    """Return a table of promised bounds and measured values."""
     rows: list[tuple[Cell, ...]] = [
         (
             each.promise.statement,
@@ -160,12 +159,12 @@ def promised_table(promised: Iterable[Promised]) -> Table:
             each.measured,
             each.measured_as,
             {True: "yes", False: "no", None: None}[each.is_kept],
-            "nothing" if each.promise.is_vacuous else "something",
+            "vacuous" if each.promise.is_vacuous else "informative",
         )
         for each in promised
     ]
     return Table(
-        title="Promised beside measured, over the diameter",
+        title="Promised bounds and measured errors, over the diameter",
         columns=(
             Column(name="statement"),
             Column(name="up to"),
@@ -173,19 +172,19 @@ def promised_table(promised: Iterable[Promised]) -> Table:
             Column(name="measured", spec=".4g"),
             Column(name="measured as"),
             Column(name="kept"),
-            Column(name="it says"),
+            Column(name="the bound is"),
         ),
         rows=tuple(rows),
     )
 
 
 def conditions_table(promises: Iterable[Promise]) -> Table:
-    """Say when promises are valid, those of one condition together."""
+    """Return a table of the conditions of promises, grouped by condition."""
     statements: dict[tuple[str, bool | None], list[str]] = {}
     for each in promises:
         statements.setdefault((each.condition, each.holds), []).append(each.statement)
     return Table(
-        title="When they are valid",
+        title="Conditions of the bounds",
         columns=(Column(name="statement"), Column(name="holds"), Column(name="valid if")),
         rows=tuple(
             (
@@ -199,7 +198,7 @@ def conditions_table(promises: Iterable[Promise]) -> Table:
 
 
 def constants_table(promise: Promise) -> Table:
-    """List the constants of a promise."""
+    """Return a table of the constants of a promise."""
     return Table(
         title=f"Constants of {promise.statement}",
         columns=(Column(name="constant"), Column(name="value", spec=".6g"), Column(name="meaning")),

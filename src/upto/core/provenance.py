@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _LONGEST = 8
-"""Entries of a sequence that a call spells out."""
+"""Longest sequence that a call spells out."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """What it takes to reproduce a result."""
+    """Information needed to reproduce a result."""
 
     call: str
     seed: int
@@ -32,7 +32,7 @@ class Provenance:
 
 
 UNRECORDED = Provenance(call="", seed=0, engine="", seconds=0.0, versions={})
-"""The provenance of a result until `with_provenance` has filled it in."""
+"""Placeholder until `with_provenance` fills in the provenance."""
 
 
 def library_versions() -> dict[str, str]:

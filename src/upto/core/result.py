@@ -1,4 +1,4 @@
-"""What every assessment returns: a frozen record that renders and survives JSON."""
+"""Base class of results: frozen records that render themselves and round-trip through JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Result(ABC):
-    """Base of results: subclasses are frozen dataclasses and say their `kind` and `schema`.
+    """Base class of results: subclasses are frozen dataclasses with a `kind` and a `schema`.
 
     Subclasses have `verdict`, `findings`, `provenance` and `tables()`.
     """
@@ -43,15 +43,15 @@ class Result(ABC):
         """Return the tables of this result, the most important first."""
 
     def brief_tables(self) -> tuple[Table, ...]:
-        """Return the tables a terminal shows unless it is asked for all."""
+        """Return the tables that the terminal shows by default."""
         return self.tables()[:1]
 
     def data_table(self) -> Table:
-        """Return the table that stands for the result as data: the first one, if no other."""
+        """Return the table exported as data, by default the first."""
         return self.tables()[0]
 
     def panels(self) -> tuple[Panel, ...]:
-        """Return the plots of this result as data; kinds with drawings of their own have none."""
+        """Return the plots of this result as data; empty for results with a figure of their own."""
         return ()
 
     def plot(self) -> Figure:
@@ -87,13 +87,13 @@ class Result(ABC):
             TypeError,
             UnicodeError,
         ):
-            message = "this is not a result of upto: it has no kind and schema."
+            message = "this is not a result of upto: kind and schema are missing."
             raise InputError(message) from None
         if (kind, schema) != (cls.kind, cls.schema):
             message = (
                 f"this is a result of kind {shortened(repr(kind))}, schema {shortened(schema)}, "
-                "and not of kind "
-                f"{cls.kind!r}, schema {cls.schema}: make it again with this version of upto."
+                "not of kind "
+                f"{cls.kind!r}, schema {cls.schema}: recompute it with this version of upto."
             )
             raise InputError(message)
         try:
@@ -124,9 +124,9 @@ class Result(ABC):
 
 
 def _plain_number(value: Any) -> Any:
-    """Write a number of NumPy as the number it is."""
+    """Return a NumPy scalar as a Python number."""
     if not hasattr(value, "item"):
-        message = f"a result cannot hold {type(value).__name__}."
+        message = f"a result cannot contain {type(value).__name__}."
         raise TypeError(message)
     return value.item()
 

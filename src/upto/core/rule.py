@@ -1,4 +1,4 @@
-"""What a finding's code means."""
+"""The rule behind a finding's code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Severity = Literal["note", "warning"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What a finding's code means; the text of `upto explain`."""
+    """Meaning, importance and remedy of a finding's code, as shown by `upto explain`."""
 
     code: str
     title: str

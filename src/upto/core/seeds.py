@@ -1,4 +1,4 @@
-"""Named random streams: one integer seed, one independent generator for each purpose."""
+"""Named random streams: independent generators per purpose from one integer seed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def random_stream(seed: int, *purpose: str) -> np.random.Generator:
-    """Return the generator of `seed` for a purpose such as ``"bootstrap", "rigid"``.
+    """Return the generator of a seed for a purpose such as ``"bootstrap", "rigid"``.
 
     Streams of different purposes are independent, so adding a draw somewhere never changes the
     numbers drawn elsewhere.

@@ -1,4 +1,4 @@
-"""What a study found, beside what the paper claims and what we expected."""
+"""Results of studies, compared with the paper's claims and our expectations."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ SettingValue = str | int | float | bool | list[str | int | float]
 
 
 Fixed = Literal["before any run", "after a pilot", "after a full run"]
-"""When the ranges of a quantity were written down; a pilot is smaller, or has another seed."""
+"""When the ranges of a quantity were fixed; a pilot is smaller or has another seed."""
 
 Judgement = Literal["yes", "no", "open"]
-"""Whether a quantity lies in a range; open where only a part of its interval does."""
+"""Whether a quantity lies in a range; open if its interval does so only in part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A range of numbers, its ends included, None where it is open."""
+    """A closed range of numbers; an end of None is unbounded."""
 
     low: float | None = None
     high: float | None = None
 
     def has(self, measured: Estimate | None) -> bool:
-        """Tell whether a quantity was measured and its number lies in the range."""
+        """Return whether a quantity was measured and its value lies in the range."""
         if measured is None:
             return False
         value = measured.value
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
     def judge(self, measured: Estimate | None) -> Judgement:
-        """Tell whether the whole interval of a quantity lies in the range, or none of it."""
+        """Return whether the interval of a quantity lies in the range: all, none or part of it."""
         inside = self.has(measured)
         if measured is None or measured.low is None or measured.high is None:
             return "yes" if inside else "no"
@@ -52,7 +52,7 @@ class Span:
         return "no" if measured.high < low or measured.low > high else "open"
 
     def __str__(self) -> str:
-        """Return the range in words."""
+        """Describe the range."""
         if self.low is None:
             return f"at most {self.high:.4g}"
         if self.high is None:
@@ -64,29 +64,29 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """One quantity of a study: what was measured, what the paper claims and what we expected.
+    """One quantity of a study: its measured value, the paper's claim and our expectation.
 
-    The two are held against the measurement, and counted, apart: a result that we expected may
-    speak against the paper. A quantity with neither range is reported.
+    Claim and expectation are tested and counted separately: a result that we expected may
+    contradict the paper. A quantity with neither range is only reported.
 
     Parameters
     ----------
     name
-        Its name in the study's ``expected.json``.
+        Name in the study's ``expected.json``.
     says
-        What it is, as one sentence.
+        Description of the quantity, one sentence.
     measured
-        What was found; None where the study could not tell.
+        Measured value; None if the study could not determine it.
     claimed
-        Where the paper's claim puts it; None where the paper makes none.
+        Range claimed by the paper; None if it makes no claim.
     expected
-        Where we expected it; None where we had no expectation of our own.
+        Range we expected; None without an expectation of our own.
     fixed
-        When the ranges were written down; None where there is none.
+        When the ranges were fixed; None without a range.
     reference
-        The number that the source gives, None where it gives none.
+        Value given by the source, or None.
     source
-        Where claim, expectation or reference comes from: a place in a paper, public code, a closed
+        Origin of the claim, expectation or reference: a place in a paper, public code, a closed
         form, chance.
     """
 
@@ -101,18 +101,18 @@ class Quantity:
 
     @property
     def bears_out(self) -> Judgement | None:
-        """Whether the paper's claim is borne out; None where it makes none."""
+        """Whether the paper's claim is borne out; None without a claim."""
         return None if self.claimed is None else self.claimed.judge(self.measured)
 
     @property
     def meets(self) -> Judgement | None:
-        """Whether our expectation is met; None where we had none."""
+        """Whether our expectation is met; None without an expectation."""
         return None if self.expected is None else self.expected.judge(self.measured)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How many ranges there are, hold, are open and were fixed before any run."""
+    """Numbers of ranges that hold, are open, exist, and were fixed before any run."""
 
     held: int
     open: int
@@ -120,7 +120,7 @@ class Tally:
     before: int
 
     def __str__(self) -> str:
-        """Return the count in words."""
+        """Describe the counts."""
         if not self.total:
             return "none"
         return f"{self.held} of {self.total}" + (f", {self.open} open" if self.open else "")
@@ -148,7 +148,7 @@ def _tally(judged: Iterable[tuple[Judgement | None, Fixed | None]]) -> Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyResult(Result):
-    """A study as it was run: its settings, quantities, tables and plots."""
+    """Settings, quantities, tables and plots of one execution of a study."""
 
     kind: ClassVar[str] = "study"
     schema: ClassVar[int] = 2
@@ -185,7 +185,7 @@ class StudyResult(Result):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the quantities, what else the study found and the settings."""
+        """Return the quantities, the tables of the study and the settings."""
         return self._quantities(), *self.details, self._settings()
 
     def panels(self) -> tuple[Panel, ...]:

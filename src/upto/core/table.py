@@ -1,4 +1,4 @@
-"""One table that renders to a terminal, HTML, Markdown and CSV."""
+"""Tables that render to a terminal, HTML, Markdown and CSV."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
 _PADDING = 3
-"""Columns of a terminal that a column of a table takes beside its text."""
+"""Terminal columns that a table column takes in addition to its text."""
 
 Cell = str | int | float | Estimate | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A heading and how its numbers are written."""
+    """A column heading and the format of its numbers."""
 
     name: str
     spec: str = ".4f"
 
     def text(self, cell: Cell) -> str:
-        """Write one cell; a missing number is an en dash."""
+        """Format one cell; a missing number is an en dash."""
         if cell is None:
             return "–"
         if isinstance(cell, float | Estimate):
@@ -57,14 +57,14 @@ class Table:
                 raise ValueError(message)
 
     def texts(self) -> list[list[str]]:
-        """Write every cell."""
+        """Format every cell."""
         return [
             [column.text(cell) for column, cell in zip(self.columns, row, strict=True)]
             for row in self.rows
         ]
 
     def records(self) -> list[dict[str, str | int | float | None]]:
-        """Return one flat record a row; an estimate becomes three fields."""
+        """Return one flat record per row; an estimate becomes three fields."""
         records = []
         for row in self.rows:
             record: dict[str, str | int | float | None] = {}
@@ -96,7 +96,7 @@ class Table:
         return text.getvalue()
 
     def to_html(self) -> str:
-        """Render as an HTML table, everything escaped."""
+        """Render as an HTML table with all text escaped."""
         head = "".join(f"<th>{html.escape(column.name)}</th>" for column in self.columns)
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>"
@@ -136,7 +136,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Room that a column takes with its lines broken between words, and with none broken."""
+    """Width of a column with lines broken between words, and unbroken."""
 
     least: int
     most: int
@@ -150,7 +150,7 @@ class _Span:
 
 
 def _parts(spans: list[_Span], room: int) -> list[list[int]]:
-    """Divide columns among tables in which no word is cut; each begins with the first column."""
+    """Split columns into tables in which no word is broken; each starts with the first column."""
     parts, left = [[0]], room - spans[0].least
     for index, span in enumerate(spans[1:], start=1):
         if span.least > left and len(parts[-1]) > 1:
@@ -162,7 +162,7 @@ def _parts(spans: list[_Span], room: int) -> list[list[int]]:
 
 
 def _widths(spans: list[_Span], room: int) -> list[int | None]:
-    """Break the lines of as few columns as the room allows; None where words must be broken too."""
+    """Return widths that wrap as few columns as possible; None if words must be broken."""
     left = room - sum(span.least for span in spans)
     if left < 0:
         return [None] * len(spans)

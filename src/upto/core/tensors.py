@@ -1,4 +1,4 @@
-"""Named arrays and a few words in one safetensors file: no code in it, nothing to unpickle."""
+"""Read and write safetensors files: named arrays and metadata, with nothing to unpickle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from upto.core.errors import InputError, one_sentence, reason, shortened
 from upto.core.files import write_atomically
-from upto.core.read import read_whole
+from upto.core.read_file import read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,18 +34,18 @@ CODES = {
     "U8": "|u1",
     "BOOL": "|b1",
 }
-"""NumPy's names of the types that both have."""
+"""NumPy codes of the types that safetensors and NumPy share."""
 _NAMES = {np.dtype(code): name for name, code in CODES.items()}
-# Types of other sizes are not read, so how long they are is for others to check.
+# Other types are not read, so their lengths are not checked here.
 _SIZES = {name: np.dtype(code).itemsize for name, code in CODES.items()} | {"BF16": 2, "C64": 8}
-_LONGEST_HEADER = 100_000_000  # bytes; what the safetensors library refuses too
+_LONGEST_HEADER = 100_000_000  # bytes; the limit of the safetensors library
 _METADATA = "__metadata__"
 
 _Size = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class StoredTensor(msgspec.Struct):
-    """The type and the shape of an array, and the bytes of the file from which to which it is."""
+    """Type, shape and byte range of an array in the file."""
 
     dtype: str
     shape: list[_Size]
@@ -55,26 +55,26 @@ class StoredTensor(msgspec.Struct):
 def tensors_header(
     arrays: Mapping[str, tuple[Any, tuple[int, ...]]], metadata: Mapping[str, str]
 ) -> bytes:
-    """Return what stands in a safetensors file before the data of its arrays.
+    """Return the header of a safetensors file, which precedes the data.
 
     Parameters
     ----------
     arrays
-        The type and the shape of each array, in the order of their data.
+        Type and shape of each array, in the order of their data.
     metadata
-        Words to keep beside them.
+        Strings to store with the arrays.
     """
     header: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
     end = 0
     for name, (dtype, shape) in arrays.items():
         kind = np.dtype(dtype).newbyteorder("<")
         if name == _METADATA or kind not in _NAMES:
-            message = f"{name!r} of type {np.dtype(dtype)} cannot be kept in a safetensors file."
+            message = f"{name!r} of type {np.dtype(dtype)} cannot be stored in a safetensors file."
             raise InputError(message)
         start, end = end, end + math.prod(shape) * kind.itemsize
         header[name] = {"dtype": _NAMES[kind], "shape": shape, "data_offsets": (start, end)}
     text = msgspec.json.encode(header)
-    # Data that begin at a multiple of eight bytes can be mapped as they are.
+    # Data that begin at a multiple of eight bytes can be memory-mapped.
     text += b" " * (-len(text) % 8)
     return struct.pack("<Q", len(text)) + text
 
@@ -82,21 +82,21 @@ def tensors_header(
 def write_tensors(
     path: str | Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]
 ) -> None:
-    """Write named arrays and words to a safetensors file, whole or not at all.
+    """Write named arrays and metadata to a safetensors file atomically.
 
     Parameters
     ----------
     path
-        Where the file shall be; its folder must exist.
+        Destination; its folder must exist.
     arrays
-        Real numbers of any shape, by name.
+        Real arrays of any shape, by name.
     metadata
-        Words to keep beside them.
+        Strings to store with the arrays.
 
     Raises
     ------
     InputError
-        If an array is of a type the format does not have, or the file cannot be written.
+        If the format does not support the type of an array, or the file cannot be written.
     """
     # The widest types first, so that every array begins at a multiple of its item's size.
     ordered = dict(sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0])))
@@ -115,12 +115,12 @@ def write_tensors(
 
 
 def read_tensors(path: str | Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Read the arrays and the words of a safetensors file.
+    """Read the arrays and the metadata of a safetensors file.
 
     Raises
     ------
     InputError
-        If the file cannot be read, is damaged, or holds types NumPy does not have.
+        If the file cannot be read, is damaged, or contains types that NumPy lacks.
     """
     path = Path(path)
     content = read_whole(path, None)
@@ -128,7 +128,7 @@ def read_tensors(path: str | Path) -> tuple[dict[str, NDArray[Any]], dict[str, s
     for name, tensor in tensors.items():
         if tensor.dtype not in CODES:
             message = (
-                f"{path} holds {shortened(tensor.dtype)} values in {shortened(name)!r}: convert "
+                f"{path} contains {shortened(tensor.dtype)} values in {shortened(name)!r}: convert "
                 "them to float32 first."
             )
             raise InputError(message)
@@ -137,30 +137,30 @@ def read_tensors(path: str | Path) -> tuple[dict[str, NDArray[Any]], dict[str, s
             name: _array(tensor, memoryview(content)) for name, tensor in tensors.items()
         }, words
     except ValueError as error:
-        # An empty array may still have a shape that no array can have.
+        # An empty array may still have an impossible shape.
         raise InputError(_damaged(path, error)) from None
 
 
 def read_header(path: Path, file: IO[bytes]) -> tuple[dict[str, StoredTensor], dict[str, str]]:
-    """Read which arrays a safetensors file holds, where they are, and its words.
+    """Read the header of a safetensors file: its arrays with their positions, and its metadata.
 
     Parameters
     ----------
     path
-        What the file is called where it is wrong.
+        Name of the file in error messages.
     file
-        The file, opened.
+        The open file.
 
     Raises
     ------
     InputError
-        If the arrays are not all there is after the header, one after the other.
+        If the arrays do not fill the file after the header without gaps or overlaps.
     """
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > min(size - 8, _LONGEST_HEADER):
-        raise InputError(_damaged(path, f"it has {size} bytes and too few for its header"))
+        raise InputError(_damaged(path, f"its {size} bytes are too few for its header"))
     try:
         entries = msgspec.json.decode(file.read(length), type=dict[str, msgspec.Raw])
         words = msgspec.json.decode(entries.pop(_METADATA, b"{}"), type=dict[str, str])
@@ -175,7 +175,7 @@ def read_header(path: Path, file: IO[bytes]) -> tuple[dict[str, StoredTensor], d
         start, end = tensor.data_offsets
         tensor.data_offsets = (begin + start, begin + end)
     if begin + end != size:
-        why = f"its header promises {end} bytes and {size - begin} follow"
+        why = f"its header announces {end} bytes, but {size - begin} follow"
         raise InputError(_damaged(path, why))
     return tensors, words
 
@@ -191,7 +191,7 @@ def _check(path: Path, name: str, tensor: StoredTensor, begin: int) -> None:
         shape = " × ".join(map(str, tensor.shape))
         why = (
             f"{shortened(name)!r} is {shape or 'scalar'} {shortened(tensor.dtype)}, {n_bytes} "
-            f"bytes from {begin} on, but bytes {start} to {stop} are given"
+            f"bytes from {begin} on, but its header gives bytes {start} to {stop}"
         )
         raise InputError(_damaged(path, why))
 

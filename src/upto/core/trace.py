@@ -1,4 +1,4 @@
-"""Steps of a search for components, and what is known of one that was found."""
+"""Solver iterations of ICA, and the identifiability of components."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 Identifiability = Literal["identifiable", "turning", "not shown"]
-"""What is known of a component: that it is one, that it turns into others, or neither."""
+"""Whether a component is identifiable, rotates freely with others, or neither is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceStep:
-    """One iteration of a solver, as it was reported while it ran.
+    """One iteration of a solver, as reported while running.
 
-    `contrast` is how far components are from Gaussian, the mean of ``|E[g′(s)] - E[g(s)s]|``: it
-    rises.
-    `gradient` is the largest entry of the relative gradient between components that are not held
-    fixed; `turned` is the largest entry by which the rotation changed; `passes` counts passes over
+    `contrast` measures non-Gaussianity, the mean of ``|E[g′(s)] - E[g(s)s]|``; it increases.
+    `gradient` is the largest entry of the relative gradient between components not held fixed;
+    `turned` is the largest change of an entry of the rotation; `passes` counts the passes over
     the rows so far.
     """
 

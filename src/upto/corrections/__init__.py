@@ -1,6 +1,6 @@
-"""Corrections of batch effects that can be used on batches never seen."""
+"""Batch-effect corrections that apply to unseen batches."""
 
 from upto.lazy import attach
 
-# The estimators bring scikit-learn, which takes a second to import.
+# The estimators import scikit-learn, which takes a second.
 __getattr__, __dir__, __all__ = attach(__name__)

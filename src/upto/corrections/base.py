@@ -1,4 +1,4 @@
-"""What all corrections share: rows and batches are checked in one way."""
+"""Base class of corrections, which checks rows and batches."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _BLOCK_ROWS = 8192
 
 
 class Correction(TransformerMixin, BaseEstimator, ABC):
-    """A transformer of rows that may be given their batches and controls.
+    """A transformer of rows that accepts batches and controls.
 
-    A batch that was seen in training is corrected by what was learned then; any other by its own
-    rows or controls. Labels are never used.
+    A training batch is corrected with its fitted parameters, any other batch from its own rows or
+    controls. Labels are never used.
     """
 
-    # Pipelines pass on what is asked for here; a subclass that uses less says so.
+    # Pipelines route what is requested here; a subclass that uses less overrides it.
     __metadata_request__fit = {"groups": True, "controls": True}  # noqa: RUF012
     __metadata_request__transform = {"groups": True, "controls": True}  # noqa: RUF012
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, controls: Any = None) -> Self:
-        """Learn the correction from rows.
+        """Fit the correction.
 
         Parameters
         ----------
@@ -40,9 +40,9 @@ class Correction(TransformerMixin, BaseEstimator, ABC):
         y
             Ignored.
         groups
-            The batch of each row; by default all rows are one batch.
+            Batch of each row; by default all rows form one batch.
         controls
-            Mask of the rows that are controls; by default every row is one.
+            Mask of control rows; by default every row is a control.
         """
         rows = validate_data(self, X, dtype=TYPES, ensure_min_samples=2)
         batches = find_batches(len(rows), groups, controls)
@@ -60,9 +60,9 @@ class Correction(TransformerMixin, BaseEstimator, ABC):
         X
             Rows of any batches.
         groups
-            The batch of each row; needed if the fit had it.
+            Batch of each row; required if the correction was fitted with batches.
         controls
-            Mask of the rows that are controls, for batches that were not seen in training.
+            Mask of control rows, for unseen batches.
         """
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=TYPES, reset=False)
@@ -71,7 +71,7 @@ class Correction(TransformerMixin, BaseEstimator, ABC):
     def fit_transform(
         self, X: Any, y: Any = None, *, groups: Any = None, controls: Any = None
     ) -> Any:
-        """Learn the correction from rows and correct them.
+        """Fit the correction and correct the same rows.
 
         Parameters
         ----------
@@ -80,27 +80,27 @@ class Correction(TransformerMixin, BaseEstimator, ABC):
         y
             Ignored.
         groups
-            The batch of each row; by default all rows are one batch.
+            Batch of each row; by default all rows form one batch.
         controls
-            Mask of the rows that are controls; by default every row is one.
+            Mask of control rows; by default every row is a control.
         """
         fitted = self.fit(X, y, groups=groups, controls=controls)
         return fitted.transform(X, groups=groups, controls=controls)
 
     @abstractmethod
     def _fit(self, rows: Any, batches: Batches) -> None:
-        """Learn the correction from checked rows."""
+        """Fit the correction to checked rows."""
 
     @abstractmethod
     def _transform(self, rows: Any, batches: Batches) -> Any:
         """Correct checked rows."""
 
     def _places(self, batches: Batches) -> list[int | None]:
-        """Return where each batch stands among those of training."""
+        """Return the position of each batch among the training batches."""
         if self._is_named and not batches.is_named:
             message = (
-                f"the correction was learned from {len(self.batches_)} named batches, but these "
-                "rows come without batch names: pass groups."
+                f"the correction was fitted to {len(self.batches_)} named batches, but these "
+                "rows have no batch names: pass groups."
             )
             raise InputError(message)
         known = {name: place for place, name in enumerate(self.batches_.tolist())}
@@ -110,7 +110,7 @@ class Correction(TransformerMixin, BaseEstimator, ABC):
         new = sum(place is None for place in places)
         if new and self._has_controls and not batches.has_controls:
             message = (
-                f"{new} of {len(batches)} batches were not seen in training and come without "
+                f"{new} of {len(batches)} batches were not in the training rows and have no "
                 "marked controls: pass controls."
             )
             raise InputError(message)
@@ -119,7 +119,9 @@ class Correction(TransformerMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         rows = check_array(X, dtype=TYPES)
         if rows.shape[1] != self.n_features_in_:
-            message = f"X has {rows.shape[1]} columns, but the fit had {self.n_features_in_}."
+            message = (
+                f"X has {rows.shape[1]} columns, but the training rows had {self.n_features_in_}."
+            )
             raise InputError(message)
         return rows
 
@@ -130,7 +132,7 @@ class Correction(TransformerMixin, BaseEstimator, ABC):
 
 
 def new_batches(batches: Batches, places: Sequence[int | None]) -> Batches:
-    """Return the batches that were not seen in training."""
+    """Return the batches that are not training batches."""
     return Batches(
         members=tuple(b for b, place in zip(batches, places, strict=True) if place is None),
         is_named=batches.is_named,
@@ -139,9 +141,9 @@ def new_batches(batches: Batches, places: Sequence[int | None]) -> Batches:
 
 
 def mapped(rows: Any, mean: Any, matrix: Any, offset: Any = 0.0) -> Any:
-    """Return ``(rows - mean) @ matrix + offset`` in the type of the rows.
+    """Return ``(rows - mean) @ matrix + offset`` in the dtype of the rows.
 
-    It is computed in double precision, of which only a block of rows is held.
+    It is computed in double precision, one block of rows at a time.
     """
     found = np.empty((len(rows), matrix.shape[1]), dtype=rows.dtype)
     for start in range(0, len(rows), _BLOCK_ROWS):
@@ -151,9 +153,9 @@ def mapped(rows: Any, mean: Any, matrix: Any, offset: Any = 0.0) -> Any:
 
 
 def signs_of(axes: Any) -> Any:
-    """Return a sign for each column, with which its largest entry is positive.
+    """Return one sign per column that makes its largest entry positive.
 
-    Which end of an axis is its positive one must not follow from the order of the rows.
+    The sign of an axis must not depend on the order of the rows.
     """
     ends = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
     return np.where(ends < 0, -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""Which rows belong to which batch, and which of them are controls."""
+"""Rows and controls of each batch."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NAMELESS = ""
-"""The name of the one batch that rows without batch names make up."""
+"""Name of the single batch of rows without batch names."""
 _LISTED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Batch:
-    """One batch: its name, the positions of its rows and of its controls."""
+    """One batch: its name and the positions of its rows and controls."""
 
     name: str
     rows: NDArray[np.intp]
@@ -30,9 +30,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Batches:
-    """The batches of some rows, sorted by name.
+    """Batches of rows, sorted by name.
 
-    Without names all rows are one batch; without a mask every row is a control.
+    Without names all rows form one batch; without a mask every row is a control.
     """
 
     members: tuple[Batch, ...]
@@ -52,11 +52,11 @@ def find_batches(n_rows: int, groups: Any, controls: Any) -> Batches:
     Parameters
     ----------
     n_rows
-        How many rows there are.
+        Number of rows.
     groups
-        A batch name for each row, or None.
+        Batch name of each row, or None.
     controls
-        A boolean mask of the rows that are controls, or None.
+        Boolean mask of control rows, or None.
     """
     mask = _mask(n_rows, controls)
     if groups is None:
@@ -74,7 +74,7 @@ def find_batches(n_rows: int, groups: Any, controls: Any) -> Batches:
 
 
 def refuse_few_controls(batches: Batches, *, least: int, remedy: str) -> None:
-    """Raise an error where a batch has fewer controls (without a mask: rows) than are needed."""
+    """Raise an error if a batch has fewer controls (without a mask: rows) than needed."""
     few = [batch for batch in batches if len(batch.controls) < least]
     if not few:
         return
@@ -86,7 +86,7 @@ def refuse_few_controls(batches: Batches, *, least: int, remedy: str) -> None:
 
 
 def listed(names: list[str]) -> str:
-    """Write the first of some names."""
+    """Join the first names, with a count of the rest."""
     more = len(names) - _LISTED
     return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
@@ -98,32 +98,30 @@ def _mask(n_rows: int, controls: Any) -> NDArray[np.bool_] | None:
     if mask.dtype != bool or mask.shape != (n_rows,):
         message = (
             f"controls have type {mask.dtype} and shape {mask.shape}, but there are {n_rows} rows: "
-            "give one True or False for each row."
+            "give one boolean per row."
         )
         raise InputError(message)
     if not mask.any():
         message = (
-            f"0 of {n_rows} rows are controls: check the name of the control, or leave controls "
-            "out to use every row."
+            f"0 of {n_rows} rows are controls: check the name of the control, or omit controls "
+            "to use every row."
         )
         raise InputError(message)
     return mask
 
 
 def batch_names(n_rows: int, groups: Any) -> NDArray[np.str_]:
-    """Return the name of the batch of each row, or refuse rows without one."""
+    """Return the batch name of each row, or raise an error if one is missing."""
     names = as_names(groups)
     if names.shape != (n_rows,):
         message = (
             f"groups have shape {names.shape}, but there are {n_rows} rows: give one batch name "
-            "for each row."
+            "per row."
         )
         raise InputError(message)
     missing = np.count_nonzero(names == NAMELESS)
     if missing:
-        message = (
-            f"{missing} of {n_rows} rows have no batch name: name their batch, or leave them out."
-        )
+        message = f"{missing} of {n_rows} rows have no batch name: name their batch, or drop them."
         raise InputError(message)
     return names
 

@@ -1,4 +1,4 @@
-"""Rows without the independent components that batches move and labels do not miss."""
+"""Removal of independent components that carry batch effects and no label information."""
 
 from __future__ import annotations
 
@@ -32,61 +32,61 @@ if TYPE_CHECKING:
 Space = Literal["original", "components"]
 SPACES = ("original", "components")
 SHIFT = 0.2
-"""The most that a label may move a dropped component, in standard deviations within batches.
+"""Maximum shift of a dropped component by a label, in standard deviations within batches.
 
-It is a screen, which costs little; what it lets through is judged by batches held out
+It is an inexpensive screen; components that pass are then tested on held-out batches
 (`upto.corrections.cost_of_dropping`).
-A label that all components together tell with an AUROC of Φ(1/√2) = 0.76 loses less than 0.005
-with one that it moves so far: Φ(1/√2) - Φ(√((1 - 0.2²)/2)). `checks/kept_biology.py` has what
-larger limits lose.
+A label that all components together predict with an AUROC of Φ(1/√2) = 0.76 loses less than 0.005
+without a component that it shifts this far: Φ(1/√2) - Φ(√((1 - 0.2²)/2)). `checks/kept_biology.py`
+reports the loss for larger limits.
 """
 _OF_BATCHES = 0.5
-"""And the most as a part of how far batches move it: what they hardly move is worth no risk."""
+"""Maximum as a fraction of the batch shift: components with small batch effects are kept."""
 
 
 class NothingKeptError(InputError):
-    """Every component carries batches and none is seen to carry a label."""
+    """Raised if every component carries batches and none is found to carry a label."""
 
 
 class BiologyComponents(TransformerMixin, BaseEstimator):
-    """Remove the independent components that differ between batches and that labels do not miss.
+    """Remove independent components that carry batch effects and no label information.
 
-    Components are found on training rows, and judged there by
-    `upto.batch_metrics.effects.batch_and_label_shares`. That no label is found in a component is
-    not enough to drop it: it must be shown, label by label and over batches, that none moves it
-    far; and then, with whole training batches held out in turn, that boosted trees and logistic
-    regression predict labels as well without all that is dropped: the lower 95 % limit of the mean
-    change of AUROC is above -0.005 for both. Where that cannot be shown, or LightGBM is not
-    installed, nothing is dropped, and rows stay as they are. What is kept is a fixed linear map:
-    rows of batches never seen need neither batch nor label nor control.
+    Components are estimated on training rows and tested there by
+    `upto.batch_metrics.effects.batch_and_label_shares`. A non-significant label effect is not
+    enough to drop a component: an upper limit, label by label and over batches, must show that no
+    label shifts it far; then, with whole training batches held out in turn, boosted trees and
+    logistic regression must predict labels as well without the dropped components: the lower 95 %
+    limit of the mean change of AUROC is above -0.005 for both. If this cannot be shown, or LightGBM
+    is not installed, nothing is dropped, and rows stay unchanged. The fitted correction is a fixed
+    linear map: rows of unseen batches need neither batch nor label nor control.
 
     Parameters
     ----------
     unmixer
-        The `upto.ICA` that finds the components; by default one with its defaults and seed 0.
+        The `upto.ICA` that estimates the components; by default one with its defaults and seed 0.
     space
-        ``original``: rows with the dropped components taken out, in the same columns and units;
+        ``original``: rows without the dropped components, in the same columns and units;
         ``components``: the kept components.
     limit
-        Share of the variance from which a component carries a batch or a label.
+        Share of variance above which a component carries a batch or a label.
     shift
-        The most that any label may move a dropped component, in standard deviations within batches:
-        the upper 95 % limit of every label stays below it, and below half of the standard deviation
-        of batches.
+        Maximum shift of a dropped component by any label, in standard deviations within batches:
+        the upper 95 % limit of every label is below it, and below half the standard deviation of
+        batches.
 
     Attributes
     ----------
     ica_ : ICA
         The fitted components.
     effects_ : tuple of ComponentEffect
-        What batches and labels explain of each component; empty without batches.
+        Variance of each component explained by batches and labels; empty without batches.
     kept_, dropped_ : ndarray of int
-        The components that were kept, and those that were not.
+        Indices of the kept and the dropped components.
     cost_ : DroppingCost or None
-        What dropping costs on batches held out; None where nothing came into question.
+        Cost of dropping on held-out batches; None if there were no candidates.
     """
 
-    # Pipelines pass on what is asked for here; transforming new rows takes neither.
+    # Pipelines route what is requested here; transforming new rows needs neither.
     __metadata_request__fit = {"groups": True, "controls": True}  # noqa: RUF012
     __metadata_request__transform = {"groups": False, "controls": False}  # noqa: RUF012
 
@@ -104,19 +104,19 @@ class BiologyComponents(TransformerMixin, BaseEstimator):
         self.shift = shift
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, controls: Any = None) -> Self:
-        """Find the components of training rows and choose those to keep.
+        """Estimate the components of training rows and choose those to keep.
 
         Parameters
         ----------
         X
             Rows of training batches.
         y
-            The label of each row, such as the perturbation; without labels nothing is known to be
-            free of them, and nothing is dropped. Rows whose label is missing are one label more.
+            Label of each row, e.g. perturbation; without labels nothing can be shown to be free of
+            them, and nothing is dropped. Rows with a missing label form an additional label.
         groups
-            The batch of each row; without batches nothing is dropped.
+            Batch of each row; without batches nothing is dropped.
         controls
-            Mask of the rows that are controls, by which batches are then judged.
+            Mask of control rows; if given, batch effects are tested on them.
         """
         if self.space not in SPACES:
             message = f"there is no space {self.space!r}: choose one of {', '.join(SPACES)}."
@@ -167,12 +167,12 @@ class BiologyComponents(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X, y, groups, controls
-            As of `fit`.
+            See `fit`.
         """
         return self.fit(X, y, groups=groups, controls=controls).transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Name the columns: those of the rows, or the kept components by their numbers."""
+        """Return the column names of the rows, or numbered names of the kept components."""
         check_is_fitted(self)
         names: NDArray[Any] = _check_feature_names_in(self, input_features)
         if self.space == "components":
@@ -195,35 +195,35 @@ def choose_components(
     controls: NDArray[np.bool_] | None,
     shift: float = SHIFT,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], DroppingCost | None]:
-    """Return the numbers of the components to keep and to drop, and what dropping costs.
+    """Return the indices of components to keep and to drop, and the cost of dropping.
 
     Parameters
     ----------
     ica
-        The fitted components; an integer seed of theirs is that of the batches held out.
+        Fitted components; an integer seed of the ICA also seeds the held-out batches.
     effects
-        What is known of them.
+        Effects of batches and labels on them.
     take
-        Brings the rows of a mask into memory.
+        Function that loads the rows of a mask into memory.
     labels, batches
-        Of every row.
+        Label and batch of each row.
     controls
-        Which rows are controls, where labels are told from these.
+        Mask of control rows, if labels are predicted against controls.
     shift
-        The most that a label may move a dropped component.
+        Maximum shift of a dropped component by a label.
 
     Raises
     ------
     NothingKeptError
-        If none would be kept.
+        If no component would be kept.
     """
     everything = np.arange(len(ica.components_))
     dropped = np.array([each.component for each in effects if _seems_free(each, shift)], np.intp)
     kept = np.setdiff1d(everything, dropped)
     if not len(kept):
         message = (
-            f"all {len(everything)} components carry batches and no label is seen in them, so none "
-            "would be left: correct offsets of batches first, as with BatchScaler, or raise the "
+            f"all {len(everything)} components carry batches and no label is found in them, so "
+            "none would be left: correct batch offsets first, e.g. with BatchScaler, or raise the "
             "limit."
         )
         raise NothingKeptError(message)
@@ -247,7 +247,7 @@ def choose_components(
 
 
 def _seems_free(effect: ComponentEffect, shift: float) -> bool:
-    """Tell whether batches move a component and it is shown that no label moves it far."""
+    """Return whether batches shift a component and label shifts are bounded."""
     share, most = effect.batch_share, effect.label_shift
     if effect.carries != "batch" or share is None or most is None:
         return False
@@ -258,25 +258,24 @@ def _seems_free(effect: ComponentEffect, shift: float) -> bool:
 def keeping_map(
     ica: ICA, kept: NDArray[np.intp], dropped: NDArray[np.intp], space: Space
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return what to take from rows, the matrix to multiply them by, and what to add again.
+    """Return the mean to subtract, the matrix to multiply by, and the offset to add.
 
     Parameters
     ----------
     ica
         The fitted components.
     kept, dropped
-        Their numbers.
+        Indices of the components.
     space
-        Where rows are mapped to.
+        Space that rows are mapped to.
     """
     if space == "components":
         matrix = np.ascontiguousarray(ica.components_[kept].T)
         return ica.mean_, matrix, np.zeros(len(kept))
     if not len(dropped):
-        # Rows as they are, to the last digit.
+        # Rows unchanged, bit for bit.
         nothing = np.zeros_like(ica.mean_)
         return nothing, np.eye(len(nothing)), nothing
-    # Taking out what is dropped, not putting together what is kept, leaves alone what no component
-    # describes.
+    # Subtracting dropped components, rather than summing kept ones, keeps what no component has.
     taken = ica.components_[dropped].T @ ica.mixing_[:, dropped].T
     return ica.mean_, np.eye(len(ica.mean_)) - taken, ica.mean_

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.corrections.base import Correction, new_batches
 from upto.corrections.batch_groups import find_batches, listed
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BatchMoments:
-    """Rows, means and mean squares about the mean of some batches, a line each."""
+    """Number of rows, means and mean squares about the mean, one line per batch."""
 
     counts: Float
     means: Float
@@ -30,14 +30,14 @@ class BatchMoments:
 
     @property
     def constant(self) -> NDArray[np.bool_]:
-        """Which columns of which batches vary by no more than rounding of their mean."""
+        """Mask of columns that vary within a batch by no more than rounding error."""
         rounding = self.counts[:, None] * np.finfo(float).eps * np.abs(self.means)
         constant: NDArray[np.bool_] = np.sqrt(self.variances) <= rounding
         return constant
 
 
 def moments_of(rows: Any, positions: list[NDArray[np.intp]]) -> BatchMoments:
-    """Return the moments of some parts of the rows, in double precision about each part's mean."""
+    """Return the moments of parts of the rows, in double precision about each part's mean."""
     width = rows.shape[1]
     means, variances = np.empty((len(positions), width)), np.empty((len(positions), width))
     for place, part in enumerate(positions):
@@ -57,7 +57,7 @@ class ColumnCorrection(OneToOneFeatureMixin, Correction):
 
     @abstractmethod
     def _of_new(self, rows: Any, batches: Batches) -> tuple[Float, Float]:
-        """Return the shifts and scales of batches that were not seen in training."""
+        """Return the shifts and scales of unseen batches."""
 
     def _transform(self, rows: Any, batches: Batches) -> Any:
         places = self._places(batches)
@@ -77,14 +77,14 @@ class ColumnCorrection(OneToOneFeatureMixin, Correction):
         return corrected
 
     def inverse_transform(self, X: Any, *, groups: Any = None) -> Any:
-        """Bring corrected rows of training batches back.
+        """Undo the correction of rows of training batches.
 
         Parameters
         ----------
         X
             Corrected rows.
         groups
-            The batch of each row; needed if the fit had it.
+            Batch of each row; required if the correction was fitted with batches.
         """
         rows = self._rows_to_bring_back(X)
         batches = find_batches(len(rows), groups, None)
@@ -92,8 +92,8 @@ class ColumnCorrection(OneToOneFeatureMixin, Correction):
         unknown = [b.name for b, place in zip(batches, places, strict=True) if place is None]
         if unknown:
             message = (
-                f"{len(unknown)} of {len(batches)} batches were not seen in training "
-                f"({listed(unknown)}), and only those can be brought back: leave them out."
+                f"{len(unknown)} of {len(batches)} batches are not training batches "
+                f"({listed(unknown)}), so their correction cannot be undone: leave them out."
             )
             raise InputError(message)
         back = np.empty_like(rows, order="C")

@@ -1,4 +1,4 @@
-"""ComBat: shifts and scales of batches, pulled towards what batches have in common."""
+"""ComBat: empirical Bayes estimates of batch shifts and scales."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.corrections.column_shifts import BatchMoments, ColumnCorrection, moments_of
 
 if TYPE_CHECKING:
@@ -20,9 +20,10 @@ _MOST_STEPS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Priors:
-    """Hyperparameters, a line for each batch: normal for shifts, inverse gamma for variances.
+    """Hyperparameters, one line per batch: normal for shifts, inverse gamma for variances.
 
-    The inverse gamma law is kept as its mean and variance, as a variance of zero has no shape.
+    The inverse gamma prior is stored as its mean and variance, because a variance of zero has no
+    shape parameter.
     """
 
     shift: Float
@@ -35,9 +36,9 @@ class ComBat(ColumnCorrection):
     """Remove shifts and scales of batches, estimated by empirical Bayes.
 
     Johnson, Li and Rabinovic (2007), parametric and without covariates, as in ``scanpy.pp.combat``
-    but iterated to convergence. Rows are standardised by the grand mean and the pooled variance of
-    training. A training batch is pulled towards its own mean shift over columns; a batch never seen
-    towards what shifts and scales were like over all training batches and columns.
+    but iterated to convergence. Rows are standardised by the grand mean and pooled variance of the
+    training rows. A training batch is shrunk towards its own mean shift over columns, an unseen
+    batch towards the shifts and scales of all training batches and columns.
 
     Attributes
     ----------
@@ -46,9 +47,9 @@ class ComBat(ColumnCorrection):
     mean_, deviation_ : ndarray of shape (n_features_in_,)
         Grand mean and pooled standard deviation within batches.
     shift_, scale_ : ndarray of shape (n_batches, n_features_in_)
-        What is taken off a column of a training batch, and what the rest is divided by.
+        Shift and divisor of each column of each training batch.
     priors_ : Priors
-        What batches never seen are pulled towards.
+        Priors of unseen batches.
     """
 
     __metadata_request__fit = {"groups": True, "controls": False}  # noqa: RUF012
@@ -58,14 +59,14 @@ class ComBat(ColumnCorrection):
         found = _moments(rows, batches)
         weights = found.counts / found.counts.sum()
         self.mean_ = weights @ found.means
-        # A column that varies in no batch has nothing to scale by and is passed on as it is.
+        # A column that is constant within every batch has no scale and stays unchanged.
         self._alive = ~found.constant.all(axis=0)
         pooled = np.sqrt(weights @ found.variances)
         self.deviation_ = np.where(self._alive, pooled, 1.0)
         if not self._alive.any():
             message = (
                 f"{rows.shape[1]} of {rows.shape[1]} columns do not vary within any of "
-                f"{len(batches)} batches: there is no scale to correct them by."
+                f"{len(batches)} batches: fit ComBat on rows that vary."
             )
             raise InputError(message)
         shifts, levels = self._standardised(found)
@@ -87,14 +88,14 @@ class ComBat(ColumnCorrection):
     def _of_new(self, rows: Any, batches: Batches) -> tuple[Float, Float]:
         if len(self.batches_) < 2:
             message = (
-                "1 batch was seen in training, and how batches differ is learned from two at "
-                "least: fit ComBat on more batches."
+                "ComBat was fitted to 1 batch, but differences between batches need at least "
+                "two: fit ComBat on more batches."
             )
             raise InputError(message)
         return self._corrections(_moments(rows, batches), self.priors_)
 
     def _refuse_unmarked(self, batches: Batches, places: Any) -> None:
-        """Refuse nothing: controls are not used."""
+        """Accept everything: controls are not used."""
 
     def _standardised(self, found: BatchMoments) -> tuple[Float, Float]:
         alive = self._alive
@@ -117,7 +118,7 @@ def _moments(rows: Any, batches: Batches) -> BatchMoments:
     single = sum(len(batch.rows) < 2 for batch in batches)
     if single:
         message = (
-            f"{single} of {len(batches)} batches have one row, which has no variance: leave these "
+            f"{single} of {len(batches)} batches have one row and so no variance: leave these "
             "batches out."
         )
         raise InputError(message)
@@ -133,8 +134,8 @@ def _variance(levels: Float, axis: int | None) -> Float:
 def _posterior(counts: Float, shifts: Float, levels: Float, priors: Priors) -> tuple[Float, Float]:
     """Return the fixed point of the two conditional means, for all batches and columns at once.
 
-    The sum of squares about a shift needs no second look at the rows: it is that about the mean
-    plus the rows times the squared distance of the two.
+    The sum of squares about a shift needs no second pass over the rows: it is that about the mean
+    plus the number of rows times the squared distance of the two.
     """
     tied = (priors.level_variance <= _SETTLED * priors.level**2) | (priors.level <= 0)
     spread = np.where(tied, 1.0, priors.level_variance)
@@ -145,7 +146,7 @@ def _posterior(counts: Float, shifts: Float, levels: Float, priors: Priors) -> t
         weight = counts * priors.shift_variance
         total = weight + level
         pulled = weight * shifts + level * priors.shift
-        # Where shifts do not differ and nothing varies, the shift is the one there is.
+        # Without variation of shifts or rows, the shift itself is the estimate.
         new = np.divide(pulled, total, out=shifts + 0.0 * pulled, where=total > 0)
         squares = (counts - 1.0) * levels + counts * (shifts - new) ** 2
         new_level = (0.5 * squares + rate) / (0.5 * counts + shape - 1.0)

@@ -1,9 +1,9 @@
-"""What it costs to drop components, by labels predicted on batches held out.
+"""Cost of dropping components, measured by predicting labels on held-out batches.
 
-A label may change how a component varies, or turn its effect from batch to batch, and leave every
-mean where it was: no statistic of single components shows all that a classifier can use. So
-classifiers are asked. Training batches are held out in turn, and labels are predicted on them by
-rows as given and by rows without the components.
+A label may change the variance of a component, or reverse its effect from batch to batch, and leave
+every mean unchanged: no statistic of single components captures all that a classifier can use.
+Training batches are therefore held out in turn, and labels are predicted on them from the raw rows
+and from rows without the components.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from upto.batch_metrics.tasks import Question
 
 MOST_LOST = 0.005
-"""Of AUROC: the lower 95 % limit of what dropping gains must lie above minus this."""
+"""Allowed loss of AUROC: the lower 95 % limit of the gain must lie above minus this."""
 JUDGES = {"boosted-fast": "boosted trees", "linear": "logistic regression"}
-"""Trees see what is not linear, and a linear classifier many small shifts: both must agree."""
+"""Trees detect nonlinear effects, a linear classifier many small shifts: both must agree."""
 N_FOLDS = 5
 MOST_LABELS = 60
 MOST_ROWS = 20_000
@@ -38,16 +38,16 @@ MOST_ROWS = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppingCost:
-    """What dropping components changes of the AUROC on batches held out.
+    """Change of the AUROC on held-out batches when components are dropped.
 
     Parameters
     ----------
     n_components
-        How many components would be dropped.
+        Number of components to drop.
     gains
-        The mean change over labels and folds, for each classifier.
+        Mean change over labels and folds, for each classifier.
     missing
-        Why there is none, if there is none.
+        Reason why there is no estimate, if there is none.
     """
 
     n_components: int
@@ -56,38 +56,38 @@ class DroppingCost:
 
     @property
     def most(self) -> float | None:
-        """The most that AUROC may fall, by the lower limit of the worse classifier."""
+        """Largest plausible loss of AUROC: lower limit of the worse classifier."""
         lows = [each.low for each in self.gains.values()]
         known = [low for low in lows if low is not None]
         return max(-min(known), 0.0) if known and len(known) == len(lows) else None
 
     @property
     def is_small(self) -> bool:
-        """Whether it is shown that dropping costs less than `MOST_LOST`."""
+        """Whether dropping is shown to cost less than `MOST_LOST`."""
         return self.most is not None and self.most < MOST_LOST
 
     @property
     def says(self) -> str:
-        """What was measured, or why nothing was."""
+        """Summary of the measured cost, or the reason why it is unknown."""
         what = f"{self.n_components} component{'s' * (self.n_components != 1)}"
         if self.most is None:
-            return f"what dropping {what} costs is not known: {self.missing}"
+            return f"the cost of dropping {what} is unknown: {self.missing}"
         if self.is_small:
             limit = "less than 0.001" if self.most < 0.001 else f"at most {self.most:.3f}"
-            return f"dropping {what} costs {limit} of AUROC on batches held out"
+            return f"dropping {what} costs {limit} of AUROC on held-out batches"
         worst = min(self.gains, key=lambda name: self.gains[name].low or 0.0)
         return (
-            f"dropping {what} changes the AUROC on batches held out by {self.gains[worst]:+.3f} "
+            f"dropping {what} changes the AUROC on held-out batches by {self.gains[worst]:+.3f} "
             f"({JUDGES[worst]}), so it may cost {self.most:.3f}, and at most {MOST_LOST:g} is "
             "allowed"
         )
 
 
 def draw_batches(batches: Names, seed: int) -> Mask:
-    """Return which rows to judge by: those of whole batches, as many as `MOST_ROWS` hold.
+    """Return a mask of rows to evaluate on: whole batches, up to `MOST_ROWS` rows.
 
-    Batches are drawn, as many as there are folds at least; where those have more rows, rows of them
-    are drawn.
+    Batches are sampled, at least as many as there are folds; if these have more rows, rows are
+    sampled too.
     """
     names, codes, counts = np.unique(batches, return_inverse=True, return_counts=True)
     random = random_stream(seed, "batches to drop by")
@@ -110,20 +110,21 @@ def dropping_cost(
     controls: Mask | None,
     seed: int,
 ) -> DroppingCost:
-    """Predict labels on batches held out, by rows as given and by rows without components.
+    """Predict labels on held-out batches from raw rows and from rows without components.
 
     Parameters
     ----------
     rows, without
-        The same rows, as given and without the components.
+        The raw rows, and the same rows without the components.
     n_components
-        How many these are.
+        Number of these components.
     labels, batches
-        Of every row; a label is empty where there is none.
+        Label and batch of each row; a label is empty if there is none.
     controls
-        The rows that labels are told from; all other labels by default.
+        Rows that labels are predicted against; by default all other labels.
     seed
-        Of folds, of labels where there are more than `MOST_LABELS`, and of trees.
+        Seed of the folds, of the sample of labels if there are more than `MOST_LABELS`, and of the
+        trees.
     """
     held = np.unique(batches, return_inverse=True)[1]
     if held.max() == 0:
@@ -139,7 +140,7 @@ def dropping_cost(
         drawn = random_stream(seed, "labels to drop by").permutation(len(asked))[:MOST_LABELS]
         asked = [asked[place] for place in np.sort(drawn)]
     if not asked:
-        why = "no label can be judged on batches held out"
+        why = "no label can be evaluated on held-out batches"
         return DroppingCost(n_components=n_components, missing=why)
     shared, gains = shared_by_folds(splits), {}
     for name in JUDGES:
@@ -149,7 +150,7 @@ def dropping_cost(
             return DroppingCost(n_components=n_components, missing=str(error).rstrip("."))
         found = mean_over_folds(after - before, shared=shared)
         if found is None or found.low is None:
-            why = "labels can be judged on one fold only"
+            why = "labels can be evaluated on one fold only"
             return DroppingCost(n_components=n_components, missing=why)
         gains[name] = found
     return DroppingCost(n_components=n_components, gains=gains)
@@ -158,7 +159,7 @@ def dropping_cost(
 def _areas(
     rows: NDArray[Any], splits: list[Split], asked: list[Question], classifier: str, seed: int
 ) -> NDArray[np.float64]:
-    """Return AUROCs, folds by labels; NaN where a fold cannot judge."""
+    """Return AUROCs, folds by labels; NaN where a fold cannot be evaluated."""
     found = np.full((len(splits), len(asked)), np.nan)
     for number, split in enumerate(splits):
         judged = [place for place, each in enumerate(asked) if can_judge(each, split)]

@@ -1,4 +1,4 @@
-"""Harmony of other packages, as a baseline that must see every batch at once."""
+"""Harmony from scanpy or harmonypy, as a transductive baseline."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from upto.corrections.batch_groups import Batches
 
 _TURNED = (0, 1)
-"""From this version on, harmonypy returns rows and no longer columns."""
+"""First harmonypy version that returns rows instead of columns."""
 
 
 class Harmony(OneToOneFeatureMixin, Correction):
     """Mix batches within soft clusters (Korsunsky et al. 2019), by scanpy or harmonypy.
 
-    It has no way to correct rows it has not seen: use `fit_transform` on all of them, and read what
-    follows as transductive.
+    It cannot correct unseen rows: use `fit_transform` on all rows, and treat the results as
+    transductive.
 
     Parameters
     ----------
     n_clusters
-        Clusters to use; by default the package chooses.
+        Number of clusters; by default the package chooses.
     max_iterations
-        Rounds of clustering and correcting.
+        Maximum number of rounds of clustering and correction.
     random_state
-        Seed, a number.
+        Integer seed.
 
     Attributes
     ----------
@@ -59,13 +59,13 @@ class Harmony(OneToOneFeatureMixin, Correction):
 
     def _fit(self, rows: Any, batches: Batches) -> None:
         if len(batches) < 2:
-            message = f"{len(batches)} batch is given: Harmony mixes two or more, so pass groups."
+            message = f"there is {len(batches)} batch, but Harmony mixes two or more: pass groups."
             raise InputError(message)
         scanpy = import_module("scanpy") if find_spec("scanpy") else None
         if scanpy is not None and hasattr(scanpy.pp, "harmony_integrate"):
             self.package_, corrected = "scanpy", self._by_scanpy(scanpy, rows, batches)
         elif find_spec("harmonypy"):
-            # scanpy's older wrapper turns the result of newer versions of harmonypy around.
+            # Older scanpy wrappers transpose the result of newer harmonypy versions.
             self.package_, corrected = "harmonypy", self._by_harmonypy(rows, batches)
         else:
             what = "Harmony"
@@ -77,7 +77,7 @@ class Harmony(OneToOneFeatureMixin, Correction):
         if _digest(rows) != self._seen:
             message = (
                 f"these {len(rows)} rows are not the {len(self.corrected_)} that Harmony was "
-                "fitted on, and it cannot correct others: use fit_transform on all rows."
+                "fitted to, and it cannot correct others: use fit_transform on all rows."
             )
             raise InputError(message)
         return self.corrected_.copy()

@@ -1,4 +1,4 @@
-"""Scores of pipelines whose steps must know the batches of the rows they are judged on."""
+"""Scorers for pipelines whose steps need the batches of the test rows."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _PREDICTIONS = ("predict", "predict_proba", "decision_function", "predict_log_pr
 
 
 class BatchScorer:
-    """A scorer for cross-validation that hands batches and controls on to predictions.
+    """A scorer for cross-validation that passes batches and controls to predictions.
 
-    scikit-learn's own scorers predict without them, so that corrections could not tell the
-    held-out batches apart.
+    scikit-learn's own scorers predict without them, so corrections could not distinguish the
+    held-out batches.
 
     Parameters
     ----------
     scoring
-        Name of a score of scikit-learn, or a scorer.
+        Name of a scikit-learn score, or a scorer.
     """
 
     def __init__(self, scoring: Any = "roc_auc") -> None:
@@ -35,7 +35,7 @@ class BatchScorer:
         return float(get_scorer(self.scoring)(_Informed(estimator, known), X, y))
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Ask for batches and controls."""
+        """Request batches and controls."""
         request = MetadataRequest(owner=type(self).__name__)
         request.score.add_request(param="groups", alias=True)
         request.score.add_request(param="controls", alias=True)
@@ -43,7 +43,7 @@ class BatchScorer:
 
 
 class _Informed:
-    """An estimator whose predictions are given the same metadata every time."""
+    """An estimator that always predicts with the same metadata."""
 
     def __init__(self, estimator: Any, known: dict[str, Any]) -> None:
         self._estimator = estimator
@@ -53,5 +53,5 @@ class _Informed:
         found = getattr(self._estimator, name)
         if name not in _PREDICTIONS:
             return found
-        # scikit-learn asks the method for its name.
+        # scikit-learn reads the name of the method.
         return update_wrapper(partial(found, **self._known), found)

@@ -1,4 +1,4 @@
-"""A random rotation: what any gain of other axes has to beat."""
+"""Random rotation, the baseline for any gain from a choice of axes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class RandomRotation(ClassNamePrefixFeaturesOutMixin, Correction):
-    """Turn rows by an orthogonal matrix drawn uniformly (by Haar's measure).
+    """Rotate rows by a uniformly random (Haar) orthogonal matrix.
 
-    Whitening is a step of its own: the paper's "PCA + Rand" is `Whitener` and then this.
+    Whitening is a separate step: the paper's "PCA + Rand" is `Whitener` followed by this.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class RandomRotation(ClassNamePrefixFeaturesOutMixin, Correction):
         width = rows.shape[1]
         normal = check_random_state(self.random_state).normal(size=(width, width))
         columns, triangle = np.linalg.qr(normal)
-        # Without these signs the law of the factor depends on how the factorisation picks them.
+        # Without these signs the distribution depends on the sign convention of the factorisation.
         self.rotation_ = columns * np.where(np.diag(triangle) < 0, -1.0, 1.0)
         self._n_features_out = width
 
@@ -48,6 +48,6 @@ class RandomRotation(ClassNamePrefixFeaturesOutMixin, Correction):
         return rows @ self.rotation_.T.astype(rows.dtype, copy=False)
 
     def inverse_transform(self, X: Any) -> Any:
-        """Turn rows back."""
+        """Undo the rotation."""
         rows = self._rows_to_bring_back(X)
         return rows @ self.rotation_.astype(rows.dtype, copy=False)

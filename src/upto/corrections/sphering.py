@@ -1,4 +1,4 @@
-"""Sphering: coordinates in which controls do not vary more in one direction than in another."""
+"""Sphering: whitening of all rows by the controls."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from upto.ica.white_directions import RANK_TOLERANCE
 from upto.ica.whiten import find_whitening, shrunk
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.corrections.batch_groups import Batches
     from upto.ica.whiten import Whitening
 
 ENOUGH_CONTROLS = 10
-"""Controls for each column from which on their covariance is taken as it is."""
+"""Controls per column from which their covariance is used without shrinkage."""
 
 
 class ControlSphering(ClassNamePrefixFeaturesOutMixin, Correction):
     """Whiten all rows by the mean and the covariance of the controls.
 
-    Directions in which the controls do not vary are scaled like the narrowest one in which they
-    do, so that what only treated rows show is neither lost nor blown up.
+    Directions in which the controls do not vary are scaled like the narrowest one in which they do,
+    so that variation of treated rows alone is neither lost nor inflated.
 
     Parameters
     ----------
     method
         ``"zca"`` stays closest to the columns, ``"pca"`` orders directions by variance.
     shrinkage
-        Pull the covariance towards a multiple of the identity: ``"ledoit-wolf"``, ``"oas"``, a
-        number between 0 and 1, or None. ``"auto"`` does not where there are ten controls or more
-        for each column, and takes Ledoit and Wolf's amount where there are fewer.
+        Shrink the covariance towards a multiple of the identity: ``"ledoit-wolf"``, ``"oas"``, a
+        number between 0 and 1, or None. ``"auto"`` uses none with ten or more controls per column,
+        and Ledoit and Wolf's amount with fewer.
     rank_tolerance
-        Directions whose variance is below this fraction of the largest are taken as absent.
+        Directions whose variance is below this fraction of the largest count as absent.
 
     Attributes
     ----------
@@ -49,16 +49,16 @@ class ControlSphering(ClassNamePrefixFeaturesOutMixin, Correction):
     rank_ : int
         Directions in which the controls vary.
     n_controls_ : int
-        Controls the covariance was taken of.
+        Number of controls behind the covariance.
     shrinkage_ : float
-        How far it was pulled, between 0 and 1.
+        Amount of shrinkage, between 0 and 1.
     deviation_ : float
-        Largest amount by which a variance of the sphered controls differs from one, over the
-        directions in which they vary.
+        Largest deviation of a variance of the sphered controls from one, over the directions in
+        which they vary.
     """
 
     __metadata_request__fit = {"groups": False, "controls": True}  # noqa: RUF012
-    # The two requests must be the same for fit_transform, though only the fit looks at controls.
+    # fit_transform needs identical requests, though only fit uses controls.
     __metadata_request__transform = {"groups": False, "controls": True}  # noqa: RUF012
 
     def __init__(
@@ -79,7 +79,9 @@ class ControlSphering(ClassNamePrefixFeaturesOutMixin, Correction):
         chosen = np.sort(np.concatenate([batch.controls for batch in batches]))
         controls = rows if len(chosen) == len(rows) else rows[chosen]
         if len(controls) < 2:
-            message = f"{len(controls)} of {len(rows)} rows are controls: sphering needs two."
+            message = (
+                f"{len(controls)} of {len(rows)} rows are controls: sphering needs at least two."
+            )
             raise InputError(message)
         engine = choose_engine(None)
         placed = engine.place(controls)
@@ -109,13 +111,13 @@ class ControlSphering(ClassNamePrefixFeaturesOutMixin, Correction):
         return mapped(rows, self.mean_, self.whitening_.T)
 
     def inverse_transform(self, X: Any) -> Any:
-        """Turn sphered rows back."""
+        """Undo the sphering."""
         rows = self._rows_to_bring_back(X)
         return mapped(rows, 0.0, self.unwhitening_.T, self.mean_)
 
 
 def _completed(found: Whitening, method: str) -> tuple[Float, Float]:
-    """Return a whitening and its inverse with the absent directions as wide as the narrowest."""
+    """Return a whitening and its inverse, with absent directions as wide as the narrowest."""
     inward, outward = found.matrix, found.inverse
     if found.rank < len(outward):
         axes, widths, _ = np.linalg.svd(outward)
@@ -130,7 +132,7 @@ def _completed(found: Whitening, method: str) -> tuple[Float, Float]:
 
 
 def _amount(plain: Any, pulled: Any) -> float:
-    """Return how far a scatter matrix was pulled towards a multiple of the identity."""
+    """Return the amount of shrinkage of a scatter matrix towards a multiple of the identity."""
     target = np.eye(len(plain)) * np.trace(plain) / len(plain)
     width = float(np.linalg.norm(target - plain))
     return float(np.linalg.norm(pulled - plain)) / width if width > 0 else 0.0

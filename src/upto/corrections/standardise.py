@@ -1,4 +1,4 @@
-"""Each batch centred and scaled by itself."""
+"""Centring and scaling of each batch by itself."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from upto.corrections.batch_groups import refuse_few_controls
 from upto.corrections.column_shifts import ColumnCorrection, moments_of
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.corrections.batch_groups import Batches
 
 NORMAL = 1.4826
-"""Standard deviations a median absolute deviation stands for under a normal law."""
+"""Standard deviation over median absolute deviation of a normal distribution."""
 
 
 class BatchScaler(ColumnCorrection):
@@ -27,14 +27,14 @@ class BatchScaler(ColumnCorrection):
     Parameters
     ----------
     reference
-        Rows that the centre and the spread are taken of: ``"all"`` or ``"controls"``.
+        Rows that define centre and spread: ``"all"`` or ``"controls"``.
     statistic
         ``"mean"`` (with the standard deviation) or ``"median"`` (with the median absolute deviation
         times 1.4826).
     scale
-        Divide by the spread; without it, columns are centred only.
+        Divide by the spread; otherwise columns are only centred.
     epsilon
-        Added to the spread.
+        Constant added to the spread.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class BatchScaler(ColumnCorrection):
     shift_, scale_ : ndarray of shape (n_batches, n_features_in_)
         Centre and divisor of each training batch.
     unscaled_ : int
-        Columns without spread, counted over the training batches.
+        Number of columns without spread, summed over the training batches.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class BatchScaler(ColumnCorrection):
             single = sum(len(part) < 2 for part in positions)
             if single and self.scale:
                 message = (
-                    f"{single} of {len(batches)} batches have one row, which has no spread: leave "
+                    f"{single} of {len(batches)} batches have one row and so no spread: leave "
                     "these batches out, or use scale=False."
                 )
                 raise InputError(message)
@@ -121,7 +121,7 @@ def _medians(rows: Any, positions: list[Any]) -> tuple[Float, Float]:
     centres = np.empty((len(positions), rows.shape[1]))
     spreads = np.empty_like(centres)
     for place, part in enumerate(positions):
-        # Sorted columns lie side by side, which is what makes the medians of many batches fast.
+        # Contiguous columns make the medians of many batches fast.
         values = np.ascontiguousarray(rows[part].T, dtype=np.float64)
         centres[place] = np.median(values, axis=1)
         values -= centres[place][:, None]

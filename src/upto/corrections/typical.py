@@ -1,4 +1,4 @@
-"""Typical variation normalisation: what varies among controls is brought to one shape."""
+"""Typical variation normalisation: whiten by controls, then align each batch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.corrections.base import Correction, new_batches, signs_of
 from upto.corrections.batch_groups import refuse_few_controls
 from upto.corrections.column_shifts import moments_of
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Alignment:
-    """How one batch is brought to the others: a shift, a scale and the root of a covariance.
+    """Alignment of one batch with the others: a shift, a scale and the root of a covariance.
 
-    The root's inverse differs from a multiple of the identity only along `axes`, of which a batch
-    with few controls has few: a matrix for each of a thousand batches would not fit in memory.
+    The inverse root differs from a multiple of the identity only along `axes`, which are few for a
+    batch with few controls: full matrices of a thousand batches would not fit in memory.
     """
 
     shift: Float
@@ -35,7 +35,7 @@ class Alignment:
     level: float
 
     def align(self, rows: Float) -> Float:
-        """Bring whitened rows of the batch to the others."""
+        """Align whitened rows of the batch with the others."""
         rows = (rows - self.shift) / self.scale
         aligned: Float = rows * self.level + ((rows @ self.axes) * self.gains) @ self.axes.T
         return aligned
@@ -44,19 +44,20 @@ class Alignment:
 class TypicalVariation(ClassNamePrefixFeaturesOutMixin, Correction):
     """Whiten rows by the controls of all batches, then align each batch by its own controls.
 
-    Centre and scale on controls, principal components of the controls, centre and scale again, and
-    CORAL: each batch is multiplied by ``(cov(controls of the batch) + ridge I) ** -1/2``. With
-    ``scale_batches=False`` these are the steps of EFAAR's ``tvn_on_controls``.
+    The steps are: centre and scale on controls, project on the controls' principal components,
+    centre and scale again, and CORAL: each batch is multiplied by
+    ``(cov(controls of the batch) + ridge I) ** -1/2``. With ``scale_batches=False`` these are the
+    steps of EFAAR's ``tvn_on_controls``.
 
     Parameters
     ----------
     coral
         Remove the covariance of each batch's controls.
     scale_batches
-        Centre and scale each batch on its own controls before that. Without it, as in EFAAR, the
-        mean of a plate stays.
+        Before that, centre and scale each batch on its own controls. Otherwise, as in EFAAR, the
+        mean of a plate remains.
     ridge
-        Added to the variances of each batch's controls, which are few.
+        Constant added to the variances of each batch's controls, which are few.
     rank_tolerance
         Directions whose variance is below this fraction of the largest are left out.
 
@@ -67,11 +68,11 @@ class TypicalVariation(ClassNamePrefixFeaturesOutMixin, Correction):
     mean_ : ndarray of shape (n_features_in_,)
         Mean of the controls.
     whitening_ : ndarray of shape (rank_, n_features_in_)
-        The first three steps in one: ``(X - mean_) @ whitening_.T``.
+        The first three steps combined: ``(X - mean_) @ whitening_.T``.
     rank_ : int
-        Directions in which controls vary, and the columns of the result.
+        Number of directions in which controls vary, and of output columns.
     alignments_ : list of Alignment
-        How each training batch is aligned.
+        Alignment of each training batch.
     """
 
     def __init__(
@@ -144,7 +145,9 @@ def _whitening(covariance: Float, mean: Float, rank_tolerance: float) -> Float:
     deviation = np.sqrt(np.diag(covariance))
     alive = deviation > np.finfo(float).eps * np.abs(mean)
     if not alive.any():
-        message = f"{len(mean)} of {len(mean)} columns do not vary among controls: nothing is left."
+        message = (
+            f"{len(mean)} of {len(mean)} columns do not vary among controls: mark other controls."
+        )
         raise InputError(message)
     unit = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=alive)
     values, vectors = np.linalg.eigh(covariance * np.outer(unit, unit))
@@ -155,7 +158,7 @@ def _whitening(covariance: Float, mean: Float, rank_tolerance: float) -> Float:
 
 
 def _axes(centred: Float) -> tuple[Float, Float]:
-    """Return the variances of centred rows and their axes: those of the smaller product."""
+    """Return the variances and axes of centred rows, from the smaller Gram matrix."""
     n_rows, width = centred.shape
     if n_rows > width:
         values, vectors = np.linalg.eigh(centred.T @ centred / (n_rows - 1.0))

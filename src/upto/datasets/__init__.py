@@ -1,4 +1,4 @@
-"""Published image sets, read from files that the user has."""
+"""Published image sets, read from local files."""
 
 from upto.datasets.image_set import ImageSet, Pictures
 from upto.datasets.read import IMAGE_SETS, read_image_set

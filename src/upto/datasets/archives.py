@@ -1,4 +1,4 @@
-"""Images in an `.npz` archive: mapped where they are stored, packed where they are bits."""
+"""Images in an `.npz` archive: memory-mapped if uncompressed, packed if binary."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from upto.core import InputError
 from upto.datasets.storage import ArrayPictures, BitPictures, open_zip
-from upto.files.arrays import NpyHeader, load_member, read_npy_header, stored_piece
-from upto.files.arrays import member_header as header_of
 from upto.files.damage import damage_reported
 from upto.files.declared import check_memory
+from upto.files.npy import NpyHeader, load_member, read_npy_header, stored_piece
+from upto.files.npy import member_header as header_of
 from upto.files.request import listed
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ _BLOCK_BYTES = 1 << 24
 
 
 def read_member(path: Path, key: str) -> NDArray[Any]:
-    """Read one array of an archive into memory; it is never unpickled.
+    """Read one array of an archive into memory, without unpickling.
 
     Raises
     ------
     InputError
-        If it is not there, holds Python objects, or is damaged.
+        If it is missing, contains Python objects, or is damaged.
     """
     with open_zip(path) as archive:
         member, header = _find(archive, path, key)
@@ -38,7 +38,7 @@ def read_member(path: Path, key: str) -> NDArray[Any]:
 
 
 def member_header(path: Path, key: str) -> NpyHeader:
-    """Return the shape and type of one array of an archive."""
+    """Return the shape and dtype of one array of an archive."""
     with open_zip(path) as archive:
         _, header = _find(archive, path, key)
     _refuse_objects(path, key, header)
@@ -46,7 +46,7 @@ def member_header(path: Path, key: str) -> NpyHeader:
 
 
 def member_pictures(path: Path, key: str) -> ArrayPictures:
-    """Return the images of one array: mapped from the file where it is not compressed."""
+    """Return the images of one array, memory-mapped if it is not compressed."""
     with open_zip(path) as archive:
         member, header = _find(archive, path, key)
     if member.compress_type != zipfile.ZIP_STORED or header.fortran:
@@ -60,7 +60,7 @@ def member_pictures(path: Path, key: str) -> ArrayPictures:
 
 
 def member_bits(path: Path, key: str) -> BitPictures:
-    """Return images of zeros and ones, packed while the array is read block by block."""
+    """Return binary images, packed while the array is read block by block."""
     with open_zip(path) as archive:
         member, header = _find(archive, path, key)
         n_images, *size = header.shape
@@ -75,10 +75,10 @@ def member_bits(path: Path, key: str) -> BitPictures:
                 content = file.read(n_rows * n_values)
                 block = np.frombuffer(content, dtype=np.uint8).reshape(n_rows, n_values)
                 if block.max(initial=0) > 1:
-                    message = f"{path}::{key} holds {block.max()}, not zeros and ones only."
+                    message = f"{path}::{key} contains {block.max()}, not only zeros and ones."
                     raise InputError(message)
                 packed[start : start + n_rows] = np.packbits(block, axis=1)
-            # The checksum is compared at the end, which may be behind the array.
+            # The checksum is verified at the end of the member, which may be after the array.
             while file.read(_BLOCK_BYTES):
                 pass
     height, width = size
@@ -89,7 +89,7 @@ def _find(archive: zipfile.ZipFile, path: Path, key: str) -> tuple[zipfile.ZipIn
     names = archive.namelist()
     if f"{key}.npy" not in names:
         held = listed([name.removesuffix(".npy") for name in names], 8) or "nothing"
-        message = f"{path} has no array {key}: it holds {held}. Get it again."
+        message = f"{path} has no array {key}, but {held}: get it again."
         raise InputError(message)
     member = archive.getinfo(f"{key}.npy")
     return member, header_of(archive, path, member)
@@ -98,7 +98,7 @@ def _find(archive: zipfile.ZipFile, path: Path, key: str) -> tuple[zipfile.ZipIn
 def _refuse_objects(path: Path, key: str, header: NpyHeader) -> None:
     if header.dtype.kind == "O":
         message = (
-            f"{path}::{key} holds Python objects (a pickle), which upto never loads: get the "
+            f"{path}::{key} contains Python objects (a pickle), which upto never loads: get the "
             "published file."
         )
         raise InputError(message)

@@ -1,4 +1,4 @@
-"""Two binary formats of arrays: IDX, of MNIST, and the matrices of NORB."""
+"""Read two binary array formats: IDX (MNIST) and the matrices of NORB."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from upto.core import InputError
 from upto.core.errors import one_sentence, reason
-from upto.core.read import check_readable
+from upto.core.read_file import check_readable
 from upto.files.declared import LARGEST_DEFLATE
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ def read_idx(path: str | Path) -> NDArray[Any]:
     Raises
     ------
     InputError
-        If the file cannot be read, is not of this format, or is damaged.
+        If the file cannot be read, has another format, or is damaged.
     """
     with _opened(path) as file:
         head = file.read(4)
         if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in _IDX_KINDS or head[3] == 0:
             message = (
-                f"{path} does not begin as an IDX file does but with {head.hex(' ')}: "
+                f"{path} is not an IDX file (it starts with {head.hex(' ')}): "
                 "copy or download it again."
             )
             raise InputError(message)
@@ -55,23 +55,23 @@ def read_idx(path: str | Path) -> NDArray[Any]:
 
 
 def read_norb_matrix(path: str | Path) -> NDArray[Any]:
-    """Read one array in the format of NORB, gzipped or not; its files end in ``.mat`` too.
+    """Read one array in the NORB format, gzipped or not; its files also end in ``.mat``.
 
     Raises
     ------
     InputError
-        If the file cannot be read, is not of this format, or is damaged.
+        If the file cannot be read, has another format, or is damaged.
     """
     with _opened(path) as file:
         head = file.read(8)
         kind, n_axes = struct.unpack("<Ii", head.ljust(8, b"\0"))
         if kind not in _MATRIX_KINDS or not 0 < n_axes < 33:
             message = (
-                f"{path} does not begin as a matrix of NORB does but with {head.hex(' ')}: "
+                f"{path} is not a NORB matrix (it starts with {head.hex(' ')}): "
                 "copy or download it again."
             )
             raise InputError(message)
-        # The head of a matrix with fewer axes is filled up.
+        # Headers of matrices with fewer axes are padded.
         sizes = _head(path, file, 4 * max(_FEWEST_AXES, n_axes))
         shape = struct.unpack(f"<{n_axes}I", sizes[: 4 * n_axes])
         return _array(path, file, shape, _MATRIX_KINDS[kind])
@@ -100,7 +100,7 @@ def _head(path: str | Path, file: IO[bytes], length: int) -> bytes:
     content = file.read(length)
     if len(content) < length:
         message = (
-            f"{path} promises {length // 4} sizes, of which {len(content)} bytes follow: copy or "
+            f"{path} declares {length // 4} sizes, but {len(content)} bytes follow: copy or "
             "download it again."
         )
         raise InputError(message)
@@ -108,14 +108,14 @@ def _head(path: str | Path, file: IO[bytes], length: int) -> bytes:
 
 
 def _array(path: str | Path, file: IO[bytes], shape: tuple[int, ...], code: str) -> NDArray[Any]:
-    """Read the values that follow a head, no more than it promises."""
+    """Read the values after a header, no more than it declares."""
     kind, stored = np.dtype(code), Path(path).stat().st_size
     n_bytes = math.prod(shape) * kind.itemsize
-    # Nothing is longer than its file, or than deflate can make it.
+    # Content cannot exceed the file size times the largest deflate ratio.
     content = file.read(min(n_bytes, stored * LARGEST_DEFLATE) + 1)
     if len(content) != n_bytes:
         message = (
-            f"{path} promises {' × '.join(map(str, shape))} values, {n_bytes} bytes, but "
+            f"{path} declares {' × '.join(map(str, shape))} values, {n_bytes} bytes, but "
             f"{len(content)}{' or more' if len(content) > n_bytes else ''} follow: copy or "
             "download it again."
         )
@@ -123,9 +123,9 @@ def _array(path: str | Path, file: IO[bytes], shape: tuple[int, ...], code: str)
     try:
         values = np.frombuffer(content, dtype=kind).reshape(shape)
     except ValueError as error:
-        # One value or none at all may still have a shape that no array can have.
+        # Even zero or one value may have a shape that NumPy cannot represent.
         message = (
-            f"{path} promises {len(shape)} axes that make no array ({reason(error)}): get it again."
+            f"{path} declares {len(shape)} axes that form no array ({reason(error)}): get it again."
         )
         raise InputError(message) from None
     return values.astype(kind.newbyteorder("="), copy=False)

@@ -1,4 +1,4 @@
-"""Sets of images with a label each, some set aside for tests; and SmallNORB."""
+"""Read labelled image sets with a test part, and SmallNORB."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.core import InputError
 from upto.core.errors import shortened
-from upto.core.read import read_whole
+from upto.core.read_file import read_whole
 from upto.datasets.binary import read_idx, read_norb_matrix
 from upto.datasets.find import Check, check_file, find_file, missing_files
 from upto.datasets.image_set import ImageSet, Pixels
@@ -35,7 +35,7 @@ _Byte = Annotated[int, msgspec.Meta(ge=0, le=255)]
 
 
 def read_mnist(known: KnownSet, folder: Path, check: Check) -> ImageSet:
-    """Read the four IDX files of MNIST or of a set like it."""
+    """Read the four IDX files of MNIST or a similar set."""
     pixels, labels = [], []
     for part in ("train", "t10k"):
         files = [
@@ -51,7 +51,7 @@ def read_mnist(known: KnownSet, folder: Path, check: Check) -> ImageSet:
                 f"{' × '.join(map(str, each.shape))} {each.dtype}" for each in (found, own)
             )
             message = (
-                f"{files[0]} and {files[1]} hold {shapes} values, not images of bytes and their "
+                f"{files[0]} and {files[1]} contain {shapes} values, not 8-bit images and their "
                 "labels."
             )
             raise InputError(message)
@@ -64,7 +64,7 @@ def read_mnist(known: KnownSet, folder: Path, check: Check) -> ImageSet:
 
 
 def read_fashion(known: KnownSet, folder: Path, check: Check) -> ImageSet:
-    """Read Fashion-MNIST from IDX files, or all its images from a JSON file for each class."""
+    """Read Fashion-MNIST from IDX files, or from one JSON file per class."""
     first = find_file(known, folder, "0.json")
     if first is None or find_file(known, folder, *_idx_names("train-images", "idx3-ubyte")):
         return read_mnist(known, folder, check)
@@ -77,7 +77,7 @@ def read_fashion(known: KnownSet, folder: Path, check: Check) -> ImageSet:
 
 
 def read_cifar10(known: KnownSet, folder: Path, check: Check) -> ImageSet:
-    """Read CIFAR-10 from its binary version, packed or not, or from sheets of PNG images."""
+    """Read CIFAR-10 from its binary version, packed or not, or from PNG sheets."""
     packed = find_file(known, folder, *known.names)
     if packed is not None:
         check_file(known, packed, check)
@@ -88,7 +88,7 @@ def read_cifar10(known: KnownSet, folder: Path, check: Check) -> ImageSet:
         parts = _sheets(known, first)
     elif (pickle := find_file(known, folder, *_CIFAR_PICKLES)) is not None:
         message = (
-            f"{pickle} is the Python version of CIFAR-10, pickles, which upto never loads: get "
+            f"{pickle} is the Python version of CIFAR-10, a pickle, which upto never loads: get "
             f"the binary version from {known.source}."
         )
         raise InputError(message)
@@ -99,7 +99,7 @@ def read_cifar10(known: KnownSet, folder: Path, check: Check) -> ImageSet:
 
 
 def read_smallnorb(known: KnownSet, folder: Path, check: Check) -> ImageSet:
-    """Read both parts of SmallNORB, of each pair of cameras the first, in the order of the grid."""
+    """Read both parts of SmallNORB, first camera of each pair, in the order of the grid."""
     grid = known.grid
     images, levels, held = [], [], []
     for part in (NORB_TRAINING, NORB_TESTING):
@@ -115,10 +115,10 @@ def read_smallnorb(known: KnownSet, folder: Path, check: Check) -> ImageSet:
         n_images = len(pairs)
         if pairs.ndim != 4 or categories.shape != (n_images,) or others.shape != (n_images, 4):
             shapes = ", ".join(str(each.shape) for each in found.values())
-            message = f"the files of {part} hold arrays of shapes {shapes}: get them again."
+            message = f"the files of {part} contain arrays of shapes {shapes}: get them again."
             raise InputError(message)
         images.append(pairs[:, 0, :, :, None].astype(np.uint8))
-        # Azimuths are given in tens of degrees, and every second is there.
+        # Azimuths are in tens of degrees, and every second one occurs.
         levels.append(np.column_stack([categories, others]) // (1, 1, 1, 2, 1))
         held.append(np.full(n_images, part == NORB_TESTING))
     places = grid.index(np.concatenate(levels).astype(np.int64))
@@ -144,7 +144,7 @@ def read_smallnorb(known: KnownSet, folder: Path, check: Check) -> ImageSet:
 
 
 def read_digits() -> ImageSet:
-    """Return the 1,797 digits of 8 × 8 pixels that come with scikit-learn, every fifth held out."""
+    """Return scikit-learn's 1,797 digits of 8 × 8 pixels, with every fifth held out."""
     from sklearn.datasets import load_digits
 
     loaded = load_digits()
@@ -176,7 +176,7 @@ def _labelled(
         wanted = " × ".join(map(str, (known.n_images, *(known.pixels or ()))))
         message = (
             f"{folder} has {found} values of {known.title}, which has {wanted}: get its files "
-            'again, or pass check="none" to read them as they are.'
+            'again, or pass check="none" to read them unchecked.'
         )
         raise InputError(message)
     held = np.arange(len(images)) >= len(images) - n_held
@@ -190,7 +190,7 @@ def _labelled(
 
 
 def _idx_names(stem: str, kind: str) -> list[str]:
-    # Some copies write a point where the original names have a hyphen.
+    # Some copies have a dot in place of the hyphen of the original names.
     return [f"{stem}{dash}{kind}{end}" for dash in "-." for end in (".gz", "")]
 
 
@@ -205,7 +205,7 @@ def _idx_file(known: KnownSet, folder: Path, stem: str, kind: str) -> Path:
 def _json_images(path: Path) -> Pixels:
     with damage_reported(path, remedy=REMEDY):
         rows = msgspec.json.decode(read_whole(path), type=dict[str, list[list[int]]])["data"]
-        # The package has rows without any pixel at the seams of the lists it was made of.
+        # The package has empty rows where its lists were joined.
         images = [bytes(row) for row in rows if row]
     lengths = {len(image) for image in images}
     if lengths != {_FASHION_PIXELS**2}:
@@ -232,12 +232,11 @@ def _batch(named: tuple[Path, bytes]) -> tuple[Pixels, NDArray[np.uint8]]:
     length = 1 + 3 * _CIFAR_PIXELS
     if not content or len(content) % length:
         message = (
-            f"{path} has {len(content)} bytes, not {length} for each image: copy or download it "
-            "again."
+            f"{path} has {len(content)} bytes, not {length} per image: copy or download it again."
         )
         raise InputError(message)
     rows = np.frombuffer(content, dtype=np.uint8).reshape(-1, length)
-    # Each image is its label and then its red, its green and its blue pixels.
+    # Each image is its label followed by its red, green and blue pixels.
     return rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), rows[:, 0]
 
 
@@ -255,7 +254,7 @@ def _packed_batches(path: Path) -> list[tuple[Pixels, NDArray[np.uint8]]]:
 
 
 def _sheets(known: KnownSet, first: Path) -> list[tuple[Pixels, NDArray[np.uint8]]]:
-    """Read sheets with one image a row, and the lists of their labels."""
+    """Read sheets with one image per row, and their lists of labels."""
     sheets = []
     for part in _CIFAR_PARTS:
         path = _beside(known, first, f"{part}.png")

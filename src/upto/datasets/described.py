@@ -1,4 +1,4 @@
-"""How a published set of images and its files are described."""
+"""Descriptions of published image sets and their files."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from upto.core import FactorGrid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownFile:
-    """What others published of a file.
+    """Published checksums of a file.
 
     Parameters
     ----------
     size
-        Its bytes.
+        Size in bytes.
     md5, sha256
-        One or the other hash of all of it.
+        Hash of the whole file, one or the other.
     pieces
-        The MD5 of its size, eight bytes with the highest first, and of three pieces of 16 KiB: its
-        first, its middle and its last.
+        MD5 of its size (eight bytes, big-endian) and of its first, middle and last 16 KiB.
     unpacked
-        The MD5 of what is in it, where it may be gzipped.
+        MD5 of the decompressed content, if it may be gzipped.
     """
 
     size: int | None = None
@@ -33,27 +32,27 @@ class KnownFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownSet:
-    """What is publicly known of a set of images.
+    """Published facts about an image set.
 
     Parameters
     ----------
     name, title
-        What `read_image_set` calls it, and what its publishers do.
+        Name for `read_image_set`, and name given by its publishers.
     source, licence, size
-        Where its files come from, under which terms, and how large they are.
+        Source of its files, their licence and their size.
     layout
-        What is looked for, in words.
+        Description of the expected files.
     names
-        Files of which one is enough.
+        Alternative files; one is enough.
     places
-        Folders within the given one where it is looked for too.
+        Subfolders that are searched too.
     n_images, pixels
-        How many images there are, and the height, width and channels of each; nothing where sets
-        of several sizes were published.
+        Number of images, and their height, width and channels; None if several sizes were
+        published.
     factor_names
-        What is known of each image.
+        Names of the factors.
     levels
-        The values of each factor where all combinations are there, the last running fastest.
+        Values of each factor if all combinations exist, the last factor varying fastest.
     files
         Checksums of files by name.
     """
@@ -74,5 +73,5 @@ class KnownSet:
 
     @property
     def grid(self) -> FactorGrid:
-        """The grid of its factors, for sets that have all combinations of levels."""
+        """Grid of its factors, for sets with all combinations of levels."""
         return FactorGrid(names=self.factor_names, values=self.levels or ())

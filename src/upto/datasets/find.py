@@ -1,4 +1,4 @@
-"""Files of a set of images: found in a folder, and compared with what was published of them."""
+"""Find the files of an image set, and compare them with the published checksums."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Check = Literal["quick", "full", "none"]
 _PIECE = 16_384
 _N_PIECES = 3
 _QUICK_BYTES = 512 << 20
-"""Files up to this size are read whole by a quick check; it takes about a second."""
+"""Largest file that a quick check reads completely, in about a second."""
 
 
 def find_file(known: KnownSet, folder: Path, *names: str) -> Path | None:
-    """Return the first of these files in a folder, or where such a set is usually put in it.
+    """Return the first of these files in a folder or in the usual subfolders.
 
-    The folder may be such a file itself.
+    `folder` may also be the file itself.
     """
     if folder.is_file():
         return folder if folder.name in names else None
@@ -38,19 +38,19 @@ def find_file(known: KnownSet, folder: Path, *names: str) -> Path | None:
 
 
 def missing_files(known: KnownSet, folder: Path, what: str | None = None) -> InputError:
-    """Return the error that says what is missing and where it comes from."""
-    where = f"{folder} is no folder" if not folder.exists() else f"{folder} has no {what}"
+    """Return an error with the missing files and their source."""
+    where = f"{folder} is not a folder" if not folder.exists() else f"{folder} has no {what}"
     if folder.exists() and what is None:
         where = f"{folder} has nothing of {known.title}"
     message = (
         f"{where}: get {known.title} ({known.n_images:,} images, {known.size}, licence: "
-        f"{known.licence}) from {known.source} and name the folder with {known.layout}."
+        f"{known.licence}) from {known.source} and give the folder with {known.layout}."
     )
     return InputError(message)
 
 
 def check_file(known: KnownSet, path: Path, check: Check) -> None:
-    """Refuse a file that differs from the published one, as far as something was published.
+    """Raise an error if a file differs from its published checksum, if there is one.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def check_file(known: KnownSet, path: Path, check: Check) -> None:
     path
         The file.
     check
-        ``quick`` reads files of more than half a gigabyte in three pieces only, ``full`` reads all
-        of every file, and ``none`` reads nothing.
+        ``quick`` reads only three pieces of files above half a gigabyte, ``full`` reads every file
+        completely, and ``none`` reads nothing.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def check_file(known: KnownSet, path: Path, check: Check) -> None:
     if different is not None:
         message = (
             f"{path} is not the published file of {known.title}: {different}. "
-            'Get it again, or pass check="none" to read it as it is.'
+            'Get it again, or pass check="none" to read it unchecked.'
         )
         raise InputError(message)
 
@@ -86,7 +86,7 @@ def check_file(known: KnownSet, path: Path, check: Check) -> None:
 def _difference(file: KnownFile, path: Path, check: Check) -> str | None:
     size = path.stat().st_size
     if file.size is not None and size != file.size:
-        return f"it has {size:,} bytes and not {file.size:,}"
+        return f"it has {size:,} bytes, not {file.size:,}"
     if file.unpacked is not None:
         return _unlike("MD5 of its content", _hashed("md5", _content(path)), file.unpacked)
     if file.pieces is not None:
@@ -103,7 +103,7 @@ def _difference(file: KnownFile, path: Path, check: Check) -> str | None:
 
 
 def _unlike(what: str, found: str, wanted: str) -> str | None:
-    return None if found == wanted else f"the {what} is {found} and not {wanted}"
+    return None if found == wanted else f"the {what} is {found}, not {wanted}"
 
 
 def _hashed(kind: str, blocks: Iterator[bytes]) -> str:

@@ -1,4 +1,4 @@
-"""Sets of images that hold every combination of their factors once."""
+"""Read image sets with exactly one image per combination of factors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import FactorGrid, InputError
-from upto.core.read import read_whole
+from upto.core.read_file import read_whole
 from upto.datasets.archives import member_bits, member_header, member_pictures, read_member
 from upto.datasets.find import Check, check_file, find_file, missing_files
 from upto.datasets.image_set import ImageSet, Pictures
@@ -24,9 +24,9 @@ from upto.datasets.storage import (
     open_zip,
 )
 from upto.datasets.tapes import members_of
-from upto.files.arrays import load_member, mapped_npy
-from upto.files.arrays import member_header as header_of
 from upto.files.damage import damage_reported
+from upto.files.npy import load_member, mapped_npy
+from upto.files.npy import member_header as header_of
 from upto.files.request import listed
 from upto.files.stored import check_stored
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 _LABEL_FILES = ("train-rec.labels", "labels.npy")
 _FIRST = "000000.png"
 _TOLERANCE = 1e-6
-"""How far values of one level may be apart, as a part of the factor's largest value."""
+"""Allowed spread of values of one level, relative to the factor's largest value."""
 
 
 def read_shapes3d(known: KnownSet, folder: Path, check: Check) -> ImageSet:
-    """Read Shapes3D; images are read from the file when they are asked for."""
+    """Read Shapes3D; images are read from the file on demand."""
     path = _one_file(known, folder, check)
     with open_hdf5(path) as file:
         shape = _dataset_shape(known, path, file, "images")
@@ -83,7 +83,7 @@ def read_dsprites(known: KnownSet, folder: Path, check: Check) -> ImageSet:
             f"{(n_images, n_factors)}: get it again."
         )
         raise InputError(message)
-    # The first factor is the colour, which is white in all images.
+    # The first factor is colour, which is white in all images.
     _gridded(known, path, pictures, classes[:, 1:])
     return _gridded(known, path, pictures, values[:, 1:], brightest=1)
 
@@ -135,7 +135,7 @@ def _dataset_shape(known: KnownSet, path: Path, file: Any, key: str) -> tuple[in
         if hasattr(stored, "dtype"):
             check_stored(path, key, stored)
     if not hasattr(stored, "dtype"):
-        message = f"{path} has no dataset {key}: it holds {listed([*file]) or 'nothing'}."
+        message = f"{path} has no dataset {key}: it contains {listed([*file]) or 'nothing'}."
         raise InputError(message)
     shape = stored.shape if stored.ndim == 4 else (*stored.shape, 1)
     n_images, height, width, n_channels = _check_shape(known, path, shape, stored.dtype)
@@ -159,7 +159,7 @@ def _check_shape(
         found = " × ".join(map(str, shape))
         size = " × ".join(map(str, known.pixels or ("height", "width", 3)))
         message = (
-            f"{path} holds {found} {np.dtype(dtype)} values, but {known.title} has "
+            f"{path} contains {found} {np.dtype(dtype)} values, but {known.title} has "
             f"{known.n_images} images of {size} bytes: get it again."
         )
         raise InputError(message)
@@ -186,12 +186,12 @@ def _gridded(
 
 
 def _grid_of(grid: FactorGrid, labels: NDArray[Any], path: Path) -> FactorGrid:
-    """Return the grid with the values a file gives its levels, which must come in its order."""
+    """Return the grid with the level values of a file, whose images must be in grid order."""
     is_read = labels.dtype.kind in "fiub" and labels.shape == (len(grid), len(grid.names))
     if not is_read or not np.isfinite(labels).all():
         message = (
-            f"{path} has factors of shape {labels.shape} and type {labels.dtype}, or not finite "
-            f"ones: {len(grid)} rows of {len(grid.names)} numbers belong to its images. Get it "
+            f"{path} has factors of shape {labels.shape} and type {labels.dtype}, or non-finite "
+            f"ones, but its images need {len(grid)} rows of {len(grid.names)} numbers: get it "
             "again."
         )
         raise InputError(message)
@@ -204,8 +204,8 @@ def _grid_of(grid: FactorGrid, labels: NDArray[Any], path: Path) -> FactorGrid:
         is_one_value = (np.abs(column - own[levels[:, j]]) <= least).all()
         if not is_one_value or (np.diff(np.sort(own)) <= least).any():
             message = (
-                f"{path} does not have its images in the order of the grid: {name} has not one "
-                f"value for each of {size} levels. Get the published file."
+                f"{path} does not have its images in the order of the grid ({name} does not have "
+                f"one value for each of {size} levels): get the published file."
             )
             raise InputError(message)
         values.append(tuple(own.tolist()))
@@ -285,7 +285,7 @@ def _cars(
     absent = [name for name in names if name not in meshes]
     if absent or len(names) != n_cars:
         first = f", without {absent[0]}.mat" if absent else ""
-        message = f"{path} has {len(meshes)} cars{first}, and not {n_cars}: get it again."
+        message = f"{path} has {len(meshes)} cars{first}, not {n_cars}: get it again."
         raise InputError(message)
     size = meshes[names[0]].shape[:3]
     images = np.empty((n_elevations, n_azimuths, n_cars, *size), dtype=np.uint8)

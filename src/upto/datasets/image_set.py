@@ -1,4 +1,4 @@
-"""A set of images whose factors are known."""
+"""Image sets with known factors."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ Pixels = NDArray[np.uint8]
 
 
 class Pictures(Protocol):
-    """Images that can be read by their numbers, all at once or as they are needed."""
+    """Images that can be read by index, all at once or on demand."""
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """How many there are, their height, width and channels."""
+        """Number of images, height, width and channels."""
         ...
 
     def read(self, rows: Int) -> Pixels:
-        """Read the images of these numbers, in this order."""
+        """Read the images at these indices, in this order."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ImageSet:
-    """Images, what is known to have made each, and which of them nobody should train on.
+    """Images, their generating factors, and a mask of test images.
 
     Parameters
     ----------
     name
-        What they are.
+        Name of the set.
     pictures
-        Where the images are read from; `read` and `read_floats` do so.
+        Source of the images, used by `read` and `read_floats`.
     factors
-        One row an image, one column a factor.
+        Array of shape (n_images, n_factors).
     factor_names
-        One name a column.
+        One name per column.
     grid
-        Where every combination of levels is there once: the grid that numbers the images.
+        Grid that indexes the images, if every combination of levels occurs exactly once.
     held
-        Of each image, whether its publisher set it aside for tests; of none where no one did.
+        Mask of the images that the publisher set aside for testing, if any.
     brightest
-        The value of a pixel that is fully lit.
+        Value of a fully lit pixel.
     """
 
     name: str
@@ -63,14 +63,14 @@ class ImageSet:
         n_images = len(self)
         if self.factors.shape != (n_images, len(self.factor_names)):
             message = (
-                f"factors of shape {self.factors.shape} do not fit {n_images} images and "
-                f"{len(self.factor_names)} names of factors."
+                f"factors of shape {self.factors.shape} do not match {n_images} images and "
+                f"{len(self.factor_names)} factor names."
             )
             raise InputError(message)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """How many images there are, their height, width and channels."""
+        """Number of images, height, width and channels."""
         return self.pictures.shape
 
     def __len__(self) -> int:
@@ -78,24 +78,24 @@ class ImageSet:
 
     @property
     def training_rows(self) -> Int:
-        """The numbers of the images that were not set aside for tests."""
+        """Indices of the training images."""
         return np.arange(len(self)) if self.held is None else np.flatnonzero(~self.held)
 
     @property
     def held_rows(self) -> Int:
-        """The numbers of the images that were set aside for tests."""
+        """Indices of the images set aside for testing."""
         return np.arange(0) if self.held is None else np.flatnonzero(self.held)
 
     def read(self, rows: Any = None, *, n_pixels: int | None = None) -> Pixels:
-        """Read images as whole numbers from 0 to `brightest`.
+        """Read images as integers from 0 to `brightest`.
 
         Parameters
         ----------
         rows
-            Numbers of images, in any order, a slice or a mask; by default all.
+            Indices of images in any order, a slice or a mask; by default all.
         n_pixels
-            Make images of this height and width: by cubic interpolation, smoothed where they
-            become smaller, rounded and clipped.
+            Resize to this height and width by cubic interpolation, antialiased when shrinking,
+            rounded and clipped.
 
         Returns
         -------
@@ -104,29 +104,29 @@ class ImageSet:
         Raises
         ------
         InputError
-            If there are no such rows, a file is damaged, or resizing to whole numbers would lose
-            most of what images with few shades show.
+            If rows do not exist, a file is damaged, or images with few shades would be resized to
+            integers, which loses most of their content.
         """
         chosen, size = self._numbers(rows), self._new_size(n_pixels)
         if size is None:
             return self.pictures.read(chosen)
         if self.brightest < 255:
             message = (
-                f"images of {self.brightest + 1} shades cannot be resized to whole numbers: "
+                f"images of {self.brightest + 1} shades cannot be resized to integers: "
                 "use read_floats."
             )
             raise InputError(message)
         return self._resized(chosen, size, np.uint8)
 
     def read_floats(self, rows: Any = None, *, n_pixels: int | None = None) -> NDArray[np.float32]:
-        """Read images as numbers from 0 to 1; resized ones are clipped and not rounded.
+        """Read images as floats from 0 to 1; resized ones are clipped but not rounded.
 
         Parameters
         ----------
         rows
-            Numbers of images, in any order, a slice or a mask; by default all.
+            Indices of images in any order, a slice or a mask; by default all.
         n_pixels
-            Make images of this height and width, as `read` does.
+            Resize to this height and width, as in `read`.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class ImageSet:
             return None
         if not isinstance(n_pixels, Integral) or int(n_pixels) < 1:
             message = (
-                f"images of {n_pixels} pixels cannot be made: ask for a whole number, at least one."
+                f"images cannot be resized to {n_pixels} pixels: give an integer of at least one."
             )
             raise InputError(message)
         size = int(n_pixels)
@@ -159,12 +159,12 @@ class ImageSet:
             found = everything[chosen]
         except IndexError as error:
             message = (
-                f"there are no such rows of images ({error}): name them by whole numbers from 0 to "
+                f"there are no such images ({error}): select them by integers from 0 to "
                 f"{len(self) - 1}, a slice or a mask."
             )
             raise InputError(message) from None
         if found.ndim != 1:
-            message = f"rows of shape {found.shape} are no list of images: give one axis."
+            message = f"rows of shape {found.shape} do not select images: give one axis."
             raise InputError(message)
         return found
 

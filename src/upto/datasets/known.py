@@ -1,4 +1,4 @@
-"""What is publicly known of each set of images: where it is from, its factors, its files."""
+"""Published facts about each image set: source, factors and files."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ _SETS = (
         places=("Isaac3D_down128", "Isaac3D", "isaac3d"),
         n_images=737_280,
         pixels=None,
-        # The order of its publishers' program: that of their description does not fit its numbers.
+        # Order of the publishers' code; the order in their description does not match the data.
         factor_names=(
             "object_shape",
             "robot_x-move",
@@ -318,4 +318,4 @@ _SETS = (
 )
 
 KNOWN_SETS = {known.name: known for known in _SETS}
-"""Every set that is read from files, by name."""
+"""Sets that are read from files, by name."""

@@ -1,6 +1,6 @@
-"""Arrays of bytes in MATLAB's format 5.
+"""Read byte arrays from MATLAB 5 files.
 
-SciPy's reader ends the whole process on some damaged files, so what little is needed is read here.
+SciPy's reader crashes the process on some damaged files, so the needed subset is read here.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ _LARGEST = 2**28  # bytes of an array, fifty times those of a car
 
 
 def read_matlab_bytes(content: bytes, name: str, where: object) -> NDArray[np.uint8]:
-    """Return an array of bytes from the content of a `.mat` file.
+    """Return a byte array from the content of a `.mat` file.
 
     Parameters
     ----------
     content
-        The file's.
+        Content of the file.
     name
-        The array's.
+        Name of the array.
     where
-        What the file is called where it is wrong.
+        Name of the file in error messages.
 
     Raises
     ------
     InputError
-        If the file is of another format, is damaged, or has no such array.
+        If the file has another format, is damaged, or has no such array.
     """
     order = {b"IM": "<", b"MI": ">"}.get(content[126:_HEAD_LENGTH])
     if order is None:
         message = (
-            f"{where} does not begin as a file of MATLAB 5 does but with {content[:8].hex(' ')}: "
+            f"{where} is not a MATLAB 5 file (it starts with {content[:8].hex(' ')}): "
             "copy or download it again."
         )
         raise InputError(message)
@@ -74,20 +74,20 @@ def _unpacked(data: bytes) -> bytes:
 
 
 def _array(matrix: bytes, name: str, order: str) -> NDArray[np.uint8] | None:
-    """Return the array of a matrix, or nothing where it has another name."""
+    """Return the array of a matrix, or None if its name differs."""
     (_, flags), (_, sizes), (_, found), (kind, values) = islice(_elements(matrix, order), 4)
     if found != name.encode():
         return None
     shape = struct.unpack(f"{order}{len(sizes) // 4}i", sizes)
     is_bytes = struct.unpack(f"{order}I", flags[:4])[0] & 0xFF == _BYTE_CLASS and kind == _BYTES
     if not is_bytes or min(shape, default=0) < 1 or math.prod(shape) != len(values):
-        message = f"{name} is no array of bytes of shape {shape}"
+        message = f"{name} is not a byte array of shape {shape}"
         raise ValueError(message)
     return np.frombuffer(values, dtype=np.uint8).reshape(shape, order="F")
 
 
 def _elements(content: bytes, order: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the kind and the data of each element; those of up to four bytes share their head."""
+    """Yield the type and data of each element; those of up to four bytes share their header."""
     start = 0
     while start < len(content):
         kind, length = struct.unpack_from(f"{order}II", content, start)
@@ -99,6 +99,6 @@ def _elements(content: bytes, order: str) -> Iterator[tuple[int, bytes]]:
             message = f"an element of {length} bytes has {len(data)}"
             raise ValueError(message)
         yield kind, data
-        # Elements begin at multiples of eight bytes, except after compressed ones.
+        # Elements start at multiples of eight bytes, except after compressed ones.
         end = begin + length
         start = end if kind == _COMPRESSED else start + -(-(end - start) // 8) * 8

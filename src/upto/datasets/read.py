@@ -1,4 +1,4 @@
-"""Sets of images with known factors, from files you have."""
+"""Read image sets with known factors from local files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from upto.core import InputError
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 from upto.datasets import class_sets as labelled
 from upto.datasets import gridded
 from upto.datasets.known import KNOWN_SETS
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     Reader = Callable[[KnownSet, Path, Check], ImageSet]
 
 DATA_VARIABLE = "UPTO_DATA"
-"""The environment variable with the folder of datasets, where none is named."""
+"""Environment variable with the default folder of datasets."""
 
 IMAGE_SETS = (*KNOWN_SETS, "digits")
-"""The sets of images that can be read; ``digits`` comes with scikit-learn."""
+"""Image sets that can be read; ``digits`` comes with scikit-learn."""
 
 _READERS: dict[str, Reader] = {
     "shapes3d": gridded.read_shapes3d,
@@ -47,27 +47,27 @@ _READERS: dict[str, Reader] = {
 def read_image_set(
     name: str, folder: str | Path | None = None, *, check: Check = "quick"
 ) -> ImageSet:
-    """Read a set of images with known factors from its published files.
+    """Read an image set with known factors from its published files.
 
-    Images of large sets stay in their files until they are asked for. Nothing is downloaded,
-    unpacked or unpickled.
+    Images of large sets stay in their files until needed. Nothing is downloaded, unpacked or
+    unpickled.
 
     Parameters
     ----------
     name
         One of `IMAGE_SETS`.
     folder
-        The folder with its files, a folder with such a folder, or the one file it needs; by
-        default what the environment variable ``UPTO_DATA`` names.
+        Folder with its files, a parent of such a folder, or the single file it needs; by default
+        the value of the environment variable ``UPTO_DATA``.
     check
-        ``quick`` compares files with the published checksums, of files above half a gigabyte only
-        three pieces; ``full`` reads all of every file; ``none`` takes files as they are. Shapes
-        and the order of factors are checked always.
+        ``quick`` compares files with the published checksums, for files above half a gigabyte only
+        three pieces; ``full`` reads every file completely; ``none`` skips the comparison. Shapes
+        and the order of factors are always checked.
 
     Returns
     -------
     ImageSet
-        With its ``grid`` where every combination of factors is there once.
+        The set, with a ``grid`` if every combination of factors occurs exactly once.
 
     Raises
     ------
@@ -85,10 +85,10 @@ def read_image_set(
     np.float32(1.0)
     """
     if name not in IMAGE_SETS:
-        message = f"there is no set of images {name!r}: choose one of {', '.join(IMAGE_SETS)}."
+        message = f"there is no image set {name!r}: choose one of {', '.join(IMAGE_SETS)}."
         raise InputError(message)
     if check not in ("quick", "full", "none"):
-        message = f"check={check!r} is none of quick, full and none: choose one."
+        message = f"check={check!r} does not exist: choose quick, full or none."
         raise InputError(message)
     if name == "digits":
         return labelled.read_digits()
@@ -97,8 +97,8 @@ def read_image_set(
     if not named:
         message = (
             f"{known.title} does not come with upto: get it ({known.n_images:,} images, "
-            f"{known.size}, licence: {known.licence}) from {known.source} and name the folder "
-            f"with {known.layout}: here, as `--data` of a study, or as the variable "
+            f"{known.size}, licence: {known.licence}) from {known.source} and give the folder "
+            f"with {known.layout} here, as `--data` of a study, or in the variable "
             f"{DATA_VARIABLE}."
         )
         raise InputError(message)

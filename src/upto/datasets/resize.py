@@ -1,4 +1,4 @@
-"""Images at another size: cubic interpolation, smoothed where it makes them smaller."""
+"""Resize images by cubic interpolation, antialiased when shrinking."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _BEND = -0.5
-"""Keys' parameter: the one that reproduces parabolas; also that of Pillow, TensorFlow and JAX."""
+"""Keys' parameter: reproduces parabolas; also used by Pillow, TensorFlow and JAX."""
 
 _BLOCK_VALUES = 1 << 24
 
 
 def resize_images(images: NDArray[Any], n_pixels: int) -> NDArray[np.float32]:
-    """Return images of the given height and width, not rounded and not clipped.
+    """Return images of the given height and width, neither rounded nor clipped.
 
     Parameters
     ----------
     images
-        n × height × width × channels.
+        Array of shape (n, height, width, channels).
     n_pixels
-        The new height and width.
+        New height and width.
 
     Returns
     -------
     ndarray of shape (n, n_pixels, n_pixels, channels)
-        Where the new size is smaller, the cubic is stretched over all pixels that one new pixel
-        covers, so that nothing is skipped; at the border its weights are made to sum to one.
+        When shrinking, the kernel is stretched over all pixels that one new pixel covers, so that
+        none is skipped; at the border its weights are normalised to sum to one.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def resize_images(images: NDArray[Any], n_pixels: int) -> NDArray[np.float32]:
 
 @lru_cache(maxsize=16)
 def _weights(n_old: int, n_new: int) -> NDArray[np.float32]:
-    """Return the matrix that takes pixels along one axis to the new ones."""
+    """Return the interpolation matrix along one axis."""
     scale = n_old / n_new
     centres = (np.arange(n_new) + 0.5) * scale
     distances = (np.arange(n_old) + 0.5 - centres[:, None]) / max(scale, 1.0)

@@ -1,4 +1,4 @@
-"""Where images are read from: memory, packed bits, HDF5 by block, numbered PNG files."""
+"""Sources of images: arrays, packed bits, HDF5 datasets, numbered PNG files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, MissingExtraError
-from upto.core.read import check_readable
+from upto.core.read_file import check_readable
 from upto.files import damage
 from upto.files.checksums import SummedPiece, verify
 from upto.files.damage import damage_reported
@@ -29,7 +29,7 @@ REMEDY = "copy or download it again"
 _LARGEST_PNG = 2**26  # bytes
 _MOST_PIXELS = 2**26
 _UNCHUNKED_ROWS = 64
-"""Images read at once from a file that is not stored in chunks."""
+"""Images read at once from a dataset without chunks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,9 +39,9 @@ class ArrayPictures:
     Parameters
     ----------
     array
-        n × height × width × channels of bytes.
+        Byte array of shape (n, height, width, channels).
     path, piece
-        The file it is mapped from, and what of it has a checksum.
+        The file it is mapped from, and the part of it with a checksum.
     """
 
     array: NDArray[np.uint8]
@@ -50,12 +50,12 @@ class ArrayPictures:
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """How many there are, their height, width and channels."""
+        """Number of images, height, width and channels."""
         n_images, height, width, n_channels = self.array.shape
         return n_images, height, width, n_channels
 
     def read(self, rows: Int) -> Pixels:
-        """Read the images of these numbers."""
+        """Read the images at these indices."""
         if self.path is not None and self.piece is not None:
             verify(self.path, self.piece)
         return np.array(self.array[rows])
@@ -63,21 +63,21 @@ class ArrayPictures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BitPictures:
-    """Images of zeros and ones, eight pixels a byte.
+    """Binary images, eight pixels per byte.
 
     Parameters
     ----------
     packed
-        One row an image, as ``numpy.packbits`` makes it.
+        One row per image, as from ``numpy.packbits``.
     shape
-        How many there are, their height, width and channels.
+        Number of images, height, width and channels.
     """
 
     packed: NDArray[np.uint8]
     shape: tuple[int, int, int, int]
 
     def read(self, rows: Int) -> Pixels:
-        """Read the images of these numbers."""
+        """Read the images at these indices."""
         _, height, width, n_channels = self.shape
         flat = np.unpackbits(self.packed[rows], axis=1, count=height * width * n_channels)
         return flat.reshape(len(rows), height, width, n_channels)
@@ -90,9 +90,9 @@ class Hdf5Pictures:
     Parameters
     ----------
     path, key
-        The file, and the dataset in it.
+        File, and dataset in it.
     shape
-        How many there are, their height, width and channels.
+        Number of images, height, width and channels.
     """
 
     path: Path
@@ -100,7 +100,7 @@ class Hdf5Pictures:
     shape: tuple[int, int, int, int]
 
     def read(self, rows: Int) -> Pixels:
-        """Read the images of these numbers, opening each chunk that holds one of them once."""
+        """Read the images at these indices, opening each chunk once."""
         images = np.empty((len(rows), *self.shape[1:]), dtype=np.uint8)
         order = np.argsort(rows, kind="stable")
         with open_hdf5(self.path) as file:
@@ -117,18 +117,18 @@ class Hdf5Pictures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PngPictures:
-    """Images in one PNG file each, ``000000.png`` and on, in a folder or a zip archive.
+    """Images in numbered PNG files from ``000000.png``, in a folder or a zip archive.
 
     Parameters
     ----------
     path
-        The folder or the archive.
+        Folder or archive.
     inside
-        The folder within an archive, with a slash at its end, or nothing.
+        Folder within an archive, with a trailing slash, or empty.
     shape
-        How many there are, their height, width and channels.
+        Number of images, height, width and channels.
     archive
-        The archive, open: the list of its members is long.
+        The open archive, because listing its members is slow.
     """
 
     path: Path
@@ -137,7 +137,7 @@ class PngPictures:
     archive: zipfile.ZipFile | None = field(default=None, repr=False)
 
     def read(self, rows: Int) -> Pixels:
-        """Read the images of these numbers, several at once."""
+        """Read the images at these indices, several in parallel."""
         images = np.empty((len(rows), *self.shape[1:]), dtype=np.uint8)
         names = [f"{self.inside}{number:06d}.png" for number in rows]
         with ThreadPoolExecutor(_N_THREADS) as pool:
@@ -167,7 +167,7 @@ def decode_png(file: IO[bytes], where: object) -> Pixels:
         what = f"reading {where}"
         raise MissingExtraError(what, package="pillow", extra="images") from None
     with damage_reported(where):
-        # To the end, where an archive has its checksum.
+        # Read to the end, where an archive verifies its checksum.
         content = file.read(_LARGEST_PNG + 1)
         width, height = struct.unpack(">II", content[16:24].ljust(8, b"\0"))
         if len(content) > _LARGEST_PNG or width * height > _MOST_PIXELS:
@@ -178,7 +178,7 @@ def decode_png(file: IO[bytes], where: object) -> Pixels:
 
 
 def open_hdf5(path: Path) -> Any:
-    """Open an HDF5 file to read it."""
+    """Open an HDF5 file for reading."""
     try:
         import h5py
     except ImportError:
@@ -192,7 +192,7 @@ def open_hdf5(path: Path) -> Any:
 
 
 def open_zip(path: Path) -> zipfile.ZipFile:
-    """Open a zip archive to read it."""
+    """Open a zip archive for reading."""
     check_readable(path)
     with damage_reported(path, remedy=REMEDY):
         archive = zipfile.ZipFile(path)
@@ -205,5 +205,5 @@ def open_zip(path: Path) -> zipfile.ZipFile:
 
 
 def damaged(where: object, why: object) -> str:
-    """Say that a file cannot be read, and why."""
+    """Return the message that a file cannot be read, with the reason."""
     return damage.damaged(where, why, REMEDY)

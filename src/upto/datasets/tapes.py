@@ -1,4 +1,4 @@
-"""Files in a tar archive, read one after the other and never unpacked to the disk."""
+"""Read the files of a tar archive in sequence, without unpacking it to disk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError
 from upto.core.errors import shortened
-from upto.core.read import check_readable
+from upto.core.read_file import check_readable
 from upto.datasets.storage import REMEDY, damaged
 from upto.files.damage import damage_reported
 
@@ -20,12 +20,12 @@ _LARGEST = 2**28  # bytes of a file; sparse ones may declare any number and stor
 
 
 def members_of(path: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """Yield the name of each file of an archive, and what reads it.
+    """Yield the name of each file of an archive, and a function that reads it.
 
     Raises
     ------
     InputError
-        If the archive is damaged, or one of its files is too large to be what it should be.
+        If the archive is damaged, or one of its files is implausibly large.
     """
     check_readable(path)
     archive: Any = None

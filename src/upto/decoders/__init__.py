@@ -1,1 +1,1 @@
-"""Decoders that can be linearised: functions, torch modules and programs in files."""
+"""Decoders that can be linearised: functions, torch modules and exported programs."""

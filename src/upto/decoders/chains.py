@@ -1,4 +1,4 @@
-"""Networks that are a chain of linear layers and leaky rectifiers, read layer by layer."""
+"""Extract the layers of networks that are chains of linear layers and leaky rectifiers."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from upto.activations.inputs import import_torch
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 _SAME = ("Identity", "Dropout", "Flatten", "Unflatten")
-"""Layers that, in evaluation mode, change no distance."""
+"""Layers that preserve distances in evaluation mode."""
 
 
 def layer_chain(module: Any) -> tuple[tuple[Float, float], ...] | None:
     """Return the weights of each linear layer and the leak after it, or None for other networks.
 
-    The leak is 1 where no activation follows, 0 for a plain rectifier. A network with hooks, or
-    with a forward of its own in place of its class's, is none: they may do anything.
+    The leak is 1 if no activation follows, 0 for a plain rectifier. Networks with hooks, or with an
+    overridden forward, return None, because these may compute anything.
 
     Parameters
     ----------
     module
-        A torch module in evaluation mode; it is run, so give a copy.
+        Torch module in evaluation mode; it is run, so pass a copy.
     """
     torch = import_torch("certificates of networks")
     try:
@@ -45,11 +45,11 @@ def layer_chain(module: Any) -> tuple[tuple[Float, float], ...] | None:
 
 
 def _follow(torch: Any, graph: Any, node: Any, layers: list[tuple[Float, float]]) -> bool:
-    """Add one step to the chain; say whether it is a known one."""
+    """Add one step to the chain, and return whether it is a known one."""
     if node.op == "call_module":
         layer = graph.get_submodule(node.target)
         if isinstance(layer, torch.nn.Linear):
-            # Elsewhere the layer is applied to each part of a sample.
+            # Otherwise the layer is applied to each part of a sample.
             if layers and len(layers[-1][0]) != layer.in_features:
                 return False
             layers.append((np.asarray(layer.weight.detach().cpu(), dtype=np.float64), 1.0))
@@ -74,7 +74,7 @@ def _follow(torch: Any, graph: Any, node: Any, layers: list[tuple[Float, float]]
 
 
 def _is_changed(torch: Any, module: Any) -> bool:
-    """Tell whether anything but the layers' own code runs when a module is called."""
+    """Return whether calling a module runs anything but the layers' own code."""
     every = torch.nn.modules.module
     if every._global_forward_hooks or every._global_forward_pre_hooks:
         return True

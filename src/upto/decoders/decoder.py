@@ -1,7 +1,7 @@
-"""Decoders: what maps latents to outputs, linearised at a batch of points.
+"""Decoders from latents to outputs, linearised at a batch of points.
 
-All that geometry asks of a decoder is its outputs, J v and Jᵀ u at many points at once. Whatever a
-decoder is given as, it is turned into something that can be linearised.
+The geometry needs only the outputs, J v and Jᵀ u of a decoder at many points at once. Every kind of
+decoder is converted to an object that can be linearised.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from upto.core import InputError
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -36,12 +36,12 @@ class Linearisation:
     points
         The n×d points, in the array library and on the device of all that follows.
     outputs
-        What the decoder makes of them, n×m; None where it only knows its derivatives.
+        Outputs of the decoder, n×m; None if it provides only derivatives.
     push
-        Takes a direction for each point (n×d) to how the outputs change along it: J v, n×m.
+        Function from one direction per point (n×d) to the change of the outputs: J v, n×m.
     pull
-        Takes weights of the outputs (n×m) to the gradient of their weighted sum: Jᵀ u, n×d; None
-        where the decoder cannot.
+        Function from weights of the outputs (n×m) to the gradient of their weighted sum: Jᵀ u, n×d;
+        None if the decoder does not provide it.
     """
 
     points: Any
@@ -51,24 +51,24 @@ class Linearisation:
 
 
 class Decoder(Protocol):
-    """What can be linearised; `chain` are its layers where it is a chain of known ones."""
+    """A decoder that can be linearised; `chain` has its layers if it is a chain of known ones."""
 
     @property
     def name(self) -> str:
-        """What it is called in tables and pages."""
+        """Name in tables and pages."""
         ...
 
     @property
     def chain(self) -> tuple[tuple[Float, float], ...] | None:
-        """Each linear layer's weights, and the leak of the activation after it."""
+        """Weights of each linear layer, and the leak of the activation after it."""
         ...
 
     def evaluate(self, points: Float) -> Any | None:
-        """Return the outputs at points alone; None where the decoder only knows derivatives."""
+        """Return only the outputs at points; None if the decoder provides only derivatives."""
         ...
 
     def linearise(self, points: Float) -> Linearisation:
-        """Evaluate the decoder at points and prepare for its derivatives there."""
+        """Evaluate the decoder at points and prepare its derivatives there."""
         ...
 
 
@@ -79,16 +79,15 @@ def find_decoder(given: Any, shape: tuple[int, ...] | None = None) -> Decoder:
     ----------
     given
         A torch module, a function of torch tensors, an object with ``jvp(points, directions)`` and
-        maybe ``vjp(points, cotangents)`` over NumPy arrays, ``"package.module:attribute"`` that
-        names one of these or a function that returns one, or a file of TorchScript or
-        `torch.export`.
+        optionally ``vjp(points, cotangents)`` on NumPy arrays, ``"package.module:attribute"`` for
+        one of these or a function that returns one, or a TorchScript or `torch.export` file.
     shape
-        The shape of one latent as the decoder takes it, where that is not a flat row.
+        Input shape of one latent, if it is not a flat row.
 
     Raises
     ------
     InputError
-        If this is no decoder, or one that must not be loaded.
+        If this is not a decoder, or one that must not be loaded.
     """
     name = None
     if isinstance(given, str | Path):
@@ -99,8 +98,8 @@ def find_decoder(given: Any, shape: tuple[int, ...] | None = None) -> Decoder:
         what = f"the class {given.__name__}" if inspect.isclass(given) else type(given).__name__
         message = (
             f"{what} is not a decoder: give a torch module, a function of tensors, an object with "
-            "jvp(points, directions), a name as package.module:attribute, or a file of TorchScript "
-            "or torch.export."
+            "jvp(points, directions), a name like package.module:attribute, or a file of "
+            "TorchScript or torch.export."
         )
         raise InputError(message)
     from upto.decoders.torch_decoder import TorchDecoder
@@ -109,16 +108,17 @@ def find_decoder(given: Any, shape: tuple[int, ...] | None = None) -> Decoder:
 
 
 class DerivativeDecoder:
-    """An object that knows its own derivatives, over NumPy arrays.
+    """An object that provides its own derivatives on NumPy arrays.
 
     Parameters
     ----------
     given
-        It has ``jvp(points, directions)``, and maybe ``vjp(points, cotangents)`` and a call.
+        Object with ``jvp(points, directions)``, and optionally ``vjp(points, cotangents)`` and
+        ``__call__``.
     name
-        What it is called.
+        Name of the decoder.
     shape
-        The shape of one latent as it takes it, where that is not a flat row.
+        Input shape of one latent, if it is not a flat row.
     """
 
     chain = None
@@ -128,14 +128,14 @@ class DerivativeDecoder:
         self._given, self._shape = given, shape
 
     def evaluate(self, points: Float) -> Any | None:
-        """Ask the object for its outputs."""
+        """Return the object's outputs."""
         if not callable(self._given):
             return None
         found = self._asked(self._given, "outputs", self._shaped(points))
         return self._flat(found, len(points), "outputs")
 
     def linearise(self, points: Float) -> Linearisation:
-        """Ask the object for its outputs, and pass on its derivatives."""
+        """Return the object's outputs with its derivatives."""
         given, shaped, outputs = self._given, self._shaped(points), None
         shape: tuple[int, ...] = (len(points), -1)
         if callable(given):
@@ -162,7 +162,7 @@ class DerivativeDecoder:
             return function(*arguments)
         except Exception as error:
             message = (
-                f"{self.name} fails when asked for its {what} at latents of shape "
+                f"{self.name} fails to return its {what} at latents of shape "
                 f"{arguments[0].shape} ({said(error)}): check its code and the latents."
             )
             raise InputError(message) from error
@@ -171,7 +171,7 @@ class DerivativeDecoder:
         return rows if self._shape is None else rows.reshape(len(rows), *self._shape)
 
     def _flat(self, found: Any, n_points: int, what: str) -> NDArray[Any]:
-        """Return rows of numbers as precise as those found: half precision is read as single."""
+        """Return rows in the precision found; half precision is converted to single."""
         array = np.asarray(found)
         refuse_type(self.name, what, str(array.dtype), is_real=array.dtype.kind == "f")
         refuse_rows(self.name, what, array.shape, n_points)
@@ -180,27 +180,27 @@ class DerivativeDecoder:
 
 
 def said(error: BaseException | None) -> str:
-    """Return the first line of an error, or its kind where it says nothing."""
+    """Return the first line of an error message, or the error type if it is empty."""
     (line, *_) = str(error).strip().splitlines() or [type(error).__name__]
     return line.rstrip(".")
 
 
 def refuse_type(name: str, what: str, dtype: str, *, is_real: bool) -> None:
-    """Refuse numbers that have no singular values in our sense."""
+    """Raise an error for outputs that are not real floating-point numbers."""
     if not is_real:
         message = (
-            f"the {what} of {name} are {dtype}, not real floating-point numbers: a decoder with a "
-            "derivative returns floats; take the real part, or the values before rounding."
+            f"the {what} of {name} are {dtype}, not real floating-point numbers: return floats, "
+            "e.g. the real part, or the values before rounding."
         )
         raise InputError(message)
 
 
 def refuse_rows(name: str, what: str, shape: tuple[int, ...], n_points: int) -> None:
-    """Refuse an answer that does not have one row for each point."""
+    """Raise an error for a result without one row per point."""
     if not shape or shape[0] != n_points:
         message = (
             f"the {what} of {name} have the shape {tuple(shape)} for {n_points} latents: a decoder "
-            "takes a batch of latents and returns one row for each."
+            "takes a batch of latents and returns one row per latent."
         )
         raise InputError(message)
 
@@ -211,7 +211,7 @@ def _called(given: Any) -> str:
 
 
 def _named(text: str) -> tuple[Any, str]:
-    """Return what a file or a name stands for, and what to call it."""
+    """Return the object of a file or a name, and its display name."""
     path = expanded(text)
     if path.is_file():
         from upto.decoders.programs import load_program
@@ -220,7 +220,7 @@ def _named(text: str) -> tuple[Any, str]:
     module, colon, attribute = text.partition(":")
     if not colon or not module or not attribute:
         message = (
-            f"there is no file {text}, and it is not a name as package.module:attribute either: "
+            f"there is no file {text}, and it is not a name like package.module:attribute: "
             "check the path."
         )
         raise InputError(message)
@@ -230,15 +230,15 @@ def _named(text: str) -> tuple[Any, str]:
 
 @contextmanager
 def importing_from_here(given: Any) -> Iterator[None]:
-    """Let a decoder that is named be imported from the current folder, and all it imports later.
+    """Allow a decoder given by name, and its later imports, to be imported from this folder.
 
-    A command does not look for modules where it is called, but its user does.
+    A command does not search the current folder for modules, but users expect it.
 
     Parameters
     ----------
     given
-        As `find_decoder` takes it. An object or a file needs nothing from here: modules that lie
-        beside a file from elsewhere must not be imported in place of others.
+        Argument of `find_decoder`. An object or a file needs no imports from here: modules next to
+        a foreign file must not shadow others.
     """
     here = str(Path.cwd())
     is_name = isinstance(given, str) and not expanded(given).is_file()
@@ -277,7 +277,7 @@ def _attribute(module: Any, dotted: str, text: str) -> Any:
 
 
 def _made(found: Any, text: str) -> Any:
-    """Call a function that takes nothing: it makes the decoder."""
+    """Call a function without arguments that returns the decoder."""
     if not inspect.isroutine(found):
         return found
     try:

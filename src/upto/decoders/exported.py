@@ -1,7 +1,7 @@
-"""What an exported program may say, before torch is asked to load it.
+"""Check the content of an exported program before torch loads it.
 
-Torch evaluates the sizes that a program writes as expressions, writes its names into Python code
-that it runs, and looks up any function that a step names. So each is held against a fixed list.
+Torch evaluates the size expressions of a program, writes its names into Python code that it runs,
+and looks up any function named in a step. Each is therefore checked against a fixed list.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _OPERATORS = re.compile(
     r"|math\.(trunc|ceil|floor)"
     r"|torch\.sym_(not|int|float|ite|max|min|sqrt|sum)"
 )
-"""Steps that only compute: what they take and return are tensors and numbers."""
+"""Steps that only compute: their arguments and results are tensors and numbers."""
 _NAME = re.compile(r"[\w.]*")
 _FREE = frozenset({"metadata", "as_string", "as_strings", "torch_version", "guards_code"})
-"""Entries that are data to whatever reads them: guards are not asked for."""
+"""Entries that are never evaluated; guards are not used."""
 _SPECS = frozenset({"in_spec", "out_spec"})
 _SPEC = re.compile(r'[\w\s.,:/"\\\[\]{}-]*')
 _CONTAINERS = frozenset(
@@ -53,12 +53,12 @@ _LONGEST = 10_000
 
 
 def is_computation(content: bytes) -> bool:
-    """Tell whether a program (``models/*.json``) holds nothing but steps on tensors.
+    """Return whether a program (``models/*.json``) contains only steps on tensors.
 
     Parameters
     ----------
     content
-        The entry of the archive; one that is no JSON is no program.
+        Entry of the archive; one that is not JSON is not a program.
     """
     try:
         program = json.loads(content)
@@ -68,12 +68,12 @@ def is_computation(content: bytes) -> bool:
 
 
 def is_size(text: str) -> bool:
-    """Tell whether an expression of sizes is made of symbols, numbers and known functions only.
+    """Return whether a size expression has only symbols, numbers and known functions.
 
     Parameters
     ----------
     text
-        As sympy writes it.
+        Expression as printed by sympy.
     """
     if len(text) > _LONGEST:
         return False
@@ -91,7 +91,7 @@ def _is_allowed(node: ast.AST) -> bool:
         return _is_function(node.id) or re.fullmatch(r"[a-z]+\d+|int_oo|oo", node.id) is not None
     if isinstance(node, ast.Constant):
         if isinstance(node.value, str):
-            # Sympy evaluates some of its texts too.
+            # Sympy also evaluates some strings.
             return _WORD.fullmatch(node.value) is not None
         return isinstance(node.value, int | float)
     return isinstance(node, _NODES)
@@ -102,7 +102,7 @@ def _is_function(name: str) -> bool:
 
 
 def _is_harmless(found: Any, key: str = "") -> bool:
-    """Judge one entry of a program by the name it has there."""
+    """Check one entry of a program according to its key."""
     if key in _FREE:
         return True
     if isinstance(found, dict):
@@ -122,7 +122,7 @@ def _is_harmless(found: Any, key: str = "") -> bool:
 
 
 def _is_spec(text: str) -> bool:
-    """Tell whether a structure of inputs or outputs is made of plain containers."""
+    """Return whether a structure of inputs or outputs has only plain containers."""
     if not text:
         return True
     if not _SPEC.fullmatch(text) or "__" in text:

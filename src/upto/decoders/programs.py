@@ -1,8 +1,8 @@
-"""Modules in files: TorchScript and `torch.export`, and never a pickle.
+"""Load modules from TorchScript and `torch.export` files, never from pickles.
 
-A file of `torch.save` is a pickle, which may run any code when it is loaded. TorchScript is read by
-an interpreter of its own. An exported program is data, but torch would unpickle some entries of its
-archive and evaluate others: those that hold anything but numbers are refused before it is asked.
+A `torch.save` file is a pickle, which may run any code on loading. TorchScript has its own
+interpreter. An exported program is data, but torch would unpickle some entries of its archive and
+evaluate others: entries with anything but numbers are rejected before torch loads the file.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PLAIN = ("weight_", "tensor_")
-"""How entries of raw numbers are called in an exported program; other kinds are objects."""
+"""Name prefixes of raw numbers in an exported program; other entries are objects."""
 
 
 def load_program(path: Path) -> Any:
-    """Load the module of a file of TorchScript or `torch.export`.
+    """Load the module of a TorchScript or `torch.export` file.
 
     Parameters
     ----------
     path
-        The file; what it holds is read from it, not from its suffix.
+        The file; its format is detected from its content, not its suffix.
 
     Raises
     ------
     InputError
-        If the file holds something else, or something that would have to be unpickled.
+        If the file has another format, or content that would have to be unpickled.
     """
     torch = import_torch("decoders in files")
     if path.suffix.lower() == ".safetensors":
         message = (
-            f"{path} holds weights only, not what is done with them: name a function that builds "
+            f"{path} contains only weights, not the network: name a function that builds "
             "the decoder and loads them, as package.module:function."
         )
         raise InputError(message)
@@ -64,20 +64,20 @@ def load_program(path: Path) -> Any:
 
 
 def _module(program: Any) -> Any:
-    """Return the module of a program, without the guards it writes as Python code."""
+    """Return the module of a program, without its guards, which are Python code."""
     known = inspect.signature(program.module).parameters
     return program.module(**({"check_guards": False} if "check_guards" in known else {}))
 
 
 def _refuse_objects(torch: Any, path: Path, archive: Any, entries: set[str]) -> None:
     with zipfile.ZipFile(path) as whole:
-        # Where the program itself cannot be read, torch unpickles one of an older format.
+        # If the program itself cannot be read, torch unpickles one in an older format.
         is_older = any("/" not in entry for entry in whole.namelist())
     if is_older or "models/model.json" not in entries:
         raise InputError(_unknown(path))
     if any(entry.startswith("data/aotinductor/") for entry in entries):
         message = (
-            f"{path} holds compiled code, which upto never runs: save the exported program with "
+            f"{path} contains compiled code, which upto never runs: save the exported program with "
             "torch.export.save."
         )
         raise InputError(message)
@@ -95,7 +95,7 @@ def _refuse_objects(torch: Any, path: Path, archive: Any, entries: set[str]) -> 
                 raise InputError(_pickled(path))
         elif entry.startswith("models/") and not is_computation(archive.get_record(entry)):
             message = (
-                f"{path} holds a program with more than computations on tensors, which upto never "
+                f"{path} contains a program with more than tensor computations, which upto never "
                 "runs: save the decoder again with torch.export.save, or name a function that "
                 "builds it, as package.module:function."
             )
@@ -103,7 +103,7 @@ def _refuse_objects(torch: Any, path: Path, archive: Any, entries: set[str]) -> 
 
 
 def _are_plain(listing: bytes) -> bool:
-    """Tell whether all that a list of weights or constants names are raw numbers."""
+    """Return whether all entries in a list of weights or constants are raw numbers."""
     try:
         payloads = list(json.loads(listing)["config"].values())
         return not any(
@@ -126,7 +126,7 @@ def _load(path: Path, loaded: Any) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep torch from announcing what it will drop some day."""
+    """Suppress torch's deprecation warnings."""
     logger = logging.getLogger("torch.export")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -140,7 +140,7 @@ def _quiet() -> Iterator[None]:
 
 def _pickled(path: Path) -> str:
     return (
-        f"{path} holds Python objects (a pickle), which upto never loads: save the decoder with "
+        f"{path} contains Python objects (a pickle), which upto never loads: save the decoder with "
         "torch.export.save or as TorchScript, or name a function that builds it, as "
         "package.module:function."
     )

@@ -1,8 +1,8 @@
-"""Torch modules and functions as decoders: linearised once, then one backward pass a product.
+"""Torch modules and functions as decoders: linearised once, then one backward pass per product.
 
-The gradient Jᵀu is linear in u, so its own gradient along v is J v. With the graph of both kept,
-every further product at the same points is one backward pass: as fast as forward mode over a batch
-of directions, and right for TorchScript too, whose optimised code drops forward-mode derivatives.
+The gradient Jᵀu is linear in u, so its own gradient along v is J v. With both graphs kept, every
+further product at the same points is one backward pass: as fast as forward mode over a batch of
+directions, and also correct for TorchScript, whose optimised code drops forward-mode derivatives.
 """
 
 from __future__ import annotations
@@ -24,32 +24,31 @@ from upto.decoders.decoder import Linearisation, refuse_rows, refuse_type, said
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 _RANDOM = ("Dropout", "BatchNorm", "RReLU")
-"""Beginnings or parts of the names of layers that mix rows or draw numbers while training."""
+"""Parts of the names of layers that mix rows or are random in training mode."""
 
 
 class TorchDecoder:
-    """A torch module, a method of one, or a function, that maps each row of a batch by itself.
+    """A torch module, a method of one, or a function that maps each row independently.
 
-    A module is copied and the copy computes in double precision where it can; the one given is
-    never changed, and neither are torch's random numbers.
+    A module is copied, and the copy runs in double precision if possible; the original module and
+    torch's random state are never changed.
 
     Parameters
     ----------
     given
         The module, method or function.
     name
-        What it is called.
+        Name of the decoder.
     shape
-        The shape of one latent as it takes it, where that is not a flat row.
+        Input shape of one latent, if it is not a flat row.
 
     Raises
     ------
     InputError
-        If layers are in train mode whose output then depends on chance or on other rows, or if
-        there are no weights.
+        If layers in train mode depend on chance or on other rows, or if there are no weights.
     """
 
     def __init__(self, given: Any, name: str, shape: tuple[int, ...] | None = None) -> None:
@@ -73,20 +72,20 @@ class TorchDecoder:
 
     @property
     def chain(self) -> tuple[tuple[Float, float], ...] | None:
-        """Each linear layer's weights and the leak after it, where there is nothing else."""
+        """Weights of each linear layer and the leak after it; None for other networks."""
         if self._module is None or self._module is not self._given:
             return None
-        # Tracing runs the module, which may leave traces in it.
+        # Tracing runs the module, which may change it.
         copied = _copied(self._torch, self._module)
         return None if copied is None else layer_chain(copied)
 
     def evaluate(self, points: Float) -> Any:
-        """Run the decoder alone."""
+        """Run only the decoder."""
         with self._running():
             return self._outputs(self._leaf(points)).detach()
 
     def linearise(self, points: Float) -> Linearisation:
-        """Run the decoder and its gradient once, and keep their graph."""
+        """Run the decoder and its gradient once and keep their graph."""
         torch = self._torch
         with self._running():
             leaf = self._leaf(points)
@@ -115,7 +114,7 @@ class TorchDecoder:
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        """Run with gradients, plain attention and random numbers of our own."""
+        """Run with gradients, unfused attention and a separate random state."""
         torch = self._torch
         devices = [self._device] if self._device.type == "cuda" else []
         # Fused attention cannot be differentiated twice.
@@ -126,7 +125,7 @@ class TorchDecoder:
             torch.enable_grad(),
             plain,
         ):
-            # A decoder that draws numbers must draw others the next time, or nobody would notice.
+            # A random decoder must draw new numbers each time, or it would go undetected.
             if self._chance:
                 torch.set_rng_state(self._chance[0])
                 for device, state in zip(devices, self._chance[1:], strict=True):
@@ -142,7 +141,7 @@ class TorchDecoder:
         return self._tensor(points).requires_grad_()
 
     def _settle(self, point: Float) -> None:
-        """Choose a copy in double precision if it runs, else one as it is, else the module."""
+        """Choose a copy in double precision if it runs, else an unchanged copy, else the module."""
         torch, own = self._torch, self._dtype
         copied = None if self._module is None else _copied(torch, self._module)
         kinds = [torch.float64, torch.float32 if self._module is None else own]
@@ -183,7 +182,7 @@ class TorchDecoder:
         return tensor.reshape(n_points, -1)
 
     def _only_tensor(self, found: Any) -> Any:
-        """Return the one tensor of floats among what a decoder returns."""
+        """Return the only float tensor among the decoder's outputs."""
         tensors = dict(_tensors(self._torch, found))
         if not tensors:
             message = (
@@ -195,14 +194,14 @@ class TorchDecoder:
         if len(real) > 1:
             message = (
                 f"{self.name} returns {len(real)} tensors ({', '.join(real)}): wrap it in a "
-                "function that returns the one to measure."
+                "function that returns only the output to measure."
             )
             raise InputError(message)
         return next(iter((real or tensors).values()))
 
     def _gradient(self, outputs: Any, leaf: Any, weights: Any) -> Any:
         if not outputs.requires_grad:
-            raise InputError(self._no_derivative("its outputs carry no gradient"))
+            raise InputError(self._no_derivative("its outputs have no gradient"))
         try:
             (gradient,) = self._torch.autograd.grad(
                 outputs, leaf, weights, create_graph=True, materialize_grads=True
@@ -215,7 +214,7 @@ class TorchDecoder:
         (why, *_) = why.strip().splitlines() or ["unknown"]
         return (
             f"{self.name} has no derivative with respect to its latents ({why.rstrip('.')}): "
-            "leave out argmax, detach and no_grad, or give an object with jvp(points, directions)."
+            "remove argmax, detach and no_grad, or give an object with jvp(points, directions)."
         )
 
     def _failed(self, width: int, error: Exception | None) -> str:
@@ -237,15 +236,15 @@ class TorchDecoder:
 def _copied(torch: Any, module: Any) -> Any | None:
     """Copy a module, without gradients of its parameters; None for one that cannot be copied."""
     try:
-        # A tensor that was computed cannot be copied, but what it holds can.
+        # A non-leaf tensor cannot be deep-copied, but its values can.
         memo = {
             id(each): each.detach().clone()
             for part in module.modules()
             for _, each in _tensors(torch, vars(part))
             if not each.is_leaf
         }
-        # TorchScript copies its parameters by computing them; and what torch warns of while it
-        # copies is no reason to do without a copy where warnings are errors.
+        # TorchScript copies its parameters by computing them; and where warnings are errors, a
+        # warning of torch during the copy must not prevent it.
         with (
             warnings.catch_warnings(action="ignore"),
             torch.inference_mode(mode=False),
@@ -260,7 +259,7 @@ def _copied(torch: Any, module: Any) -> Any | None:
 
 
 def _method_of(copied: Any, given: Any, module: Any) -> Any:
-    """Return what of a copy stands for the module or the method of it that was given."""
+    """Return the copy's counterpart of the given module or method."""
     if given is module:
         return copied
     if inspect.ismethod(given):
@@ -269,7 +268,7 @@ def _method_of(copied: Any, given: Any, module: Any) -> Any:
 
 
 def _tensors(torch: Any, found: Any, where: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the tensors in nested containers, and where each is."""
+    """Yield the tensors in nested containers with their locations."""
     if isinstance(found, torch.Tensor):
         yield where or "0", found
         return
@@ -286,7 +285,7 @@ def _tensors(torch: Any, found: Any, where: str = "") -> Iterator[tuple[str, Any
 
 
 def _refuse_training(module: Any, name: str) -> None:
-    # TorchScript gives all its layers one class, and remembers what they were.
+    # TorchScript gives all layers one class but stores the original names.
     layers = [getattr(each, "original_name", type(each).__name__) for each in module.modules()]
     training = [each.training for each in module.modules()]
     found = Counter(
@@ -297,7 +296,7 @@ def _refuse_training(module: Any, name: str) -> None:
     if found:
         listed = ", ".join(f"{count} {layer}" for layer, count in sorted(found.items()))
         message = (
-            f"{name} is in train mode, and {found.total()} of its layers then depend on chance or "
+            f"{name} is in train mode, in which {found.total()} of its layers depend on chance or "
             f"on other rows ({listed}): call its eval() first."
         )
         raise InputError(message)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from upto.core import Progress
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 COSTLY_PERMUTATIONS = 4
 """Permutations of costly scores: enough for a chance level, too few for a p-value of 5 %."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.disentanglement.importances import VARIANTS, fitted_importance
 from upto.disentanglement.predictor_tables import (
     as_codes,

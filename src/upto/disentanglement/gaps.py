@@ -18,12 +18,12 @@ from upto.disentanglement.shared_information import (
     informed,
 )
 from upto.disentanglement.shares import beyond_chance, tellable
-from upto.disentanglement.unseen import gaps_of_each, mean_of, unseen_shares
+from upto.disentanglement.undetected import gaps_of_each, mean_of, unseen_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.disentanglement.predictor_tables import CodesLike, FactorsLike
 
 ESTIMATORS = {

@@ -10,7 +10,7 @@ from upto.disentanglement.predictor_tables import as_codes, constant_codes, sent
 from upto.disentanglement.score import FactorScore
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.disentanglement.predictor_tables import CodesLike
 
 

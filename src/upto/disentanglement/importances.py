@@ -19,7 +19,7 @@ from sklearn.metrics import r2_score
 from sklearn.preprocessing import minmax_scale
 
 from upto.core import InputError, MissingExtraError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.disentanglement.predictor_tables import parted
 from upto.disentanglement.predictors import indicators, quietly
 

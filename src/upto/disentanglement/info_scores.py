@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.disentanglement.predictive import predictive_parts
 from upto.disentanglement.predictor_tables import one_of, sentences
 from upto.disentanglement.score import FactorScore
@@ -21,13 +21,13 @@ from upto.disentanglement.shared_information import (
     over_entropy,
 )
 from upto.disentanglement.shares import beyond_chance, tellable
-from upto.disentanglement.unseen import mean_of, unseen_shares
+from upto.disentanglement.undetected import mean_of, unseen_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.disentanglement.predictor_tables import CodesLike, FactorsLike
-    from upto.disentanglement.unseen import Ends, Unseen
+    from upto.disentanglement.undetected import Ends, Unseen
 
 ROUNDING = 1e-6
 """Fraction of the largest spread that an informative code must exceed: rounding of a constant code

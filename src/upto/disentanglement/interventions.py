@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.disentanglement.above_chance import above_chance, permuted_scores
 from upto.disentanglement.predictor_tables import (
     BINS,

@@ -11,7 +11,7 @@ from upto.disentanglement.sorted_counts import Ascending
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
     Integer = NDArray[np.intp]
 

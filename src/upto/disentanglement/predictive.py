@@ -25,7 +25,7 @@ from upto.disentanglement.predictors import fitted_logistic, quietly
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.disentanglement.predictor_tables import Codes, CodesLike, FactorsLike, Whole
     from upto.disentanglement.score import FactorScore
 

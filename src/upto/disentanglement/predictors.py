@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.disentanglement.predictor_tables import Whole
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.disentanglement.predictor_tables import CodesLike, FactorsLike, Whole
     from upto.disentanglement.score import FactorScore
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.disentanglement.predictor_tables import (
     as_codes,
     as_factors,

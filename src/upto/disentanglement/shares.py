@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from upto.core import InputError
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.disentanglement.shared_information import Information
 
 Mask = NDArray[np.bool_]

@@ -28,12 +28,12 @@ from upto.disentanglement.shared_information import (
     information,
 )
 from upto.disentanglement.shares import tellable
-from upto.disentanglement.unseen import unseen_shares
+from upto.disentanglement.undetected import unseen_shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.disentanglement.score import FactorScore
 
 

@@ -1,4 +1,4 @@
-"""Engines carry the passes: where rows live and how blocks of them are summed."""
+"""Engines run passes over rows: they decide where rows are stored and how blocks are summed."""
 
 from upto.engines.algebra import RANK_TOLERANCE, nearest_rotation, pseudo_inverse, varying
 from upto.engines.base import Engine, add, block_length

@@ -1,4 +1,4 @@
-"""Algebra on small matrices, on the host and in float64: what follows a pass."""
+"""Algebra on small matrices after a pass, on the host and in float64."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import scipy.linalg
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 RANK_TOLERANCE = 1e-12
-"""Directions whose variance is below this fraction of the largest are taken as absent."""
+"""Directions whose variance is below this fraction of the largest count as absent."""
 
 
 def varying(deviation: Float) -> NDArray[np.bool_]:
-    """Say which coordinates vary by more than rounding beside the widest one."""
-    # Removing what lies in lost directions would amplify rounding by the ratio of the scales.
+    """Return which coordinates vary by more than rounding relative to the widest one."""
+    # Removing the lost directions would amplify rounding by the ratio of the scales.
     alive: NDArray[np.bool_] = deviation > 1e-13 * deviation.max(initial=0.0)
     return alive
 
@@ -26,7 +26,7 @@ def varying(deviation: Float) -> NDArray[np.bool_]:
 def pseudo_inverse(scatter: Float, rank_tolerance: float = RANK_TOLERANCE) -> Float:
     """Return the Moore-Penrose inverse of a scatter matrix.
 
-    The rank is decided after every coordinate was brought to unit variance, so that one large
+    The rank is determined after scaling every coordinate to unit variance, so that one large
     coordinate does not hide the small ones.
     """
     deviation = np.sqrt(np.diag(scatter))
@@ -48,8 +48,8 @@ def pseudo_inverse(scatter: Float, rank_tolerance: float = RANK_TOLERANCE) -> Fl
 def nearest_rotation(cross: Float, *, rank_tolerance: float = RANK_TOLERANCE) -> Float:
     """Return the (semi-)orthogonal matrix Q that maximises ``trace(Qᵀ cross)``.
 
-    On directions the cross-covariance does not reach, every rotation is as good; the one closest
-    to the identity is taken, so that the answer is unique and does not depend on rounding.
+    On the null space of the cross-covariance every rotation is equally good; the one closest to
+    the identity is chosen, so that the result is unique and does not depend on rounding.
     """
     rows, columns = cross.shape
     size = max(rows, columns)
@@ -71,5 +71,5 @@ def _svd(matrix: Float) -> tuple[Float, Float, Float]:
     try:
         return scipy.linalg.svd(matrix, check_finite=False)  # type: ignore[no-any-return]
     except np.linalg.LinAlgError:
-        # Divide and conquer fails on rare matrices; the QR iteration does not.
+        # Divide and conquer fails on rare matrices; QR iteration does not.
         return scipy.linalg.svd(matrix, lapack_driver="gesvd")  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""The engine protocol: every algorithm is a few passes over rows, then d×d algebra on the host."""
+"""The engine protocol: algorithms are a few passes over rows, then d×d algebra on the host."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
 
     Arrays = tuple[Any, ...]
     Statistic = Callable[..., Arrays]
-    """``statistic(xp, *blocks, *params)`` returns small arrays; it must not change its blocks."""
+    """``statistic(xp, *blocks, *params)`` returns small arrays and must not modify its blocks."""
     Combine = Callable[[Arrays, Arrays], Arrays]
-    """An associative function of two partial results, the earlier rows first."""
+    """An associative function of two partial results, in row order."""
 
 
 class Engine(Protocol):
-    """Where rows live and how passes over them run.
+    """Stores rows and runs passes over them.
 
-    Statistics and functions are written once against the array API: they get the namespace `xp`,
-    one block of each `rows` argument, then the `params`, which an engine places once for all
-    blocks. They are module-level functions (or partials of them), so an engine may send them to
-    another process. Blocks with two dimensions arrive in `dtype`; vectors arrive as they are.
+    Statistics and functions are written once against the array API: they receive the namespace
+    `xp`, one block of each `rows` argument, then the `params`, which an engine places once for all
+    blocks. They are module-level functions (or partials of them), so an engine can send them to
+    another process. Two-dimensional blocks are cast to `dtype`; vectors are unchanged.
     """
 
     @property
     def name(self) -> str:
-        """What the engine is called on the command line."""
+        """Name of the engine on the command line."""
         ...
 
     def place(self, rows: Rows) -> Any:
-        """Put rows where the passes will read them."""
+        """Move rows to where the passes read them."""
         ...
 
     def reduce_blocks(
@@ -44,7 +44,7 @@ class Engine(Protocol):
         combine: Combine | None = None,
         dtype: str = "float64",
     ) -> tuple[NDArray[Any], ...]:
-        """Combine the statistics of all blocks, in row order; they are added by default."""
+        """Combine the statistics of all blocks in row order, by default by addition."""
         ...
 
     def map_blocks(
@@ -55,11 +55,11 @@ class Engine(Protocol):
         out: Any = None,
         dtype: str = "float64",
     ) -> Any:
-        """Transform blocks of rows and join the results along the rows.
+        """Transform blocks of rows and concatenate the results.
 
-        The first array the function returns is kept; it may have fewer rows than the block, so a
-        function can also select. With `out`, blocks are written there as they come and `out` is
-        returned: any object that takes ``out[start:stop] = block``, such as a file.
+        The first array that the function returns is kept; it may have fewer rows than the block,
+        so a function can also select. With `out`, any object that supports
+        ``out[start:stop] = block``, such as a file, blocks are written there and `out` is returned.
         """
         ...
 
@@ -70,9 +70,9 @@ def add(first: Arrays, second: Arrays) -> Arrays:
 
 
 def block_length(n_samples: int, widths: Sequence[int], target_bytes: int = 2**20) -> int:
-    """Choose how many rows make a block whose float64 rows fit the cache.
+    """Return the number of rows per block such that a float64 block fits the cache.
 
-    At least 512 rows keep the products of wide runs efficient; at most 65,536 keep narrow data
+    At least 512 rows keep matrix products of wide runs efficient; at most 65,536 keep narrow data
     parallel.
     """
     width = max(1, max(widths))

@@ -1,4 +1,4 @@
-"""Choosing an engine: passed as an object or by name, never a global."""
+"""Choose an engine by name or object."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENGINE_NAMES = tuple(_ENGINES)
 
 
 def choose_engine(engine: Engine | str | None = None) -> Engine:
-    """Return the engine meant by an object, a name, or nothing (`threads`)."""
+    """Return an engine from an object or a name; `threads` by default."""
     if engine is None:
         return ThreadsEngine()
     if not isinstance(engine, str):

@@ -1,4 +1,4 @@
-"""The dask engine: passes on the workers of a cluster, which read files themselves."""
+"""The dask engine: passes on the workers of a cluster, which read the files themselves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _CHUNKS = 24
 _SMALLEST_CHUNK, _LARGEST_CHUNK = 2**22, 2**27
-"""Bytes of a chunk in float64: a task is worth its dispatch, and fits a small worker."""
+"""Bytes of a float64 chunk: large enough to be worth a task, small enough for a small worker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,21 +47,19 @@ class DaskEngine:
     Parameters
     ----------
     client
-        The client to use; by default the one that was made last, or one of the scheduler that
-        dask's configuration names (``DASK_SCHEDULER_ADDRESS``).
+        Client to use; by default the most recent one, or one connected to the scheduler in dask's
+        configuration (``DASK_SCHEDULER_ADDRESS``).
     block_rows
-        Rows of a chunk, the unit that is read, kept and computed by one task; by default 4 to
-        128 MB of them.
+        Rows per chunk, the unit read, kept and computed by one task; by default 4 to 128 MB.
     persist
-        Whether `place` keeps rows in the workers' memory. By default it does while all it keeps
-        takes at most half of their memory; other rows are read again in every pass.
+        Whether `place` keeps rows in the workers' memory. By default it does while all kept rows
+        take at most half of it; other rows are read again in every pass.
 
     Notes
     -----
-    Files are read by the workers, which must see them under the same path. Arrays in memory are
-    sent in chunks; those of one chunk are computed where they are. Sums are formed in an order
-    that depends on the shape only, so neither the number of workers nor the loss of one changes a
-    result.
+    Workers read files themselves, under the same path. Arrays in memory are sent in chunks; an
+    array of one chunk is processed locally. The order of summation depends only on the shape, so
+    neither the number of workers nor the loss of one changes a result.
     """
 
     client: Any = None
@@ -74,7 +72,7 @@ class DaskEngine:
         distributed()
 
     def place(self, rows: Any) -> Any:
-        """Let the workers read rows, or send them, and keep them there if they fit."""
+        """Let the workers read rows, or send the rows to them, and keep them if they fit."""
         if isinstance(rows, ClusterRows) or self._stays([rows]):
             return rows
         client = self._client()
@@ -94,7 +92,7 @@ class DaskEngine:
         combine: Combine | None = None,
         dtype: str = "float64",
     ) -> tuple[NDArray[Any], ...]:
-        """Combine the statistics of all chunks, in row order; they are added by default."""
+        """Combine the statistics of all chunks in row order, by default by addition."""
         if common_length(rows) == 0:
             raise no_rows()
         job = Job(function=statistic, params=tuple(params), combine=combine, dtype=dtype)
@@ -107,7 +105,7 @@ class DaskEngine:
                 return sent.reduced(spans)
 
         found = persevere(client, sources, whole)
-        # What came over a network may be read-only.
+        # Arrays received over a network may be read-only.
         return tuple(np.require(np.asarray(array), requirements="W") for array in found)
 
     def map_blocks(
@@ -118,7 +116,7 @@ class DaskEngine:
         out: Any = None,
         dtype: str = "float64",
     ) -> Any:
-        """Transform chunks of rows and join the results along the rows."""
+        """Transform chunks of rows and concatenate the results."""
         if common_length(rows) == 0:
             raise no_rows()
         job = Job(function=function, params=tuple(params), dtype=dtype)
@@ -140,7 +138,7 @@ class DaskEngine:
         return np.concatenate(joined) if out is None else out
 
     def bounds(self, shape: Sequence[int]) -> list[int]:
-        """Return where chunks begin and where the last one ends, which the shape decides."""
+        """Return the starts of chunks and the end of the last, which depend only on the shape."""
         n_samples, row = int(shape[0]), 8 * max([1, *shape[1:]])
         length = self.block_rows
         if length is None:
@@ -157,12 +155,12 @@ class DaskEngine:
             except ValueError:
                 client = connect()
         if client.asynchronous:
-            message = "the dask engine waits for results: pass a client that is not asynchronous."
+            message = "the dask engine waits for results: pass a synchronous client."
             raise InputError(message)
         return client
 
     def _stays(self, rows: Sequence[Any]) -> bool:
-        """Say whether rows are arrays of this process that one task would finish."""
+        """Return whether rows are arrays in this process that fit one task."""
         matrices = [source for source in rows if len(source.shape) == 2]
         return bool(matrices) and all(
             isinstance(source, np.ndarray)
@@ -186,14 +184,14 @@ class DaskEngine:
 
 
 class ClusterRows:
-    """Rows that the workers read or keep, chunk by chunk; slices of them are read here.
+    """Rows that the workers read or keep, chunk by chunk; slices are read in this process.
 
     Parameters
     ----------
     engine, client
-        What runs passes over them, and where.
+        Engine and client that run the passes.
     source
-        The rows as they were given.
+        The original rows.
     keep
         Whether chunks stay in the workers' memory.
     """
@@ -209,7 +207,7 @@ class ClusterRows:
         self._chunks: list[Any] = [None] * (len(self.bounds) - 1 if keep else 0)
 
     def ensure(self) -> None:
-        """Put on the cluster what was not there yet or was lost with a worker."""
+        """Send what is not yet on the cluster or was lost with a worker."""
         if self._reader is not None and is_missing(self._sent_reader):
             (self._sent_reader,) = send(self._client, [self._reader], broadcast=True)
         missing = [number for number, chunk in enumerate(self._chunks) if is_missing(chunk)]
@@ -225,7 +223,7 @@ class ClusterRows:
             self._chunks[number] = chunk
 
     def pieces(self, spans: Sequence[Span]) -> tuple[list[Any], list[Span]]:
-        """Return, for spans of rows, what on the cluster holds each, and where in it."""
+        """Return, for each span, the object on the cluster that contains it and its place."""
         if self._chunks:
             found = np.searchsorted(self.bounds, [start for start, _ in spans], side="right") - 1
             cuts = [
@@ -242,7 +240,7 @@ class ClusterRows:
         if len(self.shape) == 1:
             yield from send(self._client, list(parts))
             return
-        # One after the other, or copies of all of them would be under way at once.
+        # One at a time, or copies of all parts would be in flight at once.
         for part in parts:
             yield from send(self._client, [part])
 
@@ -250,7 +248,7 @@ class ClusterRows:
         return np.asarray(self.source[key])
 
     def gather(self, index: NDArray[np.intp]) -> NDArray[Any]:
-        """Return the rows at some positions, by a pass where only slices can be read."""
+        """Return the rows at some positions, by a pass if only slices can be read."""
         if isinstance(self.source, np.ndarray):
             return np.asarray(self.source[index])
         if isinstance(self.source, GatheringRows):
@@ -261,7 +259,7 @@ class ClusterRows:
         return select_rows(self._engine, self, keep).astype(self.dtype)[back]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Another process gets what it can read itself, and none of the data where it can.
+        # Another process gets a reader instead of the data where possible.
         return _unpacked, (self.source if self._reader is None else self._reader,)
 
     def __repr__(self) -> str:

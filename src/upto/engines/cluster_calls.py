@@ -1,4 +1,4 @@
-"""How the dask engine talks to a cluster: sending, waiting, and trying again after a loss."""
+"""Communicate with a dask cluster: send, wait, and retry after a loss."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ T = TypeVar("T")
 Span = tuple[int, int]
 
 _GROUP = 8
-"""Chunks whose results are merged by one task."""
+"""Number of chunks whose results are merged by one task."""
 RETRIES = 2
 _ATTEMPTS = 4
 _GLANCE, PATIENCE = 1.0, 30.0
-"""Seconds between looks at the cluster, and without any worker before giving up."""
+"""Seconds between checks of the cluster, and without workers before giving up."""
 
 
 class Source(Protocol):
-    """Rows a pass can ask a cluster for."""
+    """Rows on a cluster that a pass can use."""
 
     def ensure(self) -> None:
-        """Put on the cluster what is not there."""
+        """Send what is missing on the cluster."""
         ...
 
     def pieces(self, spans: Sequence[Span]) -> tuple[list[Any], list[Span]]:
-        """Return what on the cluster holds each span, and where in it."""
+        """Return, for each span, the object on the cluster that contains it and its place."""
         ...
 
 
 class _LostError(Exception):
-    """Data went with a worker before a pass could use them."""
+    """Data were lost with a worker before a pass could use them."""
 
 
 def distributed() -> Any:
-    """Return the package of the scheduler, or say how to install it."""
+    """Import `distributed`, or raise an error with the way to install it."""
     try:
         import distributed
     except ImportError:
@@ -59,15 +59,15 @@ def distributed() -> Any:
 
 
 def connect() -> Any:
-    """Return a client of the scheduler that dask's configuration names."""
+    """Return a client of the scheduler in dask's configuration."""
     package = distributed()
     import dask
 
     address = dask.config.get("scheduler-address", None)
     if address is None:
         message = (
-            "the dask engine found no client: make one, as in `from dask.distributed import "
-            "Client; client = Client()`, with an address for a cluster that runs elsewhere, pass "
+            "the dask engine found no client: create one, as in `from dask.distributed import "
+            "Client; client = Client()`, with an address for a remote cluster, pass "
             "DaskEngine(client=client), or set DASK_SCHEDULER_ADDRESS to that address."
         )
         raise InputError(message)
@@ -75,24 +75,24 @@ def connect() -> Any:
         return package.Client(address)
     except (OSError, ValueError, RuntimeError) as error:
         message = (
-            f"no dask scheduler answers at {address}, which dask's configuration names "
+            f"no dask scheduler answers at {address}, the address in dask's configuration "
             f"({reason(error)}): start it, or correct DASK_SCHEDULER_ADDRESS."
         )
         raise InputError(message) from None
 
 
 def send(client: Any, data: list[Any], *, broadcast: bool = False) -> list[Any]:
-    """Send objects to a worker each, or to all of them, and return their futures."""
+    """Send each object to one worker, or to all of them, and return the futures."""
     try:
         futures: list[Any] = client.scatter(data, hash=False, broadcast=broadcast)
     except OSError as error:
-        # The worker that was to take them, or all of them, just went away.
+        # The target worker, or all workers, just disappeared.
         raise _LostError(str(error)) from error
     return futures
 
 
 def is_missing(future: Any) -> bool:
-    """Say whether something was never sent, or is on the cluster no more."""
+    """Return whether an object was never sent or is no longer on the cluster."""
     return future is None or future.status in ("cancelled", "lost", "error")
 
 
@@ -100,19 +100,19 @@ _kept: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 
 def keeping(rows: Any, n_bytes: int) -> None:
-    """Remember that workers keep rows, for as long as somebody holds these."""
+    """Record that workers keep rows, for as long as these are referenced."""
     _kept[rows] = n_bytes
 
 
 def has_room(client: Any, n_bytes: int) -> bool:
-    """Say whether half of the workers' memory holds these rows beside those kept already."""
+    """Return whether these rows and those already kept fit half of the workers' memory."""
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     limits = [worker["memory_limit"] or float("inf") for worker in workers]
     return bool(n_bytes + sum(_kept.values()) <= sum(limits) / 2)
 
 
 def persevere(client: Any, sources: Sequence[Source], work: Callable[[], T]) -> T:
-    """Do some work on the cluster; if data are lost with a worker, send them and do it again."""
+    """Run work on the cluster; if data are lost with a worker, send them again and retry."""
     why: Exception | None = None
     for attempt in range(_ATTEMPTS):
         time.sleep(0.2 * attempt)
@@ -125,14 +125,14 @@ def persevere(client: Any, sources: Sequence[Source], work: Callable[[], T]) -> 
             message = (
                 f"{error.allowed_failures + 1} workers died in the same task of a pass, the last "
                 f"one at {error.last_worker.address}: give workers more memory, or pass a smaller "
-                "block_rows, and look at their logs."
+                "block_rows, and check their logs."
             )
             raise UptoError(message) from error
         except (_LostError, distributed().CancelledError) as error:
             why = error
     message = (
-        f"the cluster lost the data of a pass {_ATTEMPTS} times: look in the logs of its workers "
-        "why they stop, and give them more memory or pass a smaller block_rows."
+        f"the cluster lost the data of a pass {_ATTEMPTS} times: check the logs of its workers, "
+        "and give them more memory or pass a smaller block_rows."
     )
     raise UptoError(message) from why
 
@@ -148,8 +148,8 @@ def _await_workers(client: Any) -> None:
 def _n_threads(client: Any) -> int:
     if client.status in ("closing", "closed"):
         message = (
-            f"the dask client is {client.status}, by somebody or because its scheduler is gone: "
-            "make another one and start again with it."
+            f"the dask client is {client.status}, by its user or because its scheduler is gone: "
+            "create another client and start again."
         )
         raise UptoError(message)
     with suppress(OSError):
@@ -159,13 +159,13 @@ def _n_threads(client: Any) -> int:
 
 def _no_workers(client: Any) -> UptoError:
     return UptoError(
-        f"the cluster {client} has had no worker for {PATIENCE:g} s: start some, or see in their "
-        "logs why they stopped, and run this again."
+        f"the cluster {client} has had no worker for {PATIENCE:g} s: start some, or check the "
+        "logs of those that stopped, and run this again."
     )
 
 
 class Pass:
-    """The tasks of one pass; they are cancelled if it is left by an error or an interruption."""
+    """The tasks of one pass, cancelled on an error or interrupt."""
 
     def __init__(self, client: Any, job: Job, sources: Sequence[Source]) -> None:
         self._client, self._sources = client, sources
@@ -200,7 +200,7 @@ class Pass:
         return arrays
 
     def mapped(self, spans: Sequence[Span]) -> Iterator[NDArray[Any]]:
-        """Yield the transformed rows of all spans, in their order."""
+        """Yield the transformed rows of all spans, in order."""
         waiting: deque[Any] = deque()
         for group in _groups(spans):
             waiting.extend(self._leaves(map_chunk, group))
@@ -234,7 +234,7 @@ class Pass:
         alone_since: float | None = None
         while True:
             try:
-                # Unlike its result, it is not raised: not even one that says time is over.
+                # Unlike `result`, it does not raise the task's own error, even a timeout.
                 future.exception(timeout=_GLANCE)
             except TimeoutError:
                 pass

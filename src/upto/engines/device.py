@@ -1,4 +1,4 @@
-"""The torch engine: passes on a GPU, where rows stay if they fit, or on torch's CPU."""
+"""The torch engine: passes on a GPU, which keeps the rows if they fit, or on the CPU."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ if TYPE_CHECKING:
 _BLOCK_BYTES = 2**28
 _RESIDENT_SHARE = 0.6
 _SINGLE_ROWS = 65_536
-"""Rows summed in single precision before the sums go on in float64."""
+"""Most rows summed in single precision before sums continue in float64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TorchEngine:
-    """Passes on a CUDA device, or on the CPU, by PyTorch.
+    """Passes on a CUDA device or the CPU with PyTorch.
 
     Parameters
     ----------
     device
-        Such as ``"cuda"``, ``"cuda:1"`` or ``"cpu"``; by default the GPU if there is one.
+        Device, e.g. ``"cuda"``, ``"cuda:1"`` or ``"cpu"``; by default the GPU if there is one.
     block_rows
-        Rows of a block; by default 256 MB of them on a GPU, and what fits the cache on the CPU.
+        Rows per block; by default 256 MB on a GPU, and as many as fit the cache on the CPU.
     resident
-        Whether `place` keeps rows on the device. By default a GPU keeps them where they take at
-        most 60 % of its free memory; others are streamed, block by block, in every pass.
+        Whether `place` keeps rows on the device. By default a GPU keeps them if they take at most
+        60 % of its free memory; otherwise they are streamed block by block in every pass.
     allow_tf32
-        Whether products in float32 may be rounded to TF32: faster, with three digits.
+        Whether float32 products may use TF32, which is faster but has three digits.
 
     Notes
     -----
-    Sums of blocks are formed in float64 on the device, in row order. Statistics get torch tensors
-    and the namespace ``array_api_compat.torch``; results are host arrays.
+    Blocks are summed in float64 on the device, in row order. Statistics receive torch tensors and
+    the namespace ``array_api_compat.torch``; results are host arrays.
     """
 
     device: str | None = None
@@ -68,7 +68,7 @@ class TorchEngine:
         _chosen_device(self.device)
 
     def place(self, rows: Any) -> Any:
-        """Keep rows on the device in their own type, if they fit."""
+        """Copy rows to the device in their own type, if they fit."""
         device = _chosen_device(self.device)
         if is_resident(rows, device) or not self._keeps(rows, device):
             return rows
@@ -88,7 +88,7 @@ class TorchEngine:
         combine: Combine | None = None,
         dtype: str = "float64",
     ) -> tuple[NDArray[Any], ...]:
-        """Combine the statistics of all blocks, in row order; they are added by default."""
+        """Combine the statistics of all blocks in row order, by default by addition."""
         total: Arrays | None = None
         with self._pass(rows, params, dtype) as (xp, placed, blocks):
             for _, arrays in blocks:
@@ -110,7 +110,7 @@ class TorchEngine:
         out: Any = None,
         dtype: str = "float64",
     ) -> Any:
-        """Transform blocks of rows and join the results along the rows."""
+        """Transform blocks of rows and concatenate the results."""
         joined: list[NDArray[Any]] = []
         with self._pass(rows, params, dtype) as (xp, placed, blocks):
             for block, arrays in blocks:
@@ -129,7 +129,7 @@ class TorchEngine:
     def _pass(
         self, rows: Sequence[Any], params: Sequence[Any], dtype: str
     ) -> Iterator[tuple[Any, list[Any], Blocks]]:
-        """Give a pass its namespace, its placed parameters and its blocks on the device."""
+        """Yield the namespace, the parameters and the blocks of a pass, on the device."""
         import array_api_compat.torch as xp
 
         torch, device = load_torch(), _chosen_device(self.device)
@@ -139,7 +139,7 @@ class TorchEngine:
                 stack.enter_context(float32_products(allow_tf32=self.allow_tf32))
                 if device.type == "cuda":
                     stack.enter_context(torch.cuda.device(device))
-                    # What a statistic creates must meet its blocks.
+                    # Tensors that a statistic creates must be on the device of its blocks.
                     stack.enter_context(device)
                 blocks = stack.enter_context(closing(cast_blocks(device, rows, length, dtype)))
                 yield xp, [placed_param(param, device) for param in params], blocks
@@ -184,7 +184,7 @@ def _chosen_device(name: Any) -> Any:
         raise InputError(message)
     if device.type == "cuda" and (device.index or 0) >= n_devices:
         message = (
-            f"torch finds {n_devices} CUDA devices here, so {str(device)!r} is not one: choose "
+            f"torch finds {n_devices} CUDA devices here, and {str(device)!r} is not one: choose "
             "another or device='cpu'."
         )
         raise InputError(message)
@@ -215,7 +215,7 @@ def _doubled(array: Any, *, copy: bool = False) -> Any:
 
 @contextmanager
 def float32_products(*, allow_tf32: bool) -> Iterator[None]:
-    """Set how products and convolutions in float32 are rounded, and put the user's setting back."""
+    """Set the precision of float32 products and convolutions, and restore it on exit."""
     torch = load_torch()
     backends = torch.backends
     if hasattr(backends.cuda.matmul, "fp32_precision"):
@@ -247,7 +247,7 @@ def _shortage(device: Any, what: str) -> InputError:
         _, total = load_torch().cuda.mem_get_info(device)
         room = f", {_free_memory(device) / 2**30:.1f} of whose {total / 2**30:.1f} GiB are free"
     message = (
-        f"{what} and what is computed from them do not fit the memory of {device}{room}: pass a "
+        f"{what} and their intermediate results do not fit the memory of {device}{room}: pass a "
         "smaller block_rows, or resident=False to stream rows instead of keeping them there."
     )
     return InputError(message)
@@ -265,6 +265,6 @@ def _n_bytes(shape: Sequence[int], dtype: Any) -> int:
 def _free_memory(device: Any) -> int:
     torch = load_torch()
     free, _ = torch.cuda.mem_get_info(device)
-    # What torch holds without using it can be used, too.
+    # Memory that torch caches is available too.
     cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return int(free) + int(cached)

@@ -1,4 +1,4 @@
-"""How rows reach a torch device: kept there, or block by block through pinned memory."""
+"""Rows on a torch device: resident, or streamed block by block through pinned memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceRows:
-    """Rows on a device, in the type they came in; slices of them are host arrays."""
+    """Rows on a device in their original type; slices are host arrays."""
 
     tensor: Any
     dtype: np.dtype[Any]
@@ -54,12 +54,12 @@ class DeviceRows:
 
 
 def host_array(array: Any) -> NDArray[Any]:
-    """Return an array of any library as NumPy's; one on a device is waited for and copied."""
+    """Convert an array of any library to NumPy, copying from a device if needed."""
     return np.asarray(array.cpu() if hasattr(array, "cpu") else array)
 
 
 def load_torch() -> Any:
-    """Return torch, or say how to install it."""
+    """Import torch, or raise an error with the way to install it."""
     try:
         import torch
     except ImportError:
@@ -69,7 +69,7 @@ def load_torch() -> Any:
 
 
 def is_resident(rows: Any, device: Any) -> bool:
-    """Say whether rows are kept on this device."""
+    """Return whether rows are on this device."""
     return isinstance(rows, DeviceRows) and bool(rows.tensor.device == device)
 
 
@@ -84,9 +84,9 @@ def upload(device: Any, rows: Any, length: int) -> DeviceRows:
 
 
 def cast_blocks(device: Any, rows: Sequence[Any], length: int, dtype: str) -> Blocks:
-    """Yield the blocks of all rows on the device, those with two dimensions in `dtype`.
+    """Yield the blocks of all rows on the device, two-dimensional ones in `dtype`.
 
-    A block is gone when the next one is asked for.
+    A block is overwritten when the next one is requested.
     """
     wanted = tensor_type(dtype)
     with closing(_blocks(device, rows, length)) as blocks:
@@ -114,7 +114,7 @@ def _from_host(device: Any, rows: Sequence[Any], blocks: Sequence[slice]) -> Arr
 
 
 def _through_pinned_memory(device: Any, rows: Sequence[Any], blocks: Sequence[slice]) -> Arrays:
-    """Let another thread read and copy a block while the GPU works on the one before."""
+    """Read and copy each block in another thread while the GPU processes the previous one."""
     if not rows:
         yield from ([] for _ in blocks)
         return
@@ -122,7 +122,7 @@ def _through_pinned_memory(device: Any, rows: Sequence[Any], blocks: Sequence[sl
     length = max((block.stop - block.start for block in blocks), default=0)
     working, copying = torch.cuda.current_stream(device), torch.cuda.Stream(device)
     buffers = [_Buffer(device, rows, length) for _ in range(2)]
-    # Earlier work may still read what lay in their memory.
+    # Earlier work may still be reading the memory they reuse.
     copying.wait_stream(working)
     try:
         with ThreadPoolExecutor(1) as pool:
@@ -136,7 +136,7 @@ def _through_pinned_memory(device: Any, rows: Sequence[Any], blocks: Sequence[sl
                 yield [there[: block.stop - block.start] for there in buffer.there]
                 buffer.used.record(working)
     finally:
-        # After an error, too, nobody may get this memory before the copies have ended.
+        # Even after an error, this memory must not be reused before the copies end.
         working.wait_stream(copying)
 
 
@@ -150,11 +150,11 @@ class _Buffer:
             shape, dtype = (length, *source.shape[1:]), tensor_type(source.dtype)
             self.here.append(torch.empty(shape, dtype=dtype, device="cpu", pin_memory=True))
             self.there.append(torch.empty(shape, dtype=dtype, device=device))
-        # The thread that reads waits for the copies without spinning.
+        # The reading thread waits for the copies without spinning.
         self.copied, self.used = torch.cuda.Event(blocking=True), torch.cuda.Event()
 
     def fill(self, rows: Sequence[Any], block: slice, copying: Any) -> None:
-        """Read a block and start to copy it, each as soon as nobody needs what was there."""
+        """Read a block and start copying it, each as soon as its buffer is free."""
         size = block.stop - block.start
         self.copied.synchronize()
         for source, here in zip(rows, self.here, strict=True):
@@ -167,19 +167,19 @@ class _Buffer:
 
 
 def placed_param(param: Any, device: Any) -> Any:
-    """Put a parameter of a statistic on the device; numbers and other objects stay as they are."""
+    """Move an array parameter of a statistic to the device; other objects are unchanged."""
     if isinstance(param, np.generic):
         return param.item()
     return _shared(param, param.dtype).to(device) if isinstance(param, np.ndarray) else param
 
 
 def tensor_type(dtype: Any) -> Any:
-    """Return torch's type for one of NumPy's."""
+    """Return the torch type of a NumPy type."""
     return _shared(np.empty(0), dtype).dtype
 
 
 def _shared(array: Any, dtype: Any) -> Any:
-    """Return an array as a tensor, without a copy where torch can read it as it is."""
+    """Return an array as a tensor, without a copy where possible."""
     native = np.dtype(dtype).newbyteorder("=")
     if native == np.longdouble:
         native = np.dtype(np.float64)

@@ -1,7 +1,7 @@
-"""In how many directions a run varies, and in which: by more than its numbers were rounded.
+"""Find the directions in which a run varies by more than the rounding of its numbers.
 
-How far numbers were rounded, they say themselves: doubles that end in zero bits were once of a
-shorter type, and decimals that end early were written to a text.
+The rounding is inferred from the numbers: doubles whose last bits are zero were once of a shorter
+type, and short decimals were once written as text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 COVARIANCE = 1e-10
-"""Variances below this fraction of the largest need the rows: a covariance matrix is rounded."""
+"""Below this fraction of the largest, variances are computed from rows: covariances are rounded."""
 _EPS = float(np.finfo(np.float64).eps)
 _SINGLE = float(np.finfo(np.float32).eps)
 _NARROWEST = 1e-13
 _MARGIN = 4.0
-"""How much wider than rounding a direction must be."""
+"""Factor by which a direction must be wider than rounding."""
 _LOOKED_AT = 256
 _LEVELS = 32
-"""Values a coordinate must take among these rows: one that takes fewer is discrete, not rounded."""
+"""Distinct values among these rows below which a coordinate is discrete, not rounded."""
 _MOST_DIGITS = 12
 _DIGITS_OF_SINGLE = 9
 
@@ -37,8 +37,8 @@ _DIGITS_OF_SINGLE = 9
 class Span:
     """The directions of a run.
 
-    `axes` are the principal ones, the widest first, and `widths` the deviations along them.
-    `is_thin` says that some are too narrow beside the widest for a covariance matrix to show them.
+    `axes` are the principal directions, widest first, and `widths` the standard deviations along
+    them. `is_thin` marks runs with directions too narrow to be visible in a covariance matrix.
     """
 
     axes: Float
@@ -52,24 +52,24 @@ class Span:
 
     @property
     def whitening(self) -> Float:
-        """Directions in which the rows have unit variance, one in each column."""
+        """Matrix whose columns project the rows to unit variance."""
         return self.axes / self.widths
 
 
 def find_span(part: Moments, sample: Float, rounding: Float) -> Span:
     """Find the directions in which rows vary by more than rounding.
 
-    They are judged where every coordinate has unit variance, so that one large coordinate does
-    not hide the small ones.
+    Coordinates are first scaled to unit variance, so that one large coordinate does not hide the
+    small ones.
 
     Parameters
     ----------
     part
         Moments of the rows.
     sample
-        Some of the rows: singular values show directions that squares do not.
+        Some of the rows: their singular values reveal directions that a covariance does not.
     rounding
-        Deviation of each coordinate that is only rounding, as from `stored_rounding`.
+        Standard deviation of the rounding of each coordinate, e.g. from `stored_rounding`.
     """
     deviation = np.sqrt(np.diag(part.scatter) / part.weight)
     alive = np.flatnonzero(deviation)
@@ -93,7 +93,7 @@ def find_span(part: Moments, sample: Float, rounding: Float) -> Span:
             values, vectors, kept = found, turned.T, found > least
     if len(kept) == len(deviation) and kept.all() and not is_thin:
         variances, axes = np.linalg.eigh(part.scatter / part.weight)
-        # Coordinates of very different scales need the way round by those of unit variance.
+        # Coordinates of very different scales need the detour through unit variance.
         if variances[0] > COVARIANCE * variances[-1]:
             return Span(axes=axes[:, ::-1], widths=np.sqrt(variances[::-1]), is_thin=False)
     out = np.zeros((len(deviation), np.count_nonzero(kept)))
@@ -103,18 +103,18 @@ def find_span(part: Moments, sample: Float, rounding: Float) -> Span:
 
 
 def centred_rows(rows: Float, near: Float) -> Float:
-    """Take the mean off rows; `near` it, so that rows far from the origin lose nothing."""
+    """Centre rows after subtracting `near`, so that rows far from the origin lose no precision."""
     rows = rows - near
     return np.asarray(rows - rows.mean(axis=0), dtype=np.float64)
 
 
 def stored_rounding(sample: Float) -> Float:
-    """Return the deviation of each coordinate that the rounding of its numbers alone makes."""
+    """Return the standard deviation that rounding alone causes in each coordinate."""
     seen = np.asarray(sample[:_LOOKED_AT], dtype=np.float64)
     size = np.sqrt(np.mean(np.square(seen), axis=0))
     found: Float = _EPS * size
     n_levels = 1 + np.count_nonzero(np.diff(np.sort(seen, axis=0), axis=0), axis=0)
-    # Whole numbers, and the few values of a discrete coordinate, are no rounding of others.
+    # Integers, and the few values of a discrete coordinate, are not rounded.
     rounded = (n_levels >= _LEVELS) & (np.rint(seen) != seen).any(axis=0)
     found[rounded] = (_binary(seen) * size)[rounded]
     short = rounded & _ends(seen, _MOST_DIGITS).all(axis=0)
@@ -123,15 +123,15 @@ def stored_rounding(sample: Float) -> Float:
 
 
 def _binary(values: Float) -> Float:
-    """Return for each column the relative rounding of the shortest type that holds its numbers."""
+    """Return for each column the relative rounding of the shortest type that fits its numbers."""
     whole = np.ldexp(np.abs(np.frexp(values)[0]), 53).astype(np.int64)
-    # Of the bits of a whole number, the lowest that is set.
+    # The lowest bit that is set.
     lowest = np.min(whole & -whole, axis=0, where=whole > 0, initial=2**52)
     return np.asarray(_EPS * lowest, dtype=np.float64)
 
 
 def _decimal(values: Float) -> Float:
-    """Return the deviation of each column that a text of few decimals, or of few digits, makes."""
+    """Return the standard deviation of rounding to few decimals or few digits, per column."""
     before, decimals = _before(values), np.empty_like(values)
     for digits in range(_MOST_DIGITS, 0, -1):
         decimals = np.where(_ends(values, digits), digits - before, decimals)
@@ -139,7 +139,7 @@ def _decimal(values: Float) -> Float:
     digits_of_column = (decimals + before).max(axis=0, initial=1.0)
     by_decimals = 10.0 ** -decimals.max(axis=0, initial=-_MOST_DIGITS)
     steps = np.maximum(by_decimals, np.where(values == 0, 0.0, 10.0 ** (before - digits_of_column)))
-    # Numbers of single precision are written in up to nine digits.
+    # Single-precision numbers are written with up to nine digits.
     is_single = (digits_of_column >= _DIGITS_OF_SINGLE - 1) & (
         digits_of_column <= _DIGITS_OF_SINGLE
     )
@@ -148,13 +148,13 @@ def _decimal(values: Float) -> Float:
 
 
 def _before(values: Float) -> Float:
-    """Return how many digits numbers have before the point; fewer than none for small ones."""
+    """Return the number of digits before the decimal point; negative for small numbers."""
     size = np.abs(values)
     return np.asarray(np.floor(np.log10(np.where(size > 0, size, 1.0))) + 1, dtype=np.float64)
 
 
 def _ends(values: Float, digits: int) -> NDArray[np.bool_]:
-    """Say which numbers end after so many digits."""
+    """Return which numbers have at most this many digits."""
     with np.errstate(over="ignore", invalid="ignore"):
         unit = 10.0 ** (digits - _before(values))
         away = np.abs(np.rint(values * unit) / unit - values)

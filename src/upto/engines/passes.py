@@ -1,8 +1,8 @@
-"""The passes most algorithms share: sums, centred moments, cross-moments.
+"""Passes shared by most algorithms: sums, centred moments, cross-moments.
 
-Each statistic is written against the array API; each function runs it and returns host arrays in
+Statistics are written against the array API; functions run them and return host arrays in
 float64. Moments are taken about a pilot mean and then shifted, so data far from the origin lose
-nothing.
+no precision.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines.algebra import nearest_rotation, pseudo_inverse
 
 if TYPE_CHECKING:
@@ -65,11 +65,11 @@ class CrossMoments:
 
     @cached_property
     def rotation(self) -> Float:
-        """The (semi-)orthogonal matrix that turns the source onto the target, computed once."""
+        """The (semi-)orthogonal matrix that rotates the source onto the target, computed once."""
         return nearest_rotation(self.cross)
 
     def flipped(self) -> CrossMoments:
-        """Exchange source and target; the rotation between them is the same, transposed."""
+        """Exchange source and target; the rotation is transposed."""
         flipped = CrossMoments(self.target, self.source, self.cross.T)
         if "rotation" in self.__dict__:
             flipped.__dict__["rotation"] = self.rotation.T
@@ -78,7 +78,7 @@ class CrossMoments:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """What the first pass over some rows finds."""
+    """Result of the first pass over rows."""
 
     mean: Float
     n_not_finite: int
@@ -87,13 +87,13 @@ class Survey:
 
 
 def survey(engine: Engine, rows: Any) -> Survey:
-    """Find means, ranges and non-finite values in one pass."""
+    """Compute means and ranges and count non-finite values in one pass."""
     total, low, high, bad = engine.reduce_blocks(_survey, rows, combine=_combine_surveys)
     return Survey(total / rows.shape[0], int(bad), low, high)
 
 
 def moments(engine: Engine, rows: Any, pilot: Float, parts: NDArray[np.int8]) -> list[Moments]:
-    """Return the moments of the rows of part 0 and of part 1, in one pass."""
+    """Return the moments of part 0 and part 1 of the rows, in one pass."""
     return [
         _shift(weight, sums, scatter, pilot)
         for weight, sums, scatter in _by_part(
@@ -110,7 +110,7 @@ def row_moments(engine: Engine, rows: Any) -> Moments:
 
 
 def select_rows(engine: Engine, rows: Any, keep: NDArray[np.bool_]) -> Float:
-    """Bring the rows a mask keeps into memory, in one pass."""
+    """Load the rows selected by a mask into memory, in one pass."""
     kept: Float = engine.map_blocks(_select, rows, keep)
     return kept
 
@@ -123,9 +123,9 @@ def cross_scatters(
     pilots: tuple[Float, Float],
     means: list[tuple[Float, Float, float]],
 ) -> list[Float]:
-    """Return the centred cross-scatter of part 0 and of part 1, in one pass.
+    """Return the centred cross-scatter of part 0 and part 1, in one pass.
 
-    `means` holds, for each part, the source mean, the target mean and the weight.
+    `means` lists, for each part, the source mean, the target mean and the weight.
     """
     products = engine.reduce_blocks(_part_products, source, target, parts, params=pilots)
     return [
@@ -144,10 +144,10 @@ def cross_moments(
 ) -> CrossMoments:
     """Return the (weighted) moments of two row-aligned embeddings in one pass.
 
-    Without `full`, the two scatter matrices hold their diagonals only, which halves the work: that
-    is all that the groups but the affine one need.
+    Without `full`, only the diagonals of the two scatter matrices are computed, which halves the
+    work and suffices for all groups but the affine one.
     """
-    # The mean of a few rows is close enough to the mean for the sums to lose nothing.
+    # The mean of a few rows is close enough for the sums to lose no precision.
     pilots = tuple(
         np.asarray(rows[:_PILOT_ROWS], dtype=np.float64).mean(axis=0) for rows in (source, target)
     )
@@ -176,7 +176,7 @@ def _survey(xp: Any, x: Any) -> Arrays:
     finite = xp.isfinite(x)
     bad = xp.sum(xp.astype(~finite, xp.int64))
     x = xp.where(finite, x, xp.zeros_like(x))
-    # What overflows is refused by its range.
+    # Values that overflow are refused later, by their range.
     with np.errstate(over="ignore", invalid="ignore"):
         return xp.sum(x, axis=0), xp.min(x, axis=0), xp.max(x, axis=0), bad
 
@@ -253,7 +253,7 @@ def _shift(weight: Float, sums: Float, scatter: Float, pilot: Float) -> Moments:
     offset = sums / n
     mean = pilot + offset
     centred = scatter - n * np.outer(offset, offset)
-    # A coordinate that varies by no more than the rounding of its sums does not vary.
+    # A coordinate that varies by no more than the rounding of its sums counts as constant.
     rounding = 16 * np.finfo(float).eps * np.sqrt(n)
     varies = np.diag(centred) > np.maximum(rounding * np.diag(scatter), n * (rounding * mean) ** 2)
     return Moments(n, mean, centred if varies.all() else centred * np.outer(varies, varies))

@@ -1,4 +1,4 @@
-"""The default engine: blocks of rows over a pool of threads."""
+"""The default engine: blocks of rows on a pool of threads."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _WIDE = 512
-"""Narrower matrices are factorised faster by one BLAS thread than by several."""
+"""Width below which one BLAS thread factorises matrices faster than several."""
 _TASKS = 64
-"""Sums are formed task by task, so this number, and not that of threads, decides rounding."""
+"""Number of tasks, which fixes the order of summation independently of the number of threads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +39,16 @@ class ThreadsEngine:
     Parameters
     ----------
     n_threads
-        Threads of the pool; all cores by default. BLAS is held to one thread in each.
+        Number of threads; all cores by default. Each uses one BLAS thread.
     block_rows
-        Rows of a block; by default as many as fit the cache.
+        Rows per block; by default as many as fit the cache.
     namespace
-        Array namespace the blocks are converted to; NumPy by default.
+        Array namespace that blocks are converted to; NumPy by default.
 
     Notes
     -----
-    Sums are formed in an order that depends on the block length only, so the number of threads
-    never changes a result.
+    The order of summation depends only on the block length, so the number of threads never changes
+    a result.
     """
 
     n_threads: int | None = None
@@ -57,7 +57,7 @@ class ThreadsEngine:
     name: str = "threads"
 
     def place(self, rows: Any) -> Any:
-        """Leave rows where they are: blocks are read as the passes reach them."""
+        """Return rows unchanged: blocks are read during the passes."""
         return rows
 
     def reduce_blocks(
@@ -68,7 +68,7 @@ class ThreadsEngine:
         combine: Combine | None = None,
         dtype: str = "float64",
     ) -> tuple[NDArray[Any], ...]:
-        """Combine the statistics of all blocks, in row order; they are added by default."""
+        """Combine the statistics of all blocks in row order, by default by addition."""
         in_place = combine is None and self._is_numpy
         merge = _add_in_place if in_place else (combine or add)
 
@@ -96,7 +96,7 @@ class ThreadsEngine:
         out: Any = None,
         dtype: str = "float64",
     ) -> Any:
-        """Transform blocks of rows and join the results along the rows."""
+        """Transform blocks of rows and concatenate the results."""
 
         def pieces(blocks: list[slice]) -> list[NDArray[Any]]:
             return [
@@ -134,9 +134,9 @@ class ThreadsEngine:
     def _run(
         self, work: Callable[[list[slice]], T], rows: Sequence[Any], params: Sequence[Any]
     ) -> Iterator[tuple[list[slice], T]]:
-        """Yield the results of tasks in row order, with few of them in flight."""
+        """Yield the results of tasks in row order, with few tasks in flight."""
         n_samples = common_length(rows)
-        # What a block is multiplied by decides how wide it becomes.
+        # A block becomes as wide as the matrices it is multiplied by.
         matrices = [array for array in (*rows, *params) if len(np.shape(array)) == 2]
         widths = [int(np.shape(array)[1]) for array in matrices]
         length = self.block_rows or block_length(n_samples, widths or [1])
@@ -164,24 +164,24 @@ class ThreadsEngine:
             finally:
                 for _, future in waiting:
                     future.cancel()
-                # What cannot be cancelled still reads rows that the caller may close.
+                # Running tasks still read rows that the caller may close.
                 wait([future for _, future in waiting])
 
 
 @cache
 def _pool(n_threads: int) -> ThreadPoolExecutor:
-    # Starting threads anew for every pass takes as long as a pass over few rows.
+    # Starting threads for every pass takes as long as a pass over few rows.
     return ThreadPoolExecutor(n_threads, thread_name_prefix="upto")
 
 
 if hasattr(os, "register_at_fork"):
-    # The threads of a pool are not there after a fork.
+    # The threads of a pool do not survive a fork.
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 @cache
 def _controller() -> ThreadpoolController:
-    # Looking for the libraries of a process takes as long as a pass over few rows.
+    # Finding the libraries of a process takes as long as a pass over few rows.
     return ThreadpoolController()
 
 
@@ -190,10 +190,9 @@ def _one_blas_thread() -> Any:
 
 
 def blas_threads_for(width: int) -> Any:
-    """Hold BLAS to one thread, within the context returned, while matrices are narrow.
+    """Return a context that limits BLAS to one thread if matrices are narrow.
 
-    Between passes, the threads of BLAS wait for more work by spinning, on the cores a pass needs.
-    Algebra on wide matrices is worth that.
+    Idle BLAS threads spin on the cores that a pass needs, which only wide matrices justify.
     """
     return _one_blas_thread() if width < _WIDE else nullcontext()
 
@@ -218,20 +217,20 @@ def _to_host(array: Any) -> NDArray[Any]:
 
 
 def _add_in_place(first: Arrays, second: Arrays) -> Arrays:
-    # A new d×d sum for every block would cost as much memory traffic as the product itself.
+    # Allocating a d×d sum per block would cost as much memory traffic as the product itself.
     return tuple(
         np.add(a, b, out=a) if _is_ours(a) else a + b for a, b in zip(first, second, strict=True)
     )
 
 
 def _widened(array: Any) -> Any:
-    # Blocks may be summed in single precision; the sums of blocks are not.
+    # Sums within a block may be in single precision; sums over blocks are not.
     is_single = getattr(array, "dtype", None) == np.float32
     return array.astype(np.float64) if is_single else array
 
 
 def _is_ours(array: Any) -> bool:
-    # A view may be of the caller's rows.
+    # A view may share the caller's rows.
     return (
         isinstance(array, np.ndarray)
         and array.ndim > 0

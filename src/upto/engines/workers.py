@@ -1,4 +1,4 @@
-"""What the dask engine sends to its workers: sources that can be opened there, and the tasks."""
+"""Objects that the dask engine sends to its workers: sources they can open, and tasks."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from upto.engines.base import Arrays
 
 _PORTABLE_BYTES = 2**18
-"""A source whose pickle is smaller says where its rows are and does not hold them."""
+"""A source whose pickle is smaller refers to its rows and does not contain them."""
 
 
 @dataclass(frozen=True, slots=True)
 class MappedArray:
-    """An array in a file, or a view of one, that any process can map."""
+    """An array in a file, or a view of one, that any process can memory-map."""
 
     path: str
     offset: int
@@ -48,13 +48,13 @@ class MappedArray:
                 self.shape, self.dtype, whole, self.offset, self.strides
             )
         except (TypeError, ValueError):
-            message = f"{self.path} now has {len(whole)} bytes, fewer than it had: save it again."
+            message = f"{self.path} shrank to {len(whole)} bytes: save it again."
             raise InputError(message) from None
         return array[key]
 
 
 def portable(rows: Any) -> Any:
-    """Return what a worker can read the rows from itself, or None if only this process can."""
+    """Return a source from which a worker can read the rows, or None if there is none."""
     if isinstance(rows, np.ndarray):
         return _mapped(rows)
     if isinstance(rows, SelectedRows):
@@ -64,13 +64,13 @@ def portable(rows: Any) -> Any:
 
     try:
         cloudpickle.Pickler(_Measure()).dump(rows)
-    except Exception:  # noqa: BLE001 - what cannot be pickled, for whatever reason, stays here
+    except Exception:  # noqa: BLE001 - pickling may fail for any reason
         return None
     return rows
 
 
 class _Measure:
-    """A file that keeps nothing and refuses more than a reader needs."""
+    """A file that discards its input and refuses more than a reader needs."""
 
     def __init__(self) -> None:
         self._room = _PORTABLE_BYTES
@@ -90,7 +90,7 @@ def _mapped(rows: NDArray[Any]) -> MappedArray | None:
         root = root.base
     if not (isinstance(root, np.memmap) and isinstance(root.base, mmap.mmap)):
         return None
-    # Changes to a copy-on-write map are in this process only.
+    # Changes to a copy-on-write map exist only in this process.
     if root.mode == "c" or root.filename is None or not os.path.isfile(root.filename):  # noqa: PTH113
         return None
     if root.mode != "r":
@@ -110,7 +110,7 @@ def _address(array: NDArray[Any]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One pass: what is done with every chunk and how results are combined."""
+    """One pass: the function applied to every chunk and how results are combined."""
 
     function: Callable[..., Any]
     params: tuple[Any, ...] = ()
@@ -133,7 +133,7 @@ class Job:
     def __reduce__(self) -> tuple[Any, ...]:
         import cloudpickle
 
-        # Functions of the user's script do not exist on a worker: they travel with their code.
+        # Functions of the user's script do not exist on a worker, so their code is sent along.
         functions = cloudpickle.dumps((self.function, self.combine))
         return _job, (functions, self.params, self.dtype)
 
@@ -162,7 +162,7 @@ def map_chunk(*sources: Any, job: Job) -> NDArray[Any]:
 
 
 def merge(parts: Sequence[Arrays], job: Job) -> Arrays:
-    """Combine partial results in pairs, the earlier rows first."""
+    """Combine partial results pairwise, in row order."""
     combine = job.combine or add
     while len(parts) > 1:
         pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
@@ -180,14 +180,14 @@ def _opened(source: Any, span: tuple[int, int]) -> NDArray[Any]:
         return np.asarray(source[start:stop])
     except OSError as error:
         message = (
-            f"a worker cannot read rows {start} to {stop}: {error}. Put the file where every "
+            f"a worker cannot read rows {start} to {stop}: {error}. Move the file to where every "
             "worker can read it, or load it into memory first."
         )
         raise InputError(message) from None
 
 
 class _Hold:
-    """What a process lends to its tasks for as long as any of them runs."""
+    """Settings of a process while any of its tasks runs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -195,7 +195,7 @@ class _Hold:
         self._limits: Any = None
 
     def __enter__(self) -> None:
-        # Both settings are the process's: the first task makes them, the last one undoes them.
+        # Both settings are process-wide: the first task sets them, the last restores them.
         with self._lock:
             if self._n_tasks == 0:
                 self._limits = threadpool_limits(1, "blas")
@@ -213,14 +213,14 @@ class _Hold:
 _one_blas_thread = _Hold()
 
 _TRIM, _MMAP = -1, -3
-"""The C library's numbers for when it returns freed memory, and when it maps memory of its own."""
+"""Parameters of `mallopt`: M_TRIM_THRESHOLD and M_MMAP_THRESHOLD."""
 
 
 def _keep_freed_memory(*, keep: bool) -> None:
-    """Let blocks of a pass reuse each other's memory.
+    """Let the blocks of a pass reuse freed memory.
 
-    Workers that dask starts return what is freed to the system at once, so that a third of a pass
-    would be spent on getting it back; other processes do not.
+    Workers started by dask return freed memory to the system at once, and getting it back would
+    take a third of a pass; other processes do not.
     """
     usual = os.environ.get("MALLOC_TRIM_THRESHOLD_", "")
     if not (usual.isdigit() and sys.platform == "linux"):

@@ -1,1 +1,1 @@
-"""What rows can show: which are held out, which depend on others, random pairings, intervals."""
+"""Held-out rows, dependence between rows, permutation tests of pairings, and intervals."""

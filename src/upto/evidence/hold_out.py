@@ -1,4 +1,4 @@
-"""Which rows of a comparison are held out, and what it has to say about them."""
+"""Choose the held-out rows of a comparison, and report dependent rows as findings."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import Embeddings, Finding, InputError
-from upto.evidence.dependence import find_memory, find_near_copies
+from upto.evidence.row_dependence import find_memory, find_near_copies
 from upto.evidence.split import RowKeys, Split, find_keys, hold_out, name_keys
 from upto.evidence.strata import as_comparable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.core.arrays import Index
+    from upto.core.array_types import Index
     from upto.engines.base import Engine
 
 
@@ -29,20 +29,20 @@ def choose_held_out(
     classes: Index | None = None,
     strata: Index | None = None,
 ) -> tuple[Split, list[Finding]]:
-    """Hold rows out: whole groups where they are named or found, a stretch where rows follow.
+    """Hold out rows: whole groups, if named or found, or a stretch of serially dependent rows.
 
     Parameters
     ----------
     engine, runs
-        The runs, and where they live.
+        The engine and the runs placed on it.
     held_out, seed
-        Fraction of the rows, and the seed of the choice.
+        Fraction of rows held out, and the seed of the random number generator.
     grouping
-        Column of the first run that names what belongs together.
+        Column of the first run with the group of each row; groups are held out whole.
     classes
-        Class of each row, which neighbours may share without depending on each other.
+        Class of each row, which neighbours may share without being dependent.
     strata
-        Class of each row within which rows are paired at random.
+        Class of each row; rows are re-paired at random within classes.
     """
     rows = [run.rows for run in runs]
     keys = find_keys(engine, rows, seed)
@@ -54,7 +54,7 @@ def choose_held_out(
         names, units = np.unique(as_comparable(runs[0].columns[grouping]), return_inverse=True)
         unit_keys = name_keys(names, seed)
         if len(names) < 2:
-            message = f"all {n_samples} rows are of one group: none can be held out."
+            message = f"all {n_samples} rows are in one group: none can be held out."
             raise InputError(message)
     else:
         units, findings = units_of_copies(engine, rows, keys)
@@ -64,9 +64,9 @@ def choose_held_out(
             before = "the row before them" if memory.lag == 1 else f"the row {memory.lag} before"
             message = (
                 f"rows correlate with {before} by {memory.correlation:.2f}{everywhere}: one "
-                "stretch of rows is held out"
+                "contiguous stretch of rows is held out"
             )
-            moved = ", and runs are moved along each other for the p-values" if everywhere else ""
+            moved = ", and p-values come from circular shifts" if everywhere else ""
             message += f"{moved}."
             findings.append(Finding(code="UP036", message=message))
     split = hold_out(keys, held_out, units=units, unit_keys=unit_keys, memory=memory, seed=seed)
@@ -76,17 +76,17 @@ def choose_held_out(
 def units_of_copies(
     engine: Engine, rows: Sequence[Any], keys: RowKeys
 ) -> tuple[Index | None, list[Finding]]:
-    """Return what each row is a copy of, equal or nearly so, and what there is to say of it.
+    """Return the group of equal or nearly equal rows of each row, and the findings.
 
-    None where every row is a sample of its own.
+    None if every row is a separate sample.
     """
     copies = find_near_copies(engine, rows, keys)
     if copies is None:
         return keys.units, []
     units, n_samples = keys.units, len(keys.order)
-    message = f"{copies.share:.0%} of the rows looked at have a near copy{_everywhere(rows)}"
+    message = f"{copies.share:.0%} of the sampled rows have a near copy{_everywhere(rows)}"
     if copies.units is None:
-        message += f"; {n_samples} rows are too many to sort into groups."
+        message += f"; {n_samples} rows are too many to group."
     else:
         units = copies.units
         message += f": {n_samples} rows are {int(units.max()) + 1} samples."

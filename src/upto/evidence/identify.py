@@ -1,4 +1,4 @@
-"""What of a run's components is identifiable, judged by two parts of the rows that share none."""
+"""Identifiability of a run's components, tested on two disjoint parts of the rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Estimate, Identifiability, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.evidence.serial import MIN_WORTH
 from upto.evidence.split import Split, take_rows
 from upto.ica import (
@@ -37,24 +37,24 @@ if TYPE_CHECKING:
 
 
 JUDGED_ROWS, MIN_PART_ROWS = 20_000, 200
-"""Rows of each part that components are judged on at most, and that it needs at least."""
+"""Largest number of rows of each part that components are tested on, and the smallest."""
 MIN_ROWS_EACH = 2
-"""Rows for each component that a part needs at least."""
+"""Smallest number of rows per component in a part."""
 SURE = 3.5
-"""Standard errors from a Gaussian that a component needs beside being found again.
+"""Standard errors from a Gaussian that a component needs, besides being recovered.
 
-More than elsewhere: what both parts have is far from Gaussian in both, if only by accident.
+More than elsewhere: a component of both parts is far from Gaussian in both, if only by accident.
 """
 NEGLIGIBLE = 0.2
-"""Share of a Laplace distribution's non-Gaussianity below which a component counts as Gaussian."""
+"""Fraction of a Laplace distribution's non-Gaussianity below which a component is Gaussian."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Judged:
-    """What two parts of the rows say of each component.
+    """Test of each component on two parts of the rows.
 
-    `parts` are the components of each part by itself; `may_turn` marks those that are not told from
-    Gaussian ones or are of a round pair, if they are two or more.
+    `parts` are the components fitted to each part; `may_turn` marks those that are not
+    distinguished from Gaussian or belong to a round pair, if there are two or more.
     """
 
     parts: tuple[Unmixing, Unmixing]
@@ -67,10 +67,10 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Identified:
-    """What is known of each component; where it was not judged, None, and `unjudged` why.
+    """Identifiability of the components of a run.
 
-    `missed` are the starts, of `converged`, from which some component that cannot turn is not
-    found.
+    `judged` is None if they were not tested, for the reason in `unjudged`. `missed` marks the
+    starts, as in `converged`, that do not recover some component that cannot rotate.
     """
 
     judged: Judged | None
@@ -83,7 +83,7 @@ class Identified:
 
     @property
     def z(self) -> Float | None:
-        """How many standard errors each component is from a Gaussian; NaN where it is unknown."""
+        """Distance of each component from a Gaussian in standard errors; NaN if unknown."""
         return None if self.judged is None else self.judged.nongaussianity.z
 
     def estimate(self, number: int) -> Estimate | None:
@@ -104,14 +104,14 @@ def identify(
     bootstraps: int,
     progress: Progress,
 ) -> Identified:
-    """Judge components by those of each part of the split, found by themselves.
+    """Test components against those fitted to each part of the split.
 
-    `time` is how many rows are worth one, 1 for independent rows.
+    `time` is the autocorrelation time, 1 for independent rows.
     """
     unmixing, contrast = fitted.unmixing, settings.contrast
     subspaces, judged = _subspaces_of(unmixing), None
     unjudged = _why_not(unmixing, settings, split, time)
-    with progress.task("judge components", 3) as advance:
+    with progress.task("test components", 3) as advance:
         if unjudged is None:
             limit = affordable_part(len(unmixing.components), int(rows.shape[1]))
             chosen = (distinct_rows(split, part)[:limit] for part in (0, 1))
@@ -158,12 +158,12 @@ def judge(
     *,
     time: float = 1.0,
 ) -> Judged:
-    """Find the components again in each part of the rows, and judge those on the other part.
+    """Fit components to each part of the rows, and test them on the other part.
 
-    A component is identifiable if both parts have it and it is no Gaussian and of no round pair:
-    few directions are found again by chance, so being found is not enough. One that is left alone
-    by all others may be Gaussian. Those that are not are known to turn if they are as good as
-    Gaussian or of a round pair. `time` is how many rows are worth one.
+    A component is identifiable if both parts recover it, it is not Gaussian and not in a round
+    pair; a few directions recur by chance, so recovery is not enough. If all the others are
+    identifiable, the last may be Gaussian. Components that are not identifiable are known to rotate
+    if they are practically Gaussian or in a round pair. `time` is the autocorrelation time.
     """
     k, contrast = len(unmixing.components), settings.contrast
     seeds = random_stream(settings.seed, "parts").integers(2**31 - 1, size=2)
@@ -193,7 +193,7 @@ def judge(
         counts,
     ).widened(wider)
     round_pairs = curvatures.round_pairs
-    # What is NaN is clear of nothing, and a single direction has nothing to turn into.
+    # NaN counts as doubtful, and a single direction cannot rotate.
     doubtful = ~(found.z >= SURE) | round_pairs.any(axis=0)
     lost = doubtful | ~again.found
     identifiable = again.found & (~lost | (np.count_nonzero(lost) == 1))
@@ -217,15 +217,15 @@ def judge(
 
 
 def distinct_rows(split: Split, part: int) -> NDArray[np.intp]:
-    """Return the positions of the rows of a part in key order; a copy is no new evidence."""
+    """Return the positions of the rows of a part in key order, without copies."""
     index = split.first_rows(len(split.order), part)
     return index[~split.repeats[index]]
 
 
 def _why_not(unmixing: Unmixing, settings: Settings, split: Split, time: float) -> str | None:
-    """Say why components cannot be judged."""
+    """Return why components cannot be tested, or None."""
     if settings.whiten in ("rotation", "none"):
-        return f"whiten is {settings.whiten!r}, and only whitened components can be judged"
+        return f"whiten is {settings.whiten!r}, and only whitened components can be tested"
     n_samples, n_held_out = len(split.parts), split.n_held_out
     if n_held_out == 0:
         return "no rows are held out"
@@ -250,9 +250,9 @@ def _stability(
     resampled: list[Float],
     subspaces: tuple[tuple[int, ...], ...],
 ) -> tuple[Float | None, NDArray[np.bool_]]:
-    """Return the lower index: starts may agree on what another sample does not have.
+    """Return the lower index: starts may agree on components that another sample lacks.
 
-    Beside it, which starts miss a component that cannot turn.
+    Also return which starts miss a component that cannot rotate.
     """
     found = [stability_of(unmixing, each) for each in (restarted, resampled) if each]
     missed = np.zeros(len(restarted), dtype=np.bool_)
@@ -265,6 +265,6 @@ def _stability(
 
 
 def _subspaces_of(unmixing: Unmixing) -> tuple[tuple[int, ...], ...]:
-    """Return what the search itself saw turning."""
+    """Return the components frozen by the search, as one subspace."""
     turning = tuple(int(i) for i in np.flatnonzero(unmixing.frozen))
     return (turning,) if len(turning) > 1 else ()

@@ -1,4 +1,4 @@
-"""Intervals for mean errors, and the summary of a vector of errors."""
+"""Intervals for mean errors, and summaries of errors."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from upto.core import Errors, Estimate, Histogram, random_stream
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 RESAMPLES = 999
 MIN_ROWS = 10
-"""Fewer rows than this give no interval."""
+"""Smallest number of rows for an interval."""
 LARGE = 4096
-"""From this many rows on, the studentised bootstrap of a mean is its normal limit."""
+"""Number of rows from which the normal limit replaces the studentised bootstrap."""
 LEVEL = 0.95
 INNER_LEVEL = 0.965
-"""Level of the bootstrap, which covers less than it says: checks.calibration sees 95 % of it."""
+"""Nominal level of the bootstrap, which covers 95 % in checks.calibration."""
 _ROUNDING = 1e-14
-"""Variance over the squared diameter that rounding alone can give."""
+"""Variance over the squared diameter that rounding alone can cause."""
 _NORMAL_QUANTILE = 1.959963984540054
 
 
@@ -42,14 +42,14 @@ def mean_intervals(
     Parameters
     ----------
     values
-        One row for each held-out row, one column for each map.
+        One row per held-out row, one column per map.
     seed
-        Seed of the resampling.
+        Seed of the random number generator.
     others
-        Errors of other rows under the same maps, fitted to them: they say how errors are spread,
-        and hold far ones that are missing among few held-out rows.
+        In-sample errors of the rows the maps were fitted to: they show the spread of errors and
+        include outliers that are missing among few held-out rows.
     clusters
-        Number of the independent piece each row belongs to; each row is one by default.
+        Number of the independent cluster of each row; by default each row is one.
     """
     n_rows, _ = values.shape
     means = values.mean(axis=0)
@@ -84,29 +84,29 @@ def mean_intervals(
 
 
 def _pooled(values: Float, others: Float) -> Float:
-    """Add other errors to these, brought to their size; none where fitting made them smaller."""
+    """Add other errors, scaled to the same median, unless fitting made them much smaller."""
     size = np.median(values, axis=0)
     fitted = np.median(others, axis=0)
     usable = fitted > 0.5 * size
     scale = np.divide(size, fitted, out=np.zeros_like(size), where=usable & (fitted > 0))
-    # Where they cannot be used, the rows themselves are repeated, which changes nothing.
+    # Unusable errors are replaced by repeats of the rows themselves, which changes nothing.
     repeated = np.resize(values, others.shape)
     return np.concatenate([values, np.where(scale > 0, others * scale, repeated)])
 
 
 def _cluster_values(values: Float, clusters: NDArray[np.intp]) -> tuple[Float, int]:
-    """Return one value for each independent piece, whose mean is that of all rows."""
+    """Return one value per independent cluster, with the same mean as the rows."""
     pieces, place = np.unique(clusters, return_inverse=True)
     sums = np.zeros((len(pieces), values.shape[1]))
     np.add.at(sums, place, values)
     counts = np.bincount(place).astype(float)[:, None]
     mean = values.mean(axis=0)
-    # Linearised: how far a piece pulls the mean, whatever its size.
+    # Linearised: the influence of a cluster on the mean, whatever its size.
     return mean + (sums - mean * counts) / counts.mean(), len(pieces)
 
 
 def summarise(errors: Float, total_squares: float, mean: Estimate | None = None) -> Errors:
-    """Summarise the errors of rows whose squared distances to their centre sum to a total."""
+    """Summarise errors; `total_squares` is the sum of squared distances to the centre."""
     return Errors(
         mean=mean or Estimate(value=float(errors.mean())),
         rms=float(np.sqrt(np.mean(errors**2))),
@@ -117,10 +117,10 @@ def summarise(errors: Float, total_squares: float, mean: Estimate | None = None)
 
 
 def r_squared(errors: Float, total_squares: float) -> float:
-    """Return the share of the variance the errors leave explained.
+    """Return the fraction of the variance explained.
 
     Both arguments are over the diameter. Rows that are equal up to rounding have no variance to
-    explain: the answer is then 1 if the errors vanish too, and else 0.
+    explain: the result is then 1 if the errors vanish too, else 0.
     """
     squares = float(np.sum(errors**2))
     rounding = _ROUNDING * len(errors)

@@ -1,4 +1,4 @@
-"""How rows follow from the rows before them: one autoregression that all runs share."""
+"""Serial dependence of rows: one autoregression shared by all runs."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 FADED, LONGEST = 0.05, 600
-"""What is left of a memory that has faded, and the rows after which none is followed on."""
+"""Remaining effect at which a memory has faded, and the largest number of rows followed."""
 _EXACT = 1e-10
-"""Share of its variance below which nothing is new in a series."""
+"""Fraction of the variance below which innovations of a series count as zero."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What a row keeps of the rows before it.
+    """Autoregression of rows on the rows before them.
 
-    `correlation` is the clearest one, with the row `lag` before; `coefficients` are those of the
-    rows before in the expectation of the next, the same for every coordinate, so that they hold for
-    any map of the rows as well.
+    `correlation` is the clearest autocorrelation, at `lag`; `coefficients` are the same for every
+    coordinate, so they hold for any linear map of the rows as well.
     """
 
     correlation: float
@@ -36,12 +35,12 @@ class Memory:
 
     @property
     def order(self) -> int:
-        """How many rows before a row tell of it."""
+        """Order of the autoregression."""
         return len(self.coefficients)
 
     @property
     def fading(self) -> int:
-        """After how many rows what was new in one has faded to a twentieth."""
+        """Number of rows after which an innovation has decayed to a twentieth."""
         effects = np.zeros(LONGEST + self.order)
         effects[self.order - 1] = 1.0
         backwards = np.array(self.coefficients[::-1])
@@ -50,14 +49,14 @@ class Memory:
         return int(np.flatnonzero(np.abs(effects) >= FADED)[-1]) - self.order + 2
 
     def what_is_new(self, rows: Float) -> Float:
-        """Return what each row has that the rows before it do not explain; the first have none."""
+        """Return the innovations: rows minus their prediction; the first `order` rows have none."""
         found: Float = rows[self.order :].copy()
         for back, coefficient in enumerate(self.coefficients, start=1):
             found -= coefficient * rows[self.order - back : len(rows) - back]
         return found
 
     def known_throughout(self, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Mark the rows of `what_is_new` that are made of marked rows only."""
+        """Mark the innovations that are computed from marked rows only."""
         found = marked[self.order :].copy()
         for back in range(1, self.order + 1):
             found &= marked[self.order - back : len(marked) - back]
@@ -65,11 +64,11 @@ class Memory:
 
 
 def fit_coefficients(series: Sequence[Float], longest: int) -> tuple[float, ...]:
-    """Regress every series on its own past, with coefficients that all have in common.
+    """Regress every series on its own past, with coefficients shared by all.
 
-    Each counts by what is new in it: the ones that follow most closely from their past, whose
-    accidents last longest, decide. Of all orders up to `longest` the one of the least Bayesian
-    information criterion is taken.
+    Series are weighted by the inverse variance of their innovations, so the most predictable,
+    whose innovations last longest, dominate. The order, up to `longest`, minimises the Bayesian
+    information criterion.
     """
     pooled, n_terms = np.zeros((longest + 1, longest + 1)), 0
     for each in series:
@@ -88,7 +87,7 @@ def fit_coefficients(series: Sequence[Float], longest: int) -> tuple[float, ...]
 
 
 def _regression(products: Float, order: int) -> tuple[Float, float]:
-    """Return the coefficients of so many rows before, and the sum of squares they leave."""
+    """Return the coefficients of an autoregression, and its residual sum of squares."""
     with_past, past = products[1 : order + 1, 0], products[1 : order + 1, 1 : order + 1]
     coefficients = np.asarray(np.linalg.lstsq(past, with_past, rcond=None)[0], dtype=np.float64)
     return coefficients, float(products[0, 0] - coefficients @ with_past)

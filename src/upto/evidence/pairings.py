@@ -1,4 +1,4 @@
-"""What chance gives: rows shuffled before fitting, and held-out rows paired at random."""
+"""Permutation tests of pairings, and shuffles of rows before fitting."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.evidence.memory import Memory
     from upto.evidence.split import Split
 
 
 PAIRED_ROWS, PAIRED_ROWS_OF_MANY = 1000, 300
-"""Held-out rows whose pairing is permuted, for one pair and for each of many."""
+"""Held-out rows whose pairing is permuted, for one pair of runs and for each of many."""
 FAR, _INNER = 4.0, 0.9
-"""Times the spread of the inner rows from which on a row counts as far, and the share of those."""
+"""Distance, in spreads of the inner rows, above which a row is far, and the fraction inner."""
 _FEWEST = 10
-"""Of fewer rows none counts as far."""
+"""With fewer rows, none counts as far."""
 
 
 def pairing_p_values(
@@ -38,29 +38,29 @@ def pairing_p_values(
     memory: Memory | None = None,
     strata: NDArray[np.intp] | None = None,
 ) -> list[float]:
-    """Return, for each question, whether true pairs lie closer than pairs drawn at random.
+    """Test, for each question, whether true pairs are closer than random pairs.
 
-    What is compared was fitted on other rows, so under independence every pairing of these rows is
-    equally likely and the test is exact. All distances are computed once and permuted. The p-values
-    are adjusted for looking at all of them (Westfall and Young's step, on standardised mean
-    distances); with few rows all pairings are enumerated.
+    Maps were fitted to other rows, so under independence every pairing of these rows is equally
+    likely and the test is exact. All distances are computed once and permuted. The p-values are
+    adjusted for multiplicity (single-step Westfall-Young, on standardised mean distances); with few
+    rows all pairings are enumerated.
 
-    Rows that depend on their neighbours are compared by what is new in each, and one run is moved
-    along the other in place of pairing rows at random.
+    For serially dependent rows, innovations are compared, and one run is circularly shifted against
+    the other instead of re-paired at random.
 
     Parameters
     ----------
     questions
-        For each question one or more pairs of rows, of the first run and of the second, that should
-        come close; the closest of them counts.
+        For each question, one or more pairs of row arrays, of the first run and of the second, that
+        should be close; the closest pair counts.
     permutations, seed
-        Random pairings, and their seed.
+        Number of random pairings, and the seed of the random number generator.
     near
-        Rows that are far in neither run; the others are left out. All by default.
+        Mask of rows that are far in neither run; the others are excluded. All by default.
     memory
-        What rows keep of those before them, where they depend on each other.
+        Autoregression of the rows, if they are serially dependent.
     strata
-        Class of each row, within which alone rows are paired at random.
+        Class of each row; rows are re-paired at random within classes only.
     """
     if memory is not None:
         strata = None if strata is None else strata[memory.order :]
@@ -78,7 +78,7 @@ def pairing_p_values(
         [np.min([_closeness(*both, orders) for both in each], axis=0) for each in questions]
     )
     smallest = standardised.min(axis=0)
-    # The first pairing is the true one: it counts, which makes the test valid.
+    # The first pairing is the true one: counting it makes the test valid.
     slack = 1e-9
     return [float(np.mean(smallest <= own[0] + slack)) for own in standardised]
 
@@ -93,10 +93,10 @@ def _closeness(first: Float, second: Float, orders: NDArray[np.intp]) -> Float:
 
 
 def _bounded(rows: Float) -> Float:
-    """Draw long rows in to the length of most.
+    """Shrink long rows to the median length.
 
-    Where series jump at the same rows, pairs of long rows would lie closer than a long and a short
-    one do, whichever way they point.
+    If series jump at the same rows, two long rows would be closer than a long and a short one,
+    whatever their directions.
     """
     if len(rows) == 0:
         return rows
@@ -114,7 +114,7 @@ def smallest_p_value(
     memory: Memory | None = None,
     strata: NDArray[np.intp] | None = None,
 ) -> float:
-    """Return the smallest p-value that `pairing_p_values` can give."""
+    """Return the smallest p-value that `pairing_p_values` can return."""
     if strata is not None:
         sizes = np.unique(strata, return_counts=True)[1]
         pairings = math.fsum(math.lgamma(size + 1.0) for size in sizes)
@@ -129,7 +129,7 @@ def smallest_p_value(
 
 
 def are_near(rows: Float) -> NDArray[np.bool_]:
-    """Say which rows are not far from the others, by the spread of the inner nine tenths."""
+    """Mark rows that are not far from the others, relative to the spread of the inner 90 %."""
     if len(rows) < _FEWEST:
         return np.ones(len(rows), dtype=bool)
     away = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
@@ -142,9 +142,9 @@ def are_near(rows: Float) -> NDArray[np.bool_]:
 def shuffles(
     split: Split, index: NDArray[np.intp], count: int, seed: int
 ) -> Iterator[NDArray[np.intp]]:
-    """Yield orders of chosen rows, shuffled within the fitted and within the held-out ones.
+    """Yield orders of the selected rows, shuffled within the fitted and within the held-out rows.
 
-    Shuffling within the parts leaves the moments and the components of both runs as they are.
+    Shuffling within the parts does not change the moments and components of either run.
     """
     rng = random_stream(seed, "shuffles")
     parts = split.parts[index]

@@ -1,4 +1,4 @@
-"""What is learned of each run once, before it meets the others."""
+"""Quantities computed once per run, before runs are compared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import Embeddings, Finding, RunSummary
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import Moments, moments
 from upto.engines.directions import Span, find_span, stored_rounding
 from upto.evidence.serial import MIN_WORTH, effective_rows
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 QUANTILE_ROWS = 2048
 _JUDGED_BYTES = 2**26
 GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 100
-"""Held-out rows Gaussianity is judged on: at most, and at least."""
+"""Largest and smallest number of held-out rows for a test of Gaussianity."""
 ROWS_FOR_EACH = 5
-"""Fitted rows that each component needs at least: with fewer rows, fewer are looked for."""
+"""Smallest number of fitted rows per component; it limits the number of components."""
 ITERATIONS, ICA_TOLERANCE = 100, 1e-4
 FEW_FOR_EACH = 50
-"""Fitted rows for each component below which the rows of ICA say little about ICA."""
+"""Fitted rows per component below which ICA is unreliable."""
 ICA_WORK = 5e11
-"""Floating-point operations one ICA may spend; the rows it sees are limited accordingly."""
+"""Largest number of floating-point operations of one ICA; it limits the rows used."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -45,10 +45,10 @@ class PreparedRun:
     """A run with its moments, diameter and components.
 
     `sample` are the first rows in key order, in memory; `judged` are the held-out rows, in memory
-    where they fit, in their order in the run; `paired` are the held-out rows whose pairing is
-    permuted; `span` are the directions in which it varies; `precision` is what rounding alone makes
-    of its deviation. `unmixing` holds the components of the fitted rows, `unmixing_in_sample` those
-    of all.
+    if they fit, in the order of the run; `paired` are the held-out rows whose pairing is permuted;
+    `span` are the directions in which the run varies; `precision` is the relative deviation that
+    rounding alone causes. `unmixing` are the components of the fitted rows, `unmixing_in_sample`
+    those of all rows.
     """
 
     rows: Any
@@ -79,7 +79,7 @@ class PreparedRun:
 
     @property
     def is_thin(self) -> bool:
-        """Whether some directions are too narrow for a covariance matrix to show them."""
+        """Whether some directions are too narrow to resolve in a covariance matrix."""
         return self.span.is_thin
 
     @property
@@ -100,7 +100,7 @@ def prepare_run(
     paired_rows: int = 0,
     seed: int,
 ) -> PreparedRun:
-    """Compute everything that depends on one placed run only."""
+    """Compute everything that depends on a single placed run only."""
     rows = run.rows
     fitted, held_out = moments(engine, rows, found.mean, split.parts)
     everything = fitted + held_out
@@ -210,7 +210,7 @@ def _extent_findings(run: Embeddings, extent: float, bulk: float) -> list[Findin
 def _bulk_extent(sample: Float) -> float:
     """Return the 99.9 % quantile of distances without the outermost rows.
 
-    One outlier is an end of 2/n of all distances, so among few rows no quantile escapes it.
+    One outlier affects 2/n of all distances, so with few rows no quantile is robust to it.
     """
     away = np.linalg.norm(sample - np.median(sample, axis=0), axis=1)
     kept = len(sample) - -(-len(sample) // 100)
@@ -218,9 +218,9 @@ def _bulk_extent(sample: Float) -> float:
 
 
 def _judge_components(engine: Engine, rows: Any, unmixing: Unmixing, split: Split) -> Float | None:
-    """Say how many standard errors each component is from a Gaussian, on held-out rows.
+    """Return the distance of each component from a Gaussian on held-out rows, in standard errors.
 
-    None where these are too few, or are worth too few.
+    None if there are too few rows, or too few effective ones.
     """
     index = split.distinct_held_out(GAUSSIANITY_ROWS)
     if len(index) < MIN_GAUSSIANITY_ROWS:
@@ -250,17 +250,17 @@ def _ica_findings(
     if scores is None:
         takes = str(MIN_GAUSSIANITY_ROWS)
         if split.memory is not None:
-            takes += f" that are worth {MIN_WORTH} independent ones"
+            takes += f" worth {MIN_WORTH} independent rows"
         message = (
-            f"{split.n_held_out} held-out rows of {run.name} are too few to tell components from "
-            f"Gaussian ones, which takes {takes}."
+            f"{split.n_held_out} held-out rows of {run.name} are too few to test components for "
+            f"Gaussianity, which takes {takes}."
         )
         findings.append(Finding(code="UP015", message=message))
     near = 0 if scores is None else int((scores < CLEAR).sum())
     if near >= 2:
         total = len(unmixing.components)
         message = (
-            f"{near} of {total} components of {run.name} cannot be told from Gaussian ones on "
+            f"{near} of {total} components of {run.name} cannot be distinguished from Gaussian on "
         )
         message += "held-out rows."
         findings.append(Finding(code="UP003", message=message))

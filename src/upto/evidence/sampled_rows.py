@@ -1,4 +1,4 @@
-"""Which rows a similarity is scored on, and with what options it can be."""
+"""Choose the rows a similarity is scored on, and check its options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from upto.core import InputError
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Index
+    from upto.core.array_types import Index
     from upto.evidence.split import Split
 
 
@@ -19,7 +19,7 @@ MIN_HALF_SAMPLES = 10
 def check_options(
     held_out: Any, permutations: Any, half_samples: Any, max_rows: Any, seed: Any
 ) -> None:
-    """Refuse what no similarity can be scored with."""
+    """Refuse invalid options of a similarity."""
     lowest = {"permutations": 19, "half_samples": 0, "max_rows": 2, "seed": 0}
     values = (permutations, half_samples, max_rows, seed)
     for (name, low), value in zip(lowest.items(), values, strict=True):
@@ -29,7 +29,7 @@ def check_options(
     if 0 < half_samples < MIN_HALF_SAMPLES:
         message = (
             f"half_samples is {half_samples}, but an interval needs at least {MIN_HALF_SAMPLES}; "
-            "0 leaves intervals out."
+            "0 omits intervals."
         )
         raise InputError(message)
     if not isinstance(held_out, float | int | np.number) or not 0 <= held_out < 1:
@@ -38,18 +38,18 @@ def check_options(
 
 
 def choose_rows(split: Split, strata: Index | None, max_rows: int) -> Index:
-    """Return the rows to use, in the order of their keys, with as large a share held out.
+    """Return the rows to use, in key order, with the same fraction held out.
 
-    Rows that repeat another in every run are one observation: a pairing that separates such copies
-    is not as likely as one that does not, so they are left out. Rows that follow each other are
-    taken at equal distances, in their own order.
+    Rows that repeat another in every run are one observation: pairings that separate such copies
+    are less likely than others, so copies are dropped. Serially dependent rows are taken at equal
+    steps, in their own order.
     """
     if split.memory is not None:
         following = np.flatnonzero(~split.repeats)
         return following[:: -(-len(following) // max_rows)]
     order, is_first = split.order, ~split.repeats[split.order]
     if strata is not None:
-        # Equal rows may be of different classes: then the class decides, and not their place.
+        # Equal rows may differ in class: then the class decides, not their position.
         order = order[np.lexsort((strata[order], np.cumsum(is_first)))]
     distinct = order[is_first]
     held_out = split.parts[distinct] == 1

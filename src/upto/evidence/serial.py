@@ -1,7 +1,7 @@
-"""Rows that depend on their neighbours: how strongly, how many they are worth, and blocks of them.
+"""Serial dependence: autocorrelation, effective number of rows, and splits into blocks.
 
-Rows of a time series or a trajectory repeat each other. Parts that are drawn at random from them
-share their accidents, and standard errors that count every row are too small.
+Rows of a time series or a trajectory repeat each other. Parts drawn at random from them are not
+independent, and standard errors that count every row are too small.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ import scipy.fft
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 AXES = 8
-"""Leading principal components that are looked at."""
+"""Number of leading principal components tested."""
 LAGS = 30
-"""Rows before a row that are looked at; of few rows, a quarter of them."""
+"""Largest lag tested; with few rows, a quarter of their number."""
 CLEAR, CLEAR_OF_MANY, NOTABLE = 4.0, 5.0, 0.05
-"""Standard errors above which rows count as dependent, of neighbours and of rows further apart,
-of which there are many; and correlation."""
+"""Standard errors above which rows are dependent, for neighbours and for the many larger lags, and
+the smallest correlation."""
 FEW, CLEAR_OF_FEW = 100, 2.8
-"""Fewer rows than this cannot show more than a few standard errors, however much they depend."""
+"""With fewer rows than this, even strong dependence is only a few standard errors."""
 WINDOW = 5.0
-"""Lags that are summed, in units of the time they sum to (Sokal)."""
+"""Window of lags summed, in units of the resulting autocorrelation time (Sokal)."""
 BLOCK = 10.0
-"""Length of a block of rows, in units of that time: what its ends share is then small."""
+"""Length of a block of rows, in autocorrelation times: adjacent blocks then share little."""
 MIN_WORTH = 30
-"""Independent rows that rows must be worth to judge by: any fewer share their trend."""
+"""Smallest effective number of rows for a test: fewer share their trend."""
 _FLAT = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SerialDependence:
-    """The clearest correlation of rows with the row `lag` before, and how many are worth one.
+    """The clearest autocorrelation of rows, at `lag`, and their autocorrelation time.
 
-    `time` is the integrated autocorrelation time: 1 for independent rows.
+    `time` is integrated: the number of rows worth one independent row.
     """
 
     correlation: float
@@ -49,12 +49,12 @@ class SerialDependence:
 
     @property
     def length(self) -> float:
-        """How many rows apart rows still depend on each other."""
+        """Distance in rows at which rows still depend on each other."""
         return self.time * self.lag
 
 
 def serial_dependence(rows: Float) -> SerialDependence:
-    """Look for dependence between rows in the order in which they are given."""
+    """Test for serial dependence of rows, in their order."""
     correlation, lag = clearest(clear_autocorrelation(leading(rows)))
     if correlation == 0.0:
         return SerialDependence(correlation=0.0, time=1.0, is_clear=False)
@@ -64,7 +64,7 @@ def serial_dependence(rows: Float) -> SerialDependence:
 
 
 def clear_autocorrelation(scores: Float) -> Float:
-    """Return autocorrelations of every lag (rows) and column that are clear, and 0 for others."""
+    """Return the clear autocorrelations by lag (rows) and column, 0 for the others."""
     lags = min(LAGS, len(scores) // 4)
     if lags == 0:
         return np.zeros((1, scores.shape[1]))
@@ -75,7 +75,7 @@ def clear_autocorrelation(scores: Float) -> Float:
 
 
 def clearest(clear: Float) -> tuple[float, int]:
-    """Return the largest of clear autocorrelations with its lag; 0 where there is none."""
+    """Return the largest clear autocorrelation and its lag; 0 if there is none."""
     largest = np.abs(clear).max(axis=1, initial=0.0)
     place = int(np.argmax(largest))
     row = clear[place]
@@ -83,10 +83,10 @@ def clearest(clear: Float) -> tuple[float, int]:
 
 
 def autocorrelation(scores: Float, lags: int) -> tuple[Float, Float]:
-    """Return the correlation of centred rows with those 1, 2, … rows before, in every column.
+    """Return the autocorrelation of centred rows at lags 1, 2, …, in every column.
 
-    Beside it is its standard error for independent rows, which holds for any tails: where few far
-    rows make up the variance, it is theirs, and never less than that of Gaussian ones.
+    Also return its standard error for independent rows with any tails: if a few outliers dominate
+    the variance, it is theirs, and it is never smaller than for Gaussian rows.
     """
     spread = np.maximum(np.sum(scores**2, axis=0), np.finfo(float).tiny)
     products = _lagged_products(scores, lags)
@@ -96,11 +96,11 @@ def autocorrelation(scores: Float, lags: int) -> tuple[Float, Float]:
 
 
 def effective_rows(rows: Float) -> float:
-    """Return how many independent rows have means, and mean squares, as accurate as these.
+    """Return the effective number of rows, for means and mean squares.
 
     The leading principal component with the longest memory decides. Its autocorrelations, or their
-    squares where these say more, are summed up to a window of five times their sum, beyond which
-    they are noise.
+    squares if these give a longer time, are summed up to a window of five times their sum, beyond
+    which they are noise.
     """
     scores = leading(rows)
     n_rows = len(scores)
@@ -114,7 +114,7 @@ def effective_rows(rows: Float) -> float:
 
 
 def _summed(correlations: Float, lag: int) -> float:
-    """Return the longest autocorrelation time of some columns, whose memory comes at a lag."""
+    """Return the longest autocorrelation time over columns whose memory is at a lag."""
     longest = 1.0
     times = 2.0 * np.cumsum(correlations, axis=0) - 1.0
     for own in times.T:
@@ -124,8 +124,8 @@ def _summed(correlations: Float, lag: int) -> float:
 
 
 def _lagged_products(scores: Float, lags: int) -> Float:
-    """Return the sum of products with the row 0, 1, … before, in every column."""
-    # Padded with zeros, or the end would be correlated with the beginning.
+    """Return the sums of products at lags 0, 1, …, in every column."""
+    # Zero-padded, or the end would be correlated with the beginning.
     length = scipy.fft.next_fast_len(len(scores) + lags, real=True)
     spectrum = np.abs(scipy.fft.rfft(np.ascontiguousarray(scores.T), length)) ** 2
     found: Float = scipy.fft.irfft(spectrum, length)[:, : lags + 1].T
@@ -133,10 +133,10 @@ def _lagged_products(scores: Float, lags: int) -> Float:
 
 
 def alternating_blocks(n_rows: int, length: float, share: float) -> NDArray[np.int8]:
-    """Divide rows into two parts made of contiguous blocks, `share` of them in part 1.
+    """Divide rows into two parts made of contiguous blocks, a fraction `share` in part 1.
 
-    Blocks are long beside the memory of the rows; where there are too few of those, each part is
-    one block.
+    Blocks are long compared with the memory of the rows; if that leaves too few, each part is one
+    block.
     """
     parts = np.zeros(n_rows, dtype=np.int8)
     count = int(n_rows / (BLOCK * length))
@@ -150,9 +150,9 @@ def alternating_blocks(n_rows: int, length: float, share: float) -> NDArray[np.i
 
 
 def leading(rows: Float) -> Float:
-    """Return the scores of leading principal components that vary."""
+    """Return the scores of the leading principal components with non-zero variance."""
     centred = rows - rows.mean(axis=0)
-    # Sums of squares of their squares would overflow long before those of the rows do.
+    # Fourth powers would overflow long before the squares of the rows do.
     centred = centred / max(float(np.abs(centred).max(initial=0.0)), np.finfo(float).tiny)
     values, vectors = np.linalg.eigh(centred.T @ centred)
     kept = values > _FLAT * max(float(values[-1]), np.finfo(float).tiny)

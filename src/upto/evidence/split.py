@@ -1,9 +1,8 @@
-"""Which rows are held out: decided by what a row holds, never by where it stands.
+"""Split rows into fitted and held-out ones by their content, never by their position.
 
 A row's key is a hash of its values in every run. Keys make the split, and every other random
-choice, independent of row order. What belongs together (copies of a sample, near copies, groups
-that were named) stays on one side of it; rows that follow each other in time are held out as one
-stretch.
+choice, independent of row order. Copies of a sample, near copies and named groups stay on one side
+of the split; serially dependent rows are held out as one stretch.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import scipy.special
 from numpy.typing import NDArray
 
 from upto.core import GatheringRows, random_stream
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 from upto.engines import host_array, select_rows
 from upto.evidence.memory import Memory
 
@@ -27,20 +26,20 @@ if TYPE_CHECKING:
 
 
 MIN_HELD_OUT = 5
-"""Rows held out of a small sample: five can be permuted in enough ways for a 5 % level."""
+"""Rows held out of a small sample: five have enough permutations for a 5 % level."""
 _COPIED = 0.9
-"""Share of different rows that are different in every single run, where equal ones are copies."""
+"""Fraction of distinct rows that must be distinct in every run for equal rows to be copies."""
 _MANY_COPIES, _UNEVEN, _EVEN = 10.0, 2.0, 1e-4
-"""Rows for each different one and their variance over their mean that no copying explains, and the
-chance of values as even as copies are."""
+"""Number of rows per distinct row, and variance over mean of that number, that copying does not
+explain, and the chance of numbers as even as those of copies."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowKeys:
-    """Keys of rows: `order` lists all rows by key, `equal` numbers what is equal in every run.
+    """Keys of rows: `order` lists rows by key, `equal` numbers rows that are equal in every run.
 
-    `copied` says whether equal rows are copies of one sample. Rows of few different values, such as
-    counts or codes, are equal without being copies, and how often they are is what the runs say.
+    `copied` is whether equal rows are copies of one sample. Rows with few distinct values, such as
+    counts or codes, are equal without being copies, and their frequencies are data.
     """
 
     keys: NDArray[np.uint64]
@@ -50,7 +49,7 @@ class RowKeys:
 
     @property
     def units(self) -> Index | None:
-        """What each row is a copy of; None where every row is a sample of its own."""
+        """Group of copies of each row; None if every row is a separate sample."""
         return self.equal if self.copied else None
 
     def first_rows(self, count: int) -> Index:
@@ -62,10 +61,10 @@ class RowKeys:
 class Split:
     """Part 1 of the rows is held out; `order` lists all rows by key.
 
-    `units` numbers what was held out or fitted as a whole, and `repeats` marks the rows that are
-    not the first of their unit in that order; `n_copies` counts those that equal it. `memory` is
-    what rows keep of those before them, where they were found to depend on each other: the held-out
-    rows are then one stretch. `strata` are the classes within which rows are paired at random.
+    `units` numbers the groups that were held out or fitted whole, `repeats` marks the rows that are
+    not the first of their unit in that order, and `n_copies` counts those equal to it. `memory` is
+    the autoregression of serially dependent rows, whose held-out rows are one stretch. `strata` are
+    the classes within which rows are re-paired at random.
     """
 
     parts: NDArray[np.int8]
@@ -83,7 +82,7 @@ class Split:
 
     @property
     def n_units(self) -> int:
-        """Number of samples: what stays together counts once."""
+        """Number of samples, counting each unit once."""
         return len(self.parts) if self.units is None else int(self.units.max()) + 1
 
     @property
@@ -92,11 +91,11 @@ class Split:
         return self.n_copies
 
     def distinct_held_out(self, count: int) -> Index:
-        """Return the positions of the first held-out rows in key order, one of each unit.
+        """Return the positions of the first held-out rows in key order, one per unit.
 
         A pair that occurs twice is one observation: pairings that separate its copies are not
-        equally likely, and a test that draws them finds agreement in noise. Rows that depend on
-        their neighbours are returned as one stretch, away from the rows that were fitted.
+        equally likely, and a test that draws them finds agreement in noise. Serially dependent
+        rows are returned as one stretch, away from the fitted rows.
         """
         if self.memory is not None:
             inner = np.flatnonzero(self.parts == 1)
@@ -111,30 +110,30 @@ class Split:
         return order[:count]
 
     def clusters(self, index: Index) -> Index | None:
-        """Return the independent piece each chosen row belongs to; None where each is one."""
+        """Return the independent cluster of each selected row; None if each row is one."""
         if self.memory is not None:
             return np.asarray(index // self.memory.fading, dtype=np.intp)
         return None if self.units is None else self.units[index]
 
 
 def split_rows(engine: Engine, runs: Sequence[Any], held_out: float, seed: int) -> Split:
-    """Hold out a fraction of the rows that all runs share; copies of a sample stay together."""
+    """Hold out a fraction of the rows; copies of a sample stay together."""
     found = find_keys(engine, runs, seed)
     return hold_out(found, held_out, units=found.units)
 
 
 def find_keys(engine: Engine, runs: Sequence[Any], seed: int) -> RowKeys:
-    """Give every row a key, and find the rows that are equal in every run."""
+    """Compute the key of every row, and find rows that are equal in every run."""
     n_samples = int(runs[0].shape[0])
     keys, apart = np.zeros((2, n_samples), dtype=np.uint64)
     fewest = n_samples
     for number, rows in enumerate(runs, start=1):
         own = row_keys(engine, rows, seed)
         keys += own
-        # Sums do not tell (p, q) from (q, p); these do.
+        # Sums do not distinguish (p, q) from (q, p); these do.
         apart += _mix(own + np.uint64(number))
         fewest = min(fewest, len(np.unique(own)))
-    # Mixed once more, or the first rows in order would be the held-out ones.
+    # Mixed again, or the first rows in key order would be the held-out ones.
     mixed = _mix(keys + np.uint64(1))
     order = np.lexsort((apart, mixed))
     is_new = np.ones(n_samples, dtype=bool)
@@ -143,7 +142,7 @@ def find_keys(engine: Engine, runs: Sequence[Any], seed: int) -> RowKeys:
     equal[order] = np.cumsum(is_new) - 1
     copied = _are_copies(np.bincount(equal), fewest)
     if not copied and not is_new.all():
-        # Equal rows can change places, so which of them gets which key does not matter.
+        # Equal rows are interchangeable, so it does not matter which gets which key.
         keys = _mix(keys + _MULTIPLIER * _occurrences(order, is_new))
         order = np.argsort(_mix(keys + np.uint64(1)), kind="stable")
     return RowKeys(keys, order, equal, copied)
@@ -165,15 +164,15 @@ def hold_out(
     found
         Keys of the rows.
     held_out
-        The fraction.
+        Fraction of rows held out.
     units
-        Numbers of what stays together, by row; nothing does by default.
+        Unit of each row; units stay together. By default every row is one.
     unit_keys
-        A key of every unit; by default, the smallest of its rows.
+        Key of every unit; by default the smallest key of its rows.
     memory
-        What rows keep of those before them, where they depend on each other.
+        Autoregression of the rows, if they are serially dependent.
     seed
-        Seed of where a stretch of rows begins.
+        Seed of the start of a stretch of rows.
     """
     n_samples = len(found.keys)
     wanted = 0
@@ -210,7 +209,7 @@ def hold_out(
 def _chosen_units(
     keys: NDArray[np.uint64], units: Index, unit_keys: NDArray[np.uint64] | None, wanted: int
 ) -> NDArray[np.bool_]:
-    """Choose units by key that hold a number of rows together, or the nearest below it."""
+    """Choose units by key with `wanted` rows in total, or the nearest smaller number."""
     sizes = np.bincount(units)
     if unit_keys is None:
         unit_keys = np.full(len(sizes), np.iinfo(np.uint64).max, dtype=np.uint64)
@@ -224,17 +223,17 @@ def _chosen_units(
         left -= int(sizes[rest[:count]].sum())
         rest = rest[count:]
     if not chosen.any():
-        # Every unit is larger than what was asked for: the smallest is nearest to it.
+        # Every unit has more than `wanted` rows: the smallest is nearest to it.
         smallest = order[np.argmin(sizes[order])]
         chosen[smallest] = len(units) - int(sizes[smallest]) >= 2
     return chosen
 
 
 def _are_copies(counts: Index, fewest: int) -> bool:
-    """Say whether equal rows are copies of one sample, from how often each occurs.
+    """Return whether equal rows are copies of one sample, from how often each occurs.
 
-    `fewest` is the smallest number of different rows that a single run has. Copies are about as
-    many of every sample; values of which some are common and others rare are no copies.
+    `fewest` is the smallest number of distinct rows in a single run. Copies are about equally
+    frequent; values of which some are common and others rare are not copies.
     """
     n_distinct, n_samples = len(counts), int(counts.sum())
     if fewest < _COPIED * n_distinct:
@@ -242,13 +241,13 @@ def _are_copies(counts: Index, fewest: int) -> bool:
     if n_distinct >= n_samples / 2:
         return True
     mean, variance = n_samples / n_distinct, float(counts.var())
-    # Chance alone makes the number of a common value vary by as much as its mean.
+    # Under chance alone the frequency of a common value has a variance equal to its mean.
     evenness = float(scipy.special.chdtr(n_distinct - 1, n_distinct * variance / mean))
     return evenness < _EVEN or (mean <= _MANY_COPIES and variance <= _UNEVEN * mean)
 
 
 def _occurrences(order: Index, is_new: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Return numbers of equal rows, from zero."""
+    """Return the numbers of equal rows, from zero."""
     places = np.arange(len(order))
     numbers = np.empty(len(order), dtype=np.uint64)
     numbers[order] = places - np.maximum.accumulate(np.where(is_new, places, 0))
@@ -274,7 +273,7 @@ def name_keys(names: NDArray[Any], seed: int) -> NDArray[np.uint64]:
 
 
 def take_rows(engine: Engine, rows: Any, index: Index) -> Float:
-    """Bring chosen rows into memory, in the order of `index`: at most one pass."""
+    """Load the selected rows into memory, in the order of `index`, in at most one pass."""
     ordered = np.sort(index)
     back = np.searchsorted(ordered, index)
     if isinstance(rows, np.ndarray):
@@ -287,9 +286,9 @@ def take_rows(engine: Engine, rows: Any, index: Index) -> Float:
 
 
 def _hash_rows(xp: Any, x: Any, multipliers: Any) -> Arrays:
-    # Bits have no array API, so this one function works on the host. Adding zero turns -0 into 0.
+    # The array API has no bit views, so this runs on the host. Adding zero makes -0 into 0.
     bits = np.ascontiguousarray(host_array(x) + 0.0).view(np.uint64)
-    # Low-precision floats leave the low bits empty: fold the high ones onto them.
+    # The low bits of low-precision floats are zero: fold the high bits onto them.
     folded = bits ^ (bits >> np.uint64(32))
     return ((folded * host_array(multipliers)).sum(axis=1, dtype=np.uint64),)
 

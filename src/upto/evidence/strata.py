@@ -1,4 +1,4 @@
-"""Classes within which rows may be paired at random."""
+"""Classes within which rows are re-paired at random."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from upto.core import Embeddings, InputError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from upto.core.arrays import Float, Index
+    from upto.core.array_types import Float, Index
 
 
 GIVEN = "the classes given"
-"""Name of the column that holds classes given as values."""
+"""Name of the column made from classes passed as values."""
 
 
 def with_strata(
@@ -24,7 +24,7 @@ def with_strata(
 ) -> tuple[str | None, tuple[Embeddings, ...]]:
     """Return the column of classes, and the runs; values become a column of the first run.
 
-    As a column, they stay in step when rows are matched by id.
+    As a column, they stay aligned when rows are matched by id.
     """
     if within is None:
         return None, runs
@@ -38,33 +38,33 @@ def with_strata(
     if values.ndim != 1 or len(values) != len(first):
         message = (
             f"within has shape {values.shape} but {first.name} has {len(first)} rows: give one "
-            "class for each row."
+            "class per row."
         )
         raise InputError(message)
     return GIVEN, (replace(first, columns={**first.columns, GIVEN: values}), *runs[1:])
 
 
 def strata_of(column: str | None, runs: tuple[Embeddings, ...]) -> Index | None:
-    """Return a number for the class of each row, from the first run that has the column."""
+    """Return the class of each row as a code, from the first run with the column."""
     if column is None:
         return None
     return codes_of(next(run.columns[column] for run in runs if column in run.columns))
 
 
 def codes_of(values: Any) -> Index:
-    """Return a number for each different value of a column."""
+    """Return the values of a column as integer codes."""
     codes: Index = np.unique(as_comparable(values), return_inverse=True)[1]
     return codes
 
 
 def as_comparable(values: Any) -> NDArray[Any]:
-    """Return values that compare with each other: missing ones and text do not."""
+    """Return sortable values: objects, such as text with missing values, become strings."""
     found = np.asarray(values)
     return found.astype(str) if found.dtype.kind == "O" else found
 
 
 def class_means(rows: Float, classes: Index) -> Float:
-    """Return the mean of its class for every row."""
+    """Return the class mean of every row."""
     _, place, counts = np.unique(classes, return_inverse=True, return_counts=True)
     sums = np.zeros((len(counts), rows.shape[1]))
     np.add.at(sums, place, rows)
@@ -73,6 +73,6 @@ def class_means(rows: Float, classes: Index) -> Float:
 
 
 def alone(cells: Index) -> int:
-    """Return how many rows have no other row to change places with."""
+    """Return the number of rows that are alone in their cell."""
     counts = np.unique(cells, return_counts=True)[1]
     return int((counts == 1).sum())

@@ -1,4 +1,4 @@
-"""Runs from and to files: every common format, block by block, and matched row by row."""
+"""Read and write runs in common formats, block by block, and match their rows."""
 
 from upto.files.excerpts import BUNDLED, bundled_path
 from upto.files.formats import read_columns, read_labels, read_run

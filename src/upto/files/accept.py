@@ -1,4 +1,4 @@
-"""Take runs in whatever form users hold them: arrays, paths, manifests, `Embeddings`."""
+"""Convert arrays, paths, manifests and `Embeddings` to `Embeddings`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
 def as_embeddings(runs: Sequence[Run], names: Sequence[str] = _ORDINALS) -> tuple[Embeddings, ...]:
-    """Take runs in any form: arrays, paths, manifests, embeddings."""
+    """Convert arrays, paths, manifests and embeddings to embeddings with unique names."""
     embeddings: list[Embeddings] = []
     for position, run in enumerate(runs):
         if isinstance(run, Embeddings):
@@ -49,7 +49,7 @@ def _as_rows(run: Any, name: str) -> Any:
     try:
         return np.asarray(run)
     except ValueError:
-        message = f"{name} is not an array: its rows have different lengths."
+        message = f"{name} is not an array: its rows differ in length."
         raise InputError(message) from None
 
 
@@ -66,14 +66,14 @@ def _with_unique_names(runs: Iterable[Embeddings]) -> tuple[Embeddings, ...]:
 def with_column(
     given: str | ArrayLike, runs: tuple[Embeddings, ...], what: str, name: str
 ) -> tuple[str, tuple[Embeddings, ...]]:
-    """Make what is known of each row a column of the first run, or find the column."""
+    """Find a column of the first run by name, or add values as a column."""
     first = runs[0]
     if isinstance(given, str):
         if given not in first.columns:
             known = ", ".join(first.columns) or "none"
             message = (
-                f"{first.name} has no column {given!r} beside its coordinates; its columns are: "
-                f"{known}. Columns of numbers are coordinates: name one as FILE::COLUMN or pass "
+                f"{first.name} has no column {given!r} besides its coordinates; its columns are: "
+                f"{known}. Numeric columns are coordinates: name one as FILE::COLUMN or pass "
                 "its values."
             )
             raise InputError(message)
@@ -81,8 +81,8 @@ def with_column(
     values = np.asarray(given)
     if values.ndim != 1 or len(values) != len(first):
         message = (
-            f"{what} have shape {values.shape} but {first.name} has {len(first)} rows: give one "
-            f"{name} for each row."
+            f"{what} have shape {values.shape} but {first.name} has {len(first)} rows: pass one "
+            f"{name} per row."
         )
         raise InputError(message)
     return name, (replace(first, columns={**first.columns, name: values}), *runs[1:])

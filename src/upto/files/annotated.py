@@ -1,4 +1,4 @@
-"""AnnData's layout, in HDF5 or zarr: matrices in `X`, `obsm`, `layers`; columns in `obs`."""
+"""Read the AnnData layout in HDF5 or zarr: matrices in `X`, `obsm`, `layers`; columns in `obs`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from upto.files.containers import Container, Entry
 from upto.files.damage import PICKLED, damaged
 from upto.files.heaps import read_vector
 from upto.files.stored import check_stored
-from upto.files.texts import column_of, text_array
+from upto.files.text_values import column_of, text_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,14 +28,14 @@ _SPARSE = (
 
 
 class AnnotatedContainer(Container):
-    """An AnnData file: `obs` gives the columns and its index the ids.
+    """An AnnData file: `obs` contains the columns, and its index the ids.
 
     Parameters
     ----------
     path, root
         The file and its open root group.
     open_rows
-        Makes the block reader of an array from its key.
+        Function that returns the block reader of an array by key.
     """
 
     def __init__(self, path: Path, root: Any, open_rows: Callable[[str], Rows]) -> None:
@@ -70,7 +70,7 @@ class AnnotatedContainer(Container):
         return self._open_rows(key)
 
     def values(self, name: str) -> NDArray[Any]:
-        """Return a column of `obs`, its categories written out."""
+        """Return a column of `obs` with categories decoded."""
         item = self._obs[name]
         old = self._root["obs"].get("__categories")
         if old is not None and name in old:
@@ -80,19 +80,19 @@ class AnnotatedContainer(Container):
 
 
 def is_annotated(path: Path, root: Any) -> bool:
-    """Tell whether a group says it was written by AnnData."""
+    """Return whether a group is marked as written by AnnData."""
     if hasattr(root, "shape"):
         return False
     return text_attribute(path, root, "encoding-type", "") == "anndata"
 
 
 def decoded(item: Any, path: Path, name: str) -> NDArray[Any]:
-    """Read a vector of HDF5, zarr or AnnData as numbers or as text.
+    """Read a vector from HDF5, zarr or AnnData as numbers or text.
 
     Parameters
     ----------
     item
-        An array, or a group of arrays that make one column.
+        An array, or a group of arrays that form one column.
     path, name
         The file and the column in it.
     """
@@ -108,13 +108,13 @@ def decoded(item: Any, path: Path, name: str) -> NDArray[Any]:
     missing = decoded(item["mask"], path, f"{name}/mask").astype(bool)
     if missing.shape != values.shape:
         raise InputError(
-            damaged(path, f"{name}: {len(values)} values and {len(missing)} of a mask")
+            damaged(path, f"{name}: {len(values)} values but a mask of {len(missing)}")
         )
     return _masked(values, missing)
 
 
 def refuse_pickle(array: Any) -> None:
-    """Stop before a zarr array is decoded by unpickling it, which any zarr folder may ask for."""
+    """Refuse a zarr array whose codecs would unpickle data."""
     metadata = getattr(array, "metadata", None)
     if metadata is None:
         return

@@ -1,7 +1,7 @@
-"""Text in attributes of HDF5: its length is compared with the file before the library allocates it.
+"""Read text attributes of HDF5, checking their lengths before the library allocates memory.
 
-The library offers no way to see a length without reading the text, so the head of the object is
-looked through here, by the format's specification.
+The library cannot return a length without reading the text, so the object header is parsed here
+according to the format's specification.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST_BLOCK = 2**20
 
 
 def text_attribute(path: Path, group: Any, name: str, otherwise: str) -> str:
-    """Return an attribute of a group of HDF5 or zarr as text.
+    """Return an attribute of an HDF5 or zarr group as text.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ def text_attribute(path: Path, group: Any, name: str, otherwise: str) -> str:
     group
         The open group.
     name
-        The attribute's.
+        Name of the attribute.
     otherwise
-        What to return where there is none.
+        Value returned if the attribute is missing.
 
     Raises
     ------
     InputError
-        If the text says it is longer than its file.
+        If the declared length of the text exceeds the file.
     """
     if hasattr(group, "id"):
         import h5py
@@ -55,10 +55,10 @@ def text_attribute(path: Path, group: Any, name: str, otherwise: str) -> str:
 
 
 def _text_length(message: bytes, name: str) -> int:
-    """Return how long one text of an attribute says it is; 0 for other attributes."""
+    """Return the declared length of a text attribute; 0 for other attributes."""
     version, _, *sizes = struct.unpack_from("<BBHHH", message.ljust(8, b"\0"))
     start = 9 if version == 3 else 8
-    # The parts of the oldest version are filled up to multiples of eight bytes.
+    # In version 1, parts are padded to multiples of eight bytes.
     steps = [-(-size // 8) * 8 if version == 1 else size for size in sizes]
     if message[start : start + sizes[0]].rstrip(b"\0") != name.encode():
         return 0
@@ -69,9 +69,9 @@ def _text_length(message: bytes, name: str) -> int:
 
 
 def _messages(file: IO[bytes], address: int, base: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the kind and content of the messages in the head of an object, of either version.
+    """Yield kind and content of the messages in an object header of either version.
 
-    Addresses are counted from `base`, where the file begins behind a block of the user's.
+    Addresses count from `base`, the size of the user block.
     """
     file.seek(base + address)
     head = file.read(32).ljust(32, b"\0")
@@ -89,7 +89,7 @@ def _messages(file: IO[bytes], address: int, base: int) -> Iterator[tuple[int, b
         place, length = blocks.pop(0)
         file.seek(base + place)
         block = file.read(min(length, _LONGEST_BLOCK))
-        # What continues a head of the second version has a signature and a checksum around it.
+        # Continuations of a version 2 header are framed by a signature and a checksum.
         block = block[4:-4] if block[:4] == b"OCHK" else block
         at = 0
         while at + form[1] <= len(block):

@@ -1,8 +1,7 @@
-"""Checksums of archives, compared once before any number is handed out.
+"""Verify checksums of archives, once, before any number is returned.
 
-A zip archive has one checksum for a whole member, so the first block can only be trusted when all
-of the member was seen. That pass costs a read of the file, which leaves it in the system's cache
-for the passes that follow.
+A zip archive has one checksum per member, so no block can be trusted before the whole member has
+been read. That read leaves the file in the system's cache for the passes that follow.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _READ_BYTES = 2**21
 
 @dataclass(frozen=True, slots=True)
 class SummedPiece:
-    """A piece of a file, from `offset` on, and the CRC-32 that was written of it."""
+    """A piece of a file, from `offset` on, and its recorded CRC-32."""
 
     offset: int
     length: int
@@ -37,14 +36,14 @@ _LOCK = threading.Lock()
 
 
 def verify(path: Path, piece: SummedPiece) -> None:
-    """Refuse a piece of a file whose checksum is another; what was seen is not read again.
+    """Refuse a piece of a file whose checksum differs; verified pieces are not read again.
 
-    Threads that ask at once wait for one of them. A file that changed is read again.
+    Concurrent threads wait for the one that reads. A changed file is read again.
 
     Raises
     ------
     InputError
-        If the checksum is another.
+        If the checksum differs.
     """
     if _VERIFIED.get((str(path), piece)) == _state(path):
         return
@@ -56,7 +55,7 @@ def verify(path: Path, piece: SummedPiece) -> None:
         if found != piece.crc:
             message = (
                 f"{path} is damaged: its numbers are not those that were written, their checksum "
-                f"is {found:08x} and not {piece.crc:08x}. Copy or save it again."
+                f"is {found:08x} instead of {piece.crc:08x}. Copy or save it again."
             )
             raise InputError(message)
         while len(_VERIFIED) >= _MOST_REMEMBERED:
@@ -81,7 +80,7 @@ def _checksum(path: Path, piece: SummedPiece) -> int:
 
 
 def _forget_lock() -> None:
-    # A thread that held the lock does not live on in a forked process.
+    # A thread that held the lock does not exist in a forked process.
     global _LOCK
     _LOCK = threading.Lock()
 

@@ -1,4 +1,4 @@
-"""The files of a zarr folder that are chunks of an array, and those that are not to be read."""
+"""Find the chunk files of a zarr array, and refuse special files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from upto.core.read import check_readable
+from upto.core.read_file import check_readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,14 +16,14 @@ _PART = re.compile(r"c|(c\.)?[0-9]+(\.[0-9]+)*")
 
 
 def chunk_files(folder: Path, counts: Sequence[int]) -> Iterator[Path]:
-    """Yield the files that are chunks by their names, also where folders are links.
+    """Yield the files whose names are those of chunks, following linked folders.
 
     Parameters
     ----------
     folder
-        The folder of an array.
+        Folder of the array.
     counts
-        How many chunks it has along each axis.
+        Number of chunks along each axis.
     """
     for path in _files(folder):
         numbers = re.split(r"[./]", path.relative_to(folder).as_posix().removeprefix("c"))
@@ -36,7 +36,7 @@ def chunk_files(folder: Path, counts: Sequence[int]) -> Iterator[Path]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield what may be a chunk; links that lead back are followed once."""
+    """Yield files that may be chunks; circular links are followed once."""
     pending, seen = [folder], set()
     while pending:
         parent = pending.pop()
@@ -55,13 +55,13 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def check_files_below(folder: Path) -> None:
-    """Refuse a folder with pipes, sockets or devices in it: libraries would wait for them."""
+    """Refuse a folder that contains pipes, sockets or devices, on which libraries would block."""
     pending, seen = [(folder, False)], set()
     while pending:
         parent, is_linked = pending.pop()
         with os.scandir(parent) as entries:
             for entry in entries:
-                # Elsewhere on the disk only chunks are looked for: a link may lead anywhere.
+                # A link may lead anywhere: behind it, only chunks are checked.
                 if is_linked and _PART.fullmatch(entry.name) is None:
                     continue
                 if entry.is_dir(follow_symlinks=False):

@@ -1,4 +1,4 @@
-"""Parquet tables, read one row group at a time."""
+"""Read parquet tables, one row group at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from upto.files.declared import check_declared
 from upto.files.request import Columns, Contents, Request
 from upto.files.rows import BlockRows
 from upto.files.tables import ColumnKind, check_names, column_layout, label_column, table_layout
-from upto.files.texts import column_of, text_array
+from upto.files.text_values import column_of, text_array
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,7 @@ def parquet_labels(request: Request) -> tuple[str, NDArray[Any]]:
 
 
 def parquet_columns(request: Request) -> Columns:
-    """Read every column of a parquet file but lists; the key is what their names begin with."""
+    """Read all columns of a parquet file but lists; the key is a prefix of their names."""
     file = _open(request.path)
     layout = column_layout(request, _kinds(file.schema_arrow))
     names = [*layout.labels, *([layout.ids] if layout.ids is not None else [])]
@@ -59,15 +59,15 @@ def parquet_columns(request: Request) -> Columns:
 
 
 def parquet_kinds(path: Path) -> dict[str, ColumnKind]:
-    """Return the columns of a parquet file and what they hold."""
+    """Return the kind of each column of a parquet file."""
     return _kinds(_open(path).schema_arrow)
 
 
 class ParquetRows(BlockRows):
     """Feature columns, or one column of lists, of a parquet file.
 
-    Threads share the last row groups that were decoded: neighbouring blocks mostly lie in the same
-    one, and it cannot be decoded in parts.
+    Threads share the most recently decoded row groups: neighbouring blocks mostly lie in the same
+    group, which cannot be decoded in part.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class ParquetRows(BlockRows):
         table = self._opened(self.path).read_row_group(group, columns=[*self.names])
         begin, end = (int(each) for each in self._starts[group : group + 2])
         if table.num_rows != end - begin:
-            why = f"rows {begin} to {end} are {table.num_rows}"
+            why = f"rows {begin} to {end} decode to {table.num_rows}"
             raise InputError(damaged(self.path, why))
         if self._is_list:
             return self._lists(table.column(self.names[0]).combine_chunks(), begin)
@@ -147,7 +147,7 @@ class ParquetRows(BlockRows):
             row = int(wrong[0])
             message = (
                 f"{self.path}::{name} has {lengths[row]} values in row {begin + row} but "
-                f"{self.shape[1]} in row 0: every row needs the same number."
+                f"{self.shape[1]} in row 0: all rows need the same number."
             )
             raise InputError(message)
         flat = column.flatten()
@@ -235,7 +235,7 @@ def _columns(path: Path, file: Any, names: list[str]) -> dict[str, NDArray[Any]]
         check_declared(path, n_rows * _LABEL_BYTES, path.stat().st_size, "labels")
         table = file.read(columns=list(dict.fromkeys(names)))
         if table.num_rows != n_rows:
-            raise InputError(damaged(path, f"{n_rows} rows are {table.num_rows}"))
+            raise InputError(damaged(path, f"{n_rows} rows decode to {table.num_rows}"))
         return {name: _labels(table.column(name), column_of(path, name)) for name in names}
 
 
@@ -243,7 +243,7 @@ def _group_sizes(path: Path, file: Any) -> list[int]:
     metadata = file.metadata
     sizes = [int(metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
     if min(sizes, default=0) < 0 or sum(sizes) != metadata.num_rows:
-        why = f"its groups have {sum(sizes)} rows, and its head says {metadata.num_rows}"
+        why = f"its groups have {sum(sizes)} rows, but its header gives {metadata.num_rows}"
         raise InputError(damaged(path, why))
     return sizes
 
@@ -255,7 +255,7 @@ def _labels(column: Any, where: str) -> NDArray[Any]:
         values: NDArray[Any] = column.to_numpy()
         if values.dtype.kind != "O":
             return values
-        # A boolean that is missing makes objects of all.
+        # With missing values, booleans become objects.
         return text_array(where, ["" if cell is None else str(cell) for cell in values.tolist()])
     return text_array(where, ["" if cell is None else str(cell) for cell in column.to_pylist()])
 
@@ -269,5 +269,5 @@ def _list_width(path: Path, file: Any, name: str) -> int:
         if values:
             return len(values)
         break
-    message = f"{path}::{name} has no values in row 0: every row needs the same number."
+    message = f"{path}::{name} has no values in row 0: all rows need the same number."
     raise InputError(message)

@@ -1,4 +1,4 @@
-"""Files that hold several named arrays: which one is the embedding, which are ids and labels."""
+"""Choose the embedding, ids and labels in files with several named arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One array of a container; `problem` says why it cannot be an embedding, if it cannot."""
+    """One array of a container; `problem` is why it cannot be an embedding, or None."""
 
     shape: tuple[int, ...]
     kind: str
@@ -36,8 +36,8 @@ class Entry:
 class Container(ABC):
     """Named arrays in one file.
 
-    Subclasses fill `arrays`, those a key can choose; `vectors`, the length of each that can be
-    ids or labels; and `ids`, the vector that is the ids unless another is asked for.
+    Subclasses fill `arrays`, which a key can select; `vectors`, the lengths of possible ids and
+    labels; and `ids`, the vector used as ids by default.
     """
 
     def __init__(self) -> None:
@@ -47,14 +47,14 @@ class Container(ABC):
 
     @abstractmethod
     def rows(self, key: str) -> Rows:
-        """Return one array as rows, unread where the format allows it."""
+        """Return one array as rows, read lazily where the format allows."""
 
     @abstractmethod
     def values(self, name: str) -> NDArray[Any]:
-        """Return one vector, read."""
+        """Read one vector."""
 
     def add(self, name: str, entry: Entry) -> None:
-        """Take in an array; a plain vector may be labels, and ids by its name."""
+        """Add an array; a plain vector may be labels or, by its name, ids."""
         self.arrays[name] = entry
         if len(entry.shape) == 1 and entry.kind != "object":
             self.vectors[name] = entry.shape[0]
@@ -62,18 +62,17 @@ class Container(ABC):
 
 
 def problem_of(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str | None:
-    """Say why an array cannot be an embedding, as the rest of a sentence about it."""
+    """Return why an array cannot be an embedding, as the predicate of a sentence, or None."""
     if dtype.kind == "O":
         return PICKLED
     if dtype.names:
         fields = listed(dtype.names)
         return f"holds records of {fields}: save the numbers as one two-dimensional array."
     if len(shape) != 2:
-        remedy = "Flatten or pool the others first." if len(shape) > 2 else "Give one with two."
+        remedy = "Flatten or pool the others first." if len(shape) > 2 else "Choose one with two."
         count = f"{len(shape)} dimension{'' if len(shape) == 1 else 's'}"
         return (
-            f"has {count}, its shape is {shape}: embeddings have two, one row for each sample. "
-            f"{remedy}"
+            f"has {count}, its shape is {shape}: embeddings have two, one row per sample. {remedy}"
         )
     if dtype.kind == "c":
         return (
@@ -86,7 +85,7 @@ def problem_of(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str | None:
 
 
 def read_container(request: Request, container: Container) -> Contents:
-    """Choose the embedding, the ids and the labels of a container."""
+    """Read the embedding, the ids and the labels of a container."""
     key = _choose(request, container)
     n_samples = container.arrays[key].shape[0]
     label = f"{request.path}::{key}"
@@ -110,7 +109,7 @@ def read_container(request: Request, container: Container) -> Contents:
 
 
 def container_labels(request: Request, container: Container) -> tuple[str, NDArray[Any]]:
-    """Return the one vector a container has, or the one the key names."""
+    """Return the vector named by the key, or the only one."""
     vectors = [name for name in container.vectors if name != container.ids]
     name = request.key
     if name is None:
@@ -125,9 +124,9 @@ def container_labels(request: Request, container: Container) -> tuple[str, NDArr
 
 
 def container_columns(request: Request, container: Container) -> Columns:
-    """Return the vectors of a container as columns; without any, those of its only array.
+    """Return the vectors of a container as columns, or else the columns of its only array.
 
-    A key names one vector, or an array whose columns are meant.
+    A key selects one vector, or an array whose columns are returned.
     """
     ids = request.ids if request.ids is not None else container.ids
     if ids is not None and ids not in container.vectors:
@@ -143,12 +142,12 @@ def container_columns(request: Request, container: Container) -> Columns:
 
 
 def as_columns(request: Request, name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return the columns of an array, numbered from 0; a vector is one."""
+    """Return the columns of an array, numbered from 0; a vector is one column."""
     if values.ndim == 1:
         return {name: values}
     if values.ndim != 2 or values.shape[1] == 0:
         message = (
-            f"{request.path} has the shape {values.shape}: columns are of an array of one or two "
+            f"{request.path} has shape {values.shape}: columns need an array of one or two "
             "dimensions."
         )
         raise InputError(message)
@@ -210,7 +209,7 @@ def _choose(request: Request, container: Container) -> str:
     else:
         held = [f"{name} ({entry})" for name, entry in arrays.items()]
         message = (
-            f"{request.path} holds no two-dimensional array of numbers; it holds "
+            f"{request.path} holds no two-dimensional numeric array: it holds "
             f"{listed(held) or 'nothing'}."
         )
     raise InputError(message)
@@ -231,7 +230,7 @@ def _check_vector(
     if (length := container.vectors[name]) != n_samples:
         message = (
             f"{name!r} has {length} values but {label} has {n_samples} rows: "
-            "give one value for each row."
+            "pass one value per row."
         )
         raise InputError(message)
 
@@ -240,6 +239,6 @@ def _no_column(request: Request, container: Container, name: str) -> str:
     held = listed([*container.vectors]) or "none"
     if (entry := container.arrays.get(name)) is not None:
         is_pickle = entry.problem == PICKLED
-        why = PICKLED if is_pickle else f"is {entry}, not one value for each row."
+        why = PICKLED if is_pickle else f"is {entry}, not one value per row."
         return f"{request.path}::{name} {why}"
     return f"{request.path} has no column {name!r}: its columns are {held}."

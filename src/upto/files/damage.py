@@ -1,4 +1,4 @@
-"""What is said of a file that cannot be read, whichever library finds out."""
+"""Messages for files that cannot be read, independent of the library that fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REFUSED_PICKLES = (
 
 
 def damaged(where: object, why: object, remedy: str = "copy or save it again") -> str:
-    """Say that a file cannot be read, and why."""
+    """Return the message for a damaged file, with the reason."""
     return one_sentence(f"{where} is damaged or truncated ({reason(why)}): {remedy}.")
 
 
@@ -31,22 +31,22 @@ def damaged(where: object, why: object, remedy: str = "copy or save it again") -
 def damage_reported(
     where: object, what: str = "", remedy: str = "copy or save it again"
 ) -> Iterator[None]:
-    """Turn whatever a library raises about a file into one sentence of ours.
+    """Turn any error of a library about a file into an `InputError` of one sentence.
 
     Parameters
     ----------
     where
         The file.
     what
-        What of it is read.
+        Part of the file being read.
     remedy
-        What to do.
+        What the user should do.
     """
     try:
         yield
     except (UptoError, MemoryError):
         raise
-    except Exception as error:  # noqa: BLE001 - it depends on the byte that is wrong what is raised
+    except Exception as error:  # noqa: BLE001 - the type depends on which byte is wrong
         if any(phrase in str(error) for phrase in _REFUSED_PICKLES):
             # NumPy and zarr refuse pickles by themselves.
             message = f"{where} {PICKLED}"
@@ -57,9 +57,9 @@ def damage_reported(
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Keep what libraries remark on from the user: it is not what is wrong, and not our line.
+    """Suppress warnings of libraries.
 
-    Not for threads: filters of warnings belong to the whole process.
+    Not thread-safe: warning filters belong to the whole process.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -68,7 +68,7 @@ def quietly() -> Iterator[None]:
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Keep every error of a reader on one line: names in files may be long, and have lines."""
+    """Keep errors of a reader on one line: names in files may be long or contain line breaks."""
     try:
         yield
     except InputError as error:

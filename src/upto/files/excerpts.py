@@ -1,4 +1,4 @@
-"""Data that comes with the package."""
+"""Data bundled with the package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BUNDLED = ("admet_members", "cifar_resnets")
 
 
 def bundled_path(name: str) -> Path:
-    """Return the path of a bundled excerpt; see the README beside it for source and licence.
+    """Return the path of a bundled excerpt; see the README next to it for source and licence.
 
     Examples
     --------

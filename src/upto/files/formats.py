@@ -1,4 +1,4 @@
-"""The formats upto reads, one entry each, and the functions that read one file."""
+"""Registry of readable formats, and functions that read one file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from upto.core import Embeddings, InputError
 from upto.files.damage import sentences
 from upto.files.request import Columns, Contents, Request, split_key
 from upto.files.signatures import check_exists, check_signature, check_suffix
-from upto.files.texts import check_text, column_of
+from upto.files.text_values import check_text, column_of
 from upto.printable import spelt_out
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ class Format:
     Parameters
     ----------
     suffixes
-        How its files end, in small letters.
+        File suffixes, in lower case.
     module
-        The module of this package that reads it, imported when it is needed.
+        Module of this package that reads it, imported on first use.
     read, labels, columns
-        The functions there that read a run, a column of labels and all columns; None where the
-        format cannot hold that.
+        Functions of the module that read a run, a column of labels and all columns; None if the
+        format does not support it.
     signature
-        The suffix that the first bytes of such a file stand for, None for text.
+        Suffix identified by the magic bytes; None for text.
     """
 
     suffixes: tuple[str, ...]
@@ -113,27 +113,27 @@ def read_run(
 ) -> Embeddings:
     """Read one run from a file or a zarr folder.
 
-    Only the header, the ids and the labels are read; rows are read block by block when they are
-    used, but for text tables and compressed archives.
+    Only the header, the ids and the labels are read at once; rows are read block by block on use,
+    except in text tables and compressed archives.
 
     Parameters
     ----------
     path
-        The file, or ``path::key`` for one array inside it.
+        The file, or ``path::key`` for one array in it.
     key
-        The array inside the file, if the path does not say it: an entry of an npz archive, an
-        `obsm` key, a dataset, a tensor. For tables, what the feature columns begin with.
+        Array in the file, if not part of the path: an entry of an npz archive, an `obsm` key, a
+        dataset or a tensor. For tables, the prefix of the feature columns.
     name
-        What to call the run; by default its key or the file's name without the suffix.
+        Name of the run; by default its key or the file name without suffix.
     ids
-        The column or entry with one id for each row.
+        Column or entry with one id per row.
     columns
-        The columns or entries to keep as labels; by default every one that fits.
+        Columns or entries to keep as labels; by default all that fit.
 
     Raises
     ------
     InputError
-        If the file cannot be read as a run; the message says why and what to do.
+        If the file cannot be read as a run.
     """
     if isinstance(columns, str):
         columns = (columns,)
@@ -153,15 +153,15 @@ def read_run(
 
 
 def read_labels(path: str | Path, column: str | None = None) -> tuple[str, NDArray[Any]]:
-    """Read labels, one for each row, with their name.
+    """Read the name and values of a column of labels, one per row.
 
     Parameters
     ----------
     path
-        A table, an npy, npz, HDF5, h5ad, zarr or safetensors file, or a text file of one label a
-        line; ``path::column`` chooses a column.
+        A table, an npy, npz, HDF5, h5ad, zarr or safetensors file, or a text file with one label
+        per line; ``path::column`` selects a column.
     column
-        The column, if the path does not say it. It may be left out where there is only one.
+        Column, if not part of the path; optional if there is only one.
 
     Raises
     ------
@@ -178,28 +178,28 @@ def read_labels(path: str | Path, column: str | None = None) -> tuple[str, NDArr
 
 
 def read_columns(path: str | Path, *, ids: str | None = None) -> Columns:
-    """Read all columns of a file, such as known factors, with the ids of its rows.
+    """Read all columns of a file, e.g. known factors, with the ids of its rows.
 
     Parameters
     ----------
     path
-        A table, whose columns are meant; an npz, HDF5, h5ad, zarr or safetensors file, whose
-        vectors are, or the columns of its only array; or an npy file. ``path::key`` chooses an
-        array, or what the names of columns begin with.
+        A table; an npz, HDF5, h5ad, zarr or safetensors file, of which the vectors or the columns
+        of the only array are read; or an npy file. ``path::key`` selects an array, or the columns
+        with this prefix.
     ids
-        The column or entry with one id for each row.
+        Column or entry with one id per row.
 
     Raises
     ------
     InputError
-        If the file cannot be read or it is not clear what its columns are.
+        If the file cannot be read or its columns are ambiguous.
     """
     file, inside = split_key(path)
     request = Request(path=file, key=inside, ids=ids)
     with sentences():
         entry = _format(request, [known for known in FORMATS if known.columns is not None])
     if ids is not None and entry.module == "arrays" and file.suffix.lower() == ".npy":
-        message = f"{file} holds one array and no ids: keep ids in an .npz file or a table."
+        message = f"{file} holds one array and no ids: store ids in an .npz file or a table."
         raise InputError(message)
     with sentences():
         found: Columns = getattr(_module(entry), str(entry.columns))(request)
@@ -207,7 +207,7 @@ def read_columns(path: str | Path, *, ids: str | None = None) -> Columns:
 
 
 def short_name(path: Path, key: str | None) -> str:
-    """Return the shortest name of a run: its key, else its file's name without the suffix."""
+    """Return the default name of a run: its key, or the file name without suffix."""
     if key is None:
         return path.stem
     last = key.rstrip("/").rpartition("/")[2]
@@ -235,7 +235,7 @@ def _format(request: Request, formats: Sequence[Format]) -> Format:
         return known[".zarr"]
     entry = known[path.suffix.lower()]
     if entry is known[".zarr"]:
-        message = f"{path} is a file, but zarr is a folder: unpack it, or rename it if it is not."
+        message = f"{path} is a file, but zarr is a folder: unpack it, or rename it if not zarr."
         raise InputError(message)
     check_signature(path, entry.signature)
     return entry

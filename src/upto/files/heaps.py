@@ -1,8 +1,8 @@
-"""Text of HDF5 and chunks of zarr, whose lengths the libraries take at their word.
+"""Check the declared lengths of HDF5 text and zarr chunks, which the libraries trust.
 
-HDF5 keeps text of variable length in heaps, and with each string the length to allocate for it;
-blosc keeps with each chunk how many bytes to read of it. Neither library compares that with what
-is there: one fills gigabytes with nothing, the other reads what lies behind in memory.
+HDF5 stores variable-length text in heaps, with the length to allocate for each string; blosc
+stores the number of bytes to read with each chunk. Neither library compares these with the file:
+one would allocate gigabytes, the other read beyond its buffer.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _UNWRITTEN = "no write intent"
 
 
 def check_heaps(path: Path, where: str, dataset: Any) -> None:
-    """Refuse text of HDF5 that says it is longer than its file.
+    """Refuse HDF5 text whose declared length exceeds its file.
 
     Parameters
     ----------
     path
         The file.
     where
-        The file, and the dataset in it.
+        The file and the dataset in it.
     dataset
-        An open dataset of text of variable length.
+        An open dataset of variable-length text.
     """
     if dataset.file.id.get_create_plist().get_sizes() != (8, 8):
-        # Addresses are written in another width, which is rare: the library is trusted.
+        # Addresses of another width are rare: the library is trusted.
         return
-    # Addresses are counted from behind what others may have written before the file.
+    # Addresses count from the end of the user block.
     base = int(dataset.file.userblock_size)
     size = path.stat().st_size - base
     descriptors = _descriptors(path, dataset)
@@ -51,26 +51,26 @@ def check_heaps(path: Path, where: str, dataset: Any) -> None:
     used = descriptors[descriptors["length"] > 0]
     total = int(used["length"].sum(dtype=np.uint64))
     if total > size or (used["address"] + used["length"] > size).any():
-        why = f"text of {longest} and in all {total} bytes in a file of {size}"
+        why = f"text of up to {longest} and in total {total} bytes in a file of {size}"
         raise InputError(damaged(where, why))
     with path.open("rb") as file:
         for address in np.unique(used["address"]):
             file.seek(base + int(address))
             if file.read(4) != _HEAP:
-                raise InputError(damaged(where, f"no text is at byte {address}"))
+                raise InputError(damaged(where, f"there is no text at byte {address}"))
 
 
 def check_blosc(files: Iterable[Path], where: str, chunk_bytes: int) -> None:
-    """Refuse chunks whose heads promise other lengths than they have.
+    """Refuse chunks whose headers declare wrong lengths.
 
     Parameters
     ----------
     files
-        The chunks, each compressed by blosc.
+        Chunk files, each compressed by blosc.
     where
-        The zarr folder, and the array in it.
+        The zarr folder and the array in it.
     chunk_bytes
-        Bytes of a chunk when it is decompressed.
+        Bytes of a decompressed chunk.
     """
     for path in files:
         with path.open("rb") as file:
@@ -78,12 +78,12 @@ def check_blosc(files: Iterable[Path], where: str, chunk_bytes: int) -> None:
         unpacked, packed = (int.from_bytes(head[start : start + 4], "little") for start in (4, 12))
         held = path.stat().st_size
         if len(head) < _BLOSC_HEAD or packed != held or unpacked > chunk_bytes:
-            why = f"chunk {path.name} has {held} bytes that say they are {packed} of {unpacked}"
+            why = f"chunk {path.name} has {held} bytes but declares {packed} of {unpacked}"
             raise InputError(damaged(where, why))
 
 
 def _descriptors(path: Path, dataset: Any) -> NDArray[Any]:
-    """Return what is stored in place of each text: its length and where it is."""
+    """Return the length and address stored for each text."""
     if not dataset.size:
         return np.empty(0, dtype=_DESCRIPTOR)
     if dataset.chunks is None:
@@ -104,7 +104,7 @@ def _descriptors(path: Path, dataset: Any) -> NDArray[Any]:
 
 
 def stored_chunks(dataset: Any) -> list[Any]:
-    """Return where the chunks of a dataset of HDF5 are that were written."""
+    """Return the positions of the written chunks of an HDF5 dataset."""
     found: list[Any] = []
     if hasattr(dataset.id, "chunk_iter"):
         dataset.id.chunk_iter(found.append)
@@ -113,10 +113,9 @@ def stored_chunks(dataset: Any) -> list[Any]:
 
 
 def read_vector(dataset: Any) -> NDArray[Any]:
-    """Read a vector of HDF5, also text of which not all was written.
+    """Read a vector of HDF5, including text with unwritten chunks.
 
-    The library cannot read a chunk of text that is not there: it would write the text that stands
-    for it first.
+    The library cannot read an unwritten chunk of text: it would first write the fill value.
     """
     try:
         return np.asarray(dataset[:])
@@ -140,7 +139,7 @@ def _chunk(dataset: Any, chunk: Any, filters: list[int]) -> NDArray[Any]:
         if number == _FLETCHER:
             content = content[:-4]
         elif number == _DEFLATE:
-            # A checksum may be behind it.
+            # A checksum may follow.
             content = zlib.decompressobj().decompress(content, longest + 4)
         else:
             whole = len(content) // _DESCRIPTOR.itemsize * _DESCRIPTOR.itemsize

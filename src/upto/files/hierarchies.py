@@ -1,4 +1,4 @@
-"""HDF5 files and zarr folders, plain ones and those that AnnData writes."""
+"""Read HDF5 files and zarr folders, plain or written by AnnData."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def read_hierarchy(request: Request) -> Contents:
-    """Read an HDF5, `.h5ad` or zarr file; its arrays stay on the disk."""
+    """Read an HDF5, `.h5ad` or zarr file; its arrays stay on disk."""
     with damage_reported(request.path), quietly():
         return read_container(request, _container(request.path))
 
@@ -42,7 +42,7 @@ def hierarchy_labels(request: Request) -> tuple[str, NDArray[Any]]:
 
 
 def hierarchy_columns(request: Request) -> Columns:
-    """Read the vectors of an HDF5 or zarr file or AnnData's `obs`, or the columns of one array."""
+    """Read the vectors of an HDF5 or zarr file, AnnData's `obs`, or the columns of one array."""
     with damage_reported(request.path), quietly():
         return container_columns(request, _container(request.path))
 
@@ -64,10 +64,9 @@ _KEPT_BYTES = 2**26
 
 
 class _Chunks:
-    """An array in chunks, each read once by whoever asks for its rows in order.
+    """A chunked array that reads each chunk once when rows are read in order.
 
-    The libraries read and decompress a whole chunk for any of its rows, and a block of a pass is
-    often a part of one.
+    The libraries decompress a whole chunk for any of its rows, and a block is often part of one.
     """
 
     def __init__(self, array: Any) -> None:
@@ -166,6 +165,6 @@ def _arrays(root: Any) -> list[tuple[str, Any]]:
 
 
 def _plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    # HDF5 and zarr have text of variable length, which NumPy shows as objects or as its own type.
+    # NumPy represents variable-length text of HDF5 and zarr as objects or as its own type.
     is_text = dtype.kind == "T" or (dtype.kind == "O" and bool(dtype.metadata))
     return np.dtype(str) if is_text else dtype

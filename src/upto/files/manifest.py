@@ -1,4 +1,4 @@
-"""A manifest: a TOML list of runs, with what is known about each."""
+"""Read manifests: TOML lists of runs with their metadata."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from upto.core import InputError
 from upto.core.errors import reason, shortened
-from upto.core.read import read_whole
+from upto.core.read_file import read_whole
 from upto.files.damage import sentences
 from upto.files.request import split_key
 from upto.files.signatures import check_exists
@@ -17,7 +17,7 @@ from upto.files.signatures import check_exists
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRun:
-    """One run that shall be read, from a manifest or from the command line."""
+    """One run to read, from a manifest or the command line."""
 
     path: Path
     key: str | None = None
@@ -50,7 +50,7 @@ def listed_runs(manifest: Path) -> tuple[ListedRun, ...]:
 def _listed_runs(manifest: Path) -> tuple[ListedRun, ...]:
     check_exists(manifest)
     try:
-        # Not TOML, but with numbers, dates or levels that Python has no room for: other errors.
+        # Numbers, dates or nesting beyond Python's limits raise other errors than invalid TOML.
         content = tomllib.loads(read_whole(manifest, _LONGEST).decode("utf-8"))
     except InputError:
         raise
@@ -65,7 +65,7 @@ def _listed_runs(manifest: Path) -> tuple[ListedRun, ...]:
             raise InputError(message)
     runs = content.get("run", [])
     if not isinstance(runs, list) or not runs:
-        message = f'{manifest} lists no runs: add [[run]] with path = "run.npy" for each.'
+        message = f'{manifest} lists no runs: add a [[run]] with path = "run.npy" for each.'
         raise InputError(message)
     return tuple(_listed_run(manifest, number, run) for number, run in enumerate(runs, start=1))
 
@@ -91,13 +91,13 @@ def _listed_run(manifest: Path, number: int, run: Any) -> ListedRun:
             )
             raise InputError(message)
     if abs(run.get("seed", 0)) >= _LARGEST_SEED:
-        message = f"{where} has a seed of {len(str(run['seed']))} digits: give at most 18."
+        message = f"{where} has a seed of {len(str(run['seed']))} digits: use at most 18."
         raise InputError(message)
     if "path" not in run:
         message = f'{where} has no path: add path = "run.npy".'
         raise InputError(message)
     if "\0" in run["path"]:
-        message = f"{where} has a path with a null character, which no file has: correct it."
+        message = f"{where} has a path with a null character, which is not allowed: correct it."
         raise InputError(message)
     path, key = split_key(manifest.parent / run["path"])
     labels = run.get("labels")

@@ -1,4 +1,4 @@
-"""Rows of several runs, brought to the same samples in the same order."""
+"""Match the rows of several runs to the same samples in the same order."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 def match_rows(
     runs: Sequence[Embeddings],
 ) -> tuple[tuple[Embeddings, ...], tuple[Finding, ...]]:
-    """Bring runs to the samples they share, in the order of the first run.
+    """Select the samples that all runs share, in the order of the first run.
 
-    Where every run has ids, rows are matched by id, and those that are not in every run are left
-    out with finding UP006. Otherwise rows must already be in the same order, and their numbers
-    must be equal. No row is read.
+    If every run has ids, rows are matched by id, and ids missing from some runs are dropped with
+    finding UP006. Otherwise rows must already be in the same order and equally many. No row is
+    read.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def match_rows(
     Raises
     ------
     InputError
-        If ids repeat within a run, no id is in every run, or numbers of rows differ.
+        If ids repeat within a run, no id is in every run, or the numbers of rows differ.
     """
     if len(runs) < 2:
         return tuple(runs), ()
@@ -60,7 +60,7 @@ def _by_position(runs: Sequence[Embeddings]) -> tuple[Finding, ...]:
     named = [run.name for run in runs if run.ids is not None]
     if not named:
         return ()
-    message = f"{', '.join(named)} has ids but not every run does: rows were taken in their order."
+    message = f"{', '.join(named)} has ids but not every run does: rows were matched by position."
     return (Finding(code="UP020", message=message),)
 
 
@@ -77,7 +77,7 @@ def _check_counts(runs: Sequence[Embeddings]) -> None:
 
 
 def _comparable(all_ids: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Keep whole numbers as they are if every run has them, and compare as text otherwise."""
+    """Keep ids as integers if every run has integers, and compare as text otherwise."""
     all_ids = [_whole(ids) for ids in all_ids]
     if all(ids.dtype.kind in "iu" for ids in all_ids):
         return all_ids
@@ -85,7 +85,7 @@ def _comparable(all_ids: list[NDArray[Any]]) -> list[NDArray[Any]]:
 
 
 def _whole(ids: NDArray[Any]) -> NDArray[Any]:
-    # Ids that went through a table with gaps come back as 1.0, 2.0: they still mean 1, 2.
+    # Ids from a table with missing values come back as 1.0, 2.0 and still mean 1, 2.
     if ids.dtype.kind == "f" and np.all(np.abs(ids) < 2**53) and np.all(ids == np.floor(ids)):
         return ids.astype(np.int64)
     return ids

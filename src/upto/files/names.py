@@ -1,4 +1,4 @@
-"""What the coordinates and the ids of a run are called in its file."""
+"""Names of the coordinates and ids of a run in its file."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Naming:
-    """Names in a table: one for each coordinate, or none, and that of the ids, if it has any."""
+    """Names of the coordinates in a table, or none, and of the ids, if any."""
 
     features: tuple[str, ...] = ()
     ids: str | None = None
 
 
 def names_in(path: str | Path, *, n_features: int) -> Naming:
-    """Return what a table calls the coordinates and ids of its run; only its head is read.
+    """Return the names of coordinates and ids in a table, reading only its beginning.
 
     Parameters
     ----------
     path
-        The file, or ``path::key``; one that is no table has no such names.
+        The file, or ``path::key``; files that are not tables have no names.
     n_features
-        Number of coordinates of the run: a column of lists has one name for all, which is none.
+        Number of coordinates of the run; a column of lists does not name them.
     """
     file, key = split_key(path)
     request = Request(path=file, key=key)
@@ -40,20 +40,20 @@ def names_in(path: str | Path, *, n_features: int) -> Naming:
 
         layout = table_layout(request, parquet_kinds(file))
     elif suffix in (".csv", ".tsv"):
-        from upto.files.text import text_kinds
+        from upto.files.delimited import text_kinds
 
         layout = table_layout(request, text_kinds(file))
     else:
         return Naming()
     features = layout.features if len(layout.features) == n_features else ()
     if all(name.isdecimal() for name in features):
-        # A table without a header has numbers, which are places and no names.
+        # The numbers of a table without a header are positions, not names.
         features = ()
     return Naming(features=features, ids=layout.ids)
 
 
 def variables_of(rows: Any) -> tuple[str, ...]:
-    """Return the names of variables, where rows are the `X` or a layer of an h5ad file."""
+    """Return the names of variables if the rows are `X` or a layer of an h5ad file."""
     if not isinstance(rows, ArrayRows) or rows.path.suffix.lower() != ".h5ad":
         return ()
     if rows.key != "X" and not rows.key.startswith("layers/"):
@@ -71,6 +71,6 @@ def variables_of(rows: Any) -> tuple[str, ...]:
         if index not in table:
             return ()
         names = tuple(str(name) for name in decoded(table[index], rows.path, f"var/{index}"))
-    # Numbers are what AnnData calls variables that have no names.
+    # AnnData numbers variables that have no names.
     named = len(set(names)) == rows.shape[1] == len(names)
     return names if named and not all(name.isdecimal() for name in names) else ()

@@ -1,4 +1,4 @@
-"""What is to be written, and what a writer of one format is made of."""
+"""Plans for writing runs, and building blocks of writers."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from upto.core import Embeddings
 from upto.files.request import ID_NAMES
 
 Put = Callable[[NDArray[Any]], Any]
-"""Takes the next block of rows, in the plan's type and C order."""
+"""Function that takes the next block of rows, in the plan's type and C order."""
 
 IDS = ID_NAMES[0]
-"""What ids are called where they need a name: the one that readers look for first."""
+"""Default name of ids: the one that readers look for first."""
 
 _GROUP_BYTES = 2**24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """New coordinates of a run, on their way to a file.
+    """New coordinates of a run, to be written to a file.
 
     Parameters
     ----------
     path
-        Where to write: a temporary name that will take the place of the real one.
+        Destination: a temporary path that is renamed at the end.
     like
         The run whose ids and columns belong to the rows.
     n_columns
         Number of new coordinates.
     dtype
-        Their type.
+        Type of the coordinates.
     prefix
-        What the array is called, and what the names of coordinates begin with.
+        Name of the array, and prefix of the names of coordinates.
     source
-        The AnnData file of the run and the key of its array there; None if it has none.
+        AnnData file of the run and the key of its array there, or None.
     mixing
-        How variables are made of the coordinates, where AnnData can keep it.
+        Matrix that maps the coordinates back to variables, if AnnData can store it.
     stored
-        More arrays and words for AnnData's `uns`.
+        Further arrays and strings for AnnData's `uns`.
     features
-        What tables call the coordinates; numbered after the prefix by default.
+        Names of the coordinates in tables; by default the prefix with numbers.
     ids_name
-        What tables call the ids.
+        Name of the ids in tables.
     """
 
     path: Path
@@ -69,16 +69,16 @@ class Plan:
 
     @property
     def names(self) -> list[str]:
-        """Name each new coordinate."""
+        """Names of the new coordinates."""
         if self.features:
             return list(self.features)
         return [f"{self.prefix}_{number}" for number in range(self.n_columns)]
 
     def labels(self, ids: str = IDS, *, taken: tuple[str, ...] = ()) -> dict[str, NDArray[Any]]:
-        """Return the ids, under a name of their own, and the columns, each as plain values.
+        """Return the ids, under their own name, and the columns, each as plain values.
 
-        Columns of an earlier result with the same prefix are left out, because these coordinates
-        replace them. A column whose name is `taken` gets another.
+        Columns of an earlier result with the same prefix are dropped, because these coordinates
+        replace them. A column whose name is `taken` is renamed.
         """
         found: dict[str, NDArray[Any]] = {}
         if self.like.ids is not None:
@@ -94,20 +94,20 @@ class Plan:
 
     @property
     def group_rows(self) -> int:
-        """How many rows to write together, for formats that keep rows in groups."""
+        """Number of rows per group, for formats that store rows in groups."""
         width = max(1, self.n_columns * self.dtype.itemsize)
         return int(min(max(_GROUP_BYTES // width, 1), 65_536, self.like.n_samples))
 
 
 class Grouped:
-    """Blocks of any length, handed on in groups of one length.
+    """Regroup blocks of any length into groups of one length.
 
     Parameters
     ----------
     put
-        Takes each group, before the next one is filled.
+        Function that takes each group before the next one is filled.
     plan
-        Says how long a group is.
+        Plan that sets the length of a group.
     """
 
     def __init__(self, put: Put, plan: Plan) -> None:
@@ -116,7 +116,7 @@ class Grouped:
         self._filled = 0
 
     def __call__(self, block: NDArray[Any]) -> None:
-        """Take the next block."""
+        """Add the next block."""
         while len(block):
             part = block[: len(self._group) - self._filled]
             self._group[self._filled : self._filled + len(part)] = part
@@ -126,13 +126,13 @@ class Grouped:
                 self.finish()
 
     def finish(self) -> None:
-        """Hand on the rows that do not fill a group."""
+        """Pass on the rows of the last, incomplete group."""
         if self._filled:
             self._put(self._group[: self._filled])
         self._filled = 0
 
 
 def plain_values(values: NDArray[Any]) -> NDArray[Any]:
-    """Turn values into numbers or text of fixed width, which every format has."""
+    """Convert values to numbers or fixed-width text, which every format supports."""
     array = np.asarray(values)
     return array if array.dtype.kind in "fiub" else array.astype(str)

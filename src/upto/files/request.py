@@ -1,4 +1,4 @@
-"""What is asked of a file, and what a reader hands back."""
+"""Requests to file readers, and what they return."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from numpy.typing import NDArray
 
 from upto.core import InputError, Rows
 from upto.core.errors import shortened
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 
 ID_NAMES = ("id", "ids", "sample_id", "well_id", "index")
-"""Names that make a column or entry the ids when none is asked for, the first found wins."""
+"""Names of columns or entries used as ids by default, in order of preference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One run as it was asked for.
+    """A request for one run.
 
     Parameters
     ----------
     path
         The file or zarr folder.
     key
-        The array inside it; for a table the first letters of the feature columns.
+        Array in the file; for a table, the prefix of the feature columns.
     ids
-        The column or entry with one id for each row.
+        Column or entry with one id per row.
     columns
-        The columns or entries to keep as labels; None keeps every one that fits.
+        Columns or entries to keep as labels; None keeps all that fit.
     """
 
     path: Path
@@ -41,7 +41,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Columns of a file, one value a row, and the ids of the rows where it has them."""
+    """Columns of a file, one value per row, and the ids of the rows, if any."""
 
     ids: NDArray[Any] | None
     columns: dict[str, NDArray[Any]]
@@ -49,7 +49,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What a reader found."""
+    """Rows, ids and columns that a reader found."""
 
     rows: Rows
     ids: NDArray[Any] | None = None
@@ -57,7 +57,7 @@ class Contents:
 
 
 def split_key(path: str | Path, key: str | None = None) -> tuple[Path, str | None]:
-    """Split ``path::key``; a key may also be given beside the path, but not twice.
+    """Split ``path::key``; the key may be passed separately instead.
 
     Examples
     --------
@@ -72,13 +72,13 @@ def split_key(path: str | Path, key: str | None = None) -> tuple[Path, str | Non
         message = f"{path} has no {'key after' if text else 'path before'} `::`: write path::key."
         raise InputError(message)
     if key is not None and key != inside:
-        message = f"{path} names the key {inside!r} but key is {key!r}: give one of them."
+        message = f"{path} names the key {inside!r} but key is {key!r}: pass only one of them."
         raise InputError(message)
     return Path(text), inside
 
 
 def listed(names: list[str] | tuple[str, ...], limit: int = 12, *, longest: int = 40) -> str:
-    """Write names as a sentence needs them, the first few if they are many or long.
+    """Join names for a message, only the first few if they are many or long.
 
     Examples
     --------

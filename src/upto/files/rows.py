@@ -1,4 +1,4 @@
-"""Rows that stay in their file: what a slice asks for is read when it is asked for."""
+"""Rows that stay in their file and are read slice by slice."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class BlockRows(ABC):
-    """Two-dimensional numbers in a file, read block by block in the machine's byte order.
+    """A numeric matrix in a file, read block by block in native byte order.
 
-    A reader holds a path and a key rather than an open file, so it can be pickled: each worker
-    opens the file itself.
+    A reader stores a path and a key rather than an open file, so it can be pickled and each
+    worker opens the file itself.
     """
 
     def __init__(self, path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -42,15 +42,15 @@ class BlockRows(ABC):
         wanted = range(self.shape[0])[key]
         if not len(wanted):
             return np.empty((0, self.shape[1]), dtype=self.dtype)
-        # Not the least and greatest of all, which Python would look for one by one.
+        # min and max of the whole range would iterate over it.
         start, stop = min(wanted[0], wanted[-1]), max(wanted[0], wanted[-1]) + 1
-        # Where a header was whole, a block may still be damaged.
+        # A block may be damaged even if the header was intact.
         with damage_reported(self.path):
             block = self._block(start, stop)
         if block.shape != (stop - start, self.shape[1]):
             message = (
-                f"{self.path} changed while it was read: rows {start} to {stop} now have the shape "
-                f"{block.shape}. Read it again when it is no longer written to."
+                f"{self.path} changed while it was read: rows {start} to {stop} now have shape "
+                f"{block.shape}. Read it again once nothing writes to it."
             )
             raise InputError(message)
         return block if wanted.step == 1 else block[[row - start for row in wanted]]
@@ -62,7 +62,7 @@ class BlockRows(ABC):
             if error.errno is None:
                 raise
             message = (
-                f"{self.path} can no longer be read: {reason(error)}. Is it still there and whole?"
+                f"{self.path} can no longer be read: {reason(error)}. Is it still there and intact?"
             )
             raise InputError(message) from None
 
@@ -77,21 +77,21 @@ class BlockRows(ABC):
 class StoredRows(BlockRows):
     """Raw numbers at an offset of a file.
 
-    Blocks of rows are read, so that a pass over a file leaves none of it resident; single rows and
-    columns that are contiguous in the file are mapped, so that no more than they is touched.
+    Blocks of rows are read, so that a pass leaves nothing of the file in memory; single rows and
+    column-major arrays are memory-mapped, so that only the pages needed are touched.
 
     Parameters
     ----------
     path, offset
-        The file and where its numbers begin.
+        The file and the position of its first number.
     shape, dtype
-        What the file's header says.
+        Shape and type from the file's header.
     fortran
         Whether columns, not rows, are contiguous.
     bfloat16
-        Whether the numbers are bfloat16, which are read as float32 without loss.
+        Whether the numbers are bfloat16, which are converted losslessly to float32.
     piece
-        What of the file has a checksum, where it has one: it is compared before any row is read.
+        Piece of the file with a checksum, if any, which is verified before any row is read.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class StoredRows(BlockRows):
 
 
 class ThreadHandles:
-    """An open file for each thread that asks, opened again after pickling or forking."""
+    """One open file per thread, reopened after pickling or forking."""
 
     def __init__(self, opener: Callable[[], Any]) -> None:
         self._opener = opener

@@ -1,4 +1,4 @@
-"""Several runs at once, each with a name of its own."""
+"""Read several runs and give them unique names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 from upto.files.formats import read_run, short_name
 from upto.files.manifest import ListedRun, listed_runs
 from upto.files.request import split_key
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 def read_runs(paths: Iterable[str | Path], *, ids: str | None = None) -> tuple[Embeddings, ...]:
-    """Read several runs; a manifest (``.toml``) stands for the runs it lists.
+    """Read several runs; a manifest (``.toml``) is replaced by the runs it lists.
 
-    Runs are named by their key or file name; those that would be called the same also get the
-    folder, or the file in front of the key, and at last a number.
+    Runs are named by their key or file name; duplicates are prefixed with the file or folder and,
+    if still not unique, numbered.
 
     Parameters
     ----------
     paths
         Files, ``path::key`` or manifests.
     ids
-        The column or entry with one id for each row, in files that are not in a manifest.
+        Column or entry with one id per row, in files that are not in a manifest.
     """
     wanted: list[ListedRun] = []
     for path in paths:
@@ -42,11 +42,11 @@ def read_runs(paths: Iterable[str | Path], *, ids: str | None = None) -> tuple[E
 
 
 def read_manifest(path: str | Path) -> tuple[Embeddings, ...]:
-    """Read every run of a manifest.
+    """Read all runs of a manifest.
 
-    A manifest is a TOML file with one ``[[run]]`` for each run: its `path`, relative to the
-    manifest and with ``::key`` where needed, and if wanted its `name`, `layer`, `seed`, the
-    column of `ids` and the list of columns that are `labels`.
+    A manifest is a TOML file with one ``[[run]]`` per run: its `path`, relative to the manifest
+    and with ``::key`` where needed, and optionally its `name`, `layer`, `seed`, the column of
+    `ids` and the list of columns used as `labels`.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _unique_names(wanted: Sequence[ListedRun]) -> list[str]:
 
 
 def _choices(run: ListedRun) -> list[str]:
-    """List names from the shortest to the one that says most."""
+    """List possible names from the shortest to the most specific."""
     if run.name is not None:
         return [run.name]
     folder = run.path.absolute().parent.name

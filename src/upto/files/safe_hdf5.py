@@ -1,9 +1,9 @@
-"""HDF5 files that can be written to a full disk, or interrupted, without harm.
+"""Write HDF5 files so that a full disk or an interrupt does no harm.
 
 HDF5 ends the process when it cannot close a file. Here it writes through a Python file that never
-fails: what cannot be written is kept in memory, so that HDF5 finds it again, and the first error
-is raised once HDF5 is done. Signals wait until then too: inside HDF5, what they raise would be an
-error like any other.
+fails: data that cannot be written are kept in memory, where HDF5 can read them back, and the first
+error is raised once HDF5 is done. Signals are deferred until then as well, because HDF5 would treat
+the exceptions they raise as its own errors.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_hdf5(path: Path, *, new: bool) -> Iterator[tuple[Any, Careful]]:
-    """Open an HDF5 file to write to; yield it and the context in which to use it.
+    """Open an HDF5 file for writing; yield it and the context in which to use it.
 
-    That context raises, at its end, what went wrong or was asked for in it.
+    On exit, that context raises any error or signal that occurred in it.
     """
     import h5py
 
@@ -43,7 +43,7 @@ def open_hdf5(path: Path, *, new: bool) -> Iterator[tuple[Any, Careful]]:
 
 
 class _Sheltered:
-    """A file for HDF5: after the first error nothing more reaches the disk."""
+    """A file for HDF5 that stops writing to disk after the first error."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file: Any = file
@@ -78,7 +78,7 @@ class _Sheltered:
     def readinto(self, buffer: Any) -> int:
         view, start = memoryview(buffer).cast("B"), self._position
         n_bytes = max(min(len(view), self._size - start), 0)
-        # Where the disk has nothing yet, a file reads as zeros.
+        # Unwritten parts of a file read as zeros.
         view[:n_bytes] = bytes(n_bytes)
         self._try(self._read_disk, view[:n_bytes])
         for position, data in self._kept:
@@ -105,7 +105,7 @@ class _Sheltered:
         return self._size
 
     def flush(self) -> None:
-        """Do nothing: no byte waits here."""
+        """Do nothing: writes are unbuffered."""
 
     def _read_disk(self, view: memoryview) -> None:
         self._file.seek(self._position)

@@ -1,11 +1,11 @@
-"""Arrays in files whose samples are not flat rows, as images are."""
+"""Read arrays whose samples are not flat rows, e.g. images."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError
-from upto.files.arrays import loaded_npz, mapped_npy
+from upto.files.npy import loaded_npz, mapped_npy
 from upto.files.request import split_key
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def shaped_array(given: str | Path) -> NDArray[Any] | None:
-    """Return an array of three axes or more, or nothing where a file holds none to choose.
+    """Return an array with three or more axes, or None if the file has no such array.
 
     Parameters
     ----------
     given
-        A `.npy` file, or an `.npz` archive of one array or with ``::key``. Whatever is wrong with a
-        file is left to those who read it as rows.
+        A `.npy` file, or an `.npz` archive with one array or with ``::key``. Errors are left to the
+        readers of rows.
     """
     try:
         path, key = split_key(given)

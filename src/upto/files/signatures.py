@@ -1,4 +1,4 @@
-"""Whether a file is there and is what its name says, and what it is if not."""
+"""Check that a file exists and that its magic bytes match its suffix."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from upto.core import InputError
 from upto.core.files import is_zarr
-from upto.core.read import check_readable
+from upto.core.read_file import check_readable
 from upto.files.request import listed
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ _REMEDY = "save the embedding as a plain array, with numpy.save or safetensors."
 
 
 def check_exists(path: Path) -> None:
-    """Refuse what is not there, and say which name is close to it; and what is no file."""
+    """Refuse a path that does not exist, suggesting similar names, or that is not a file."""
     if check_readable(path) is not None:
         return
     folder = path.parent
     if not folder.is_dir():
-        message = f"{path} does not exist: there is no folder {folder}."
+        message = f"{path} does not exist: the folder {folder} is missing."
         raise InputError(message)
     names = sorted(entry.name for entry in folder.iterdir())
     close = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
@@ -43,7 +43,7 @@ def check_exists(path: Path) -> None:
 
 
 def check_suffix(path: Path, known: Iterable[str]) -> None:
-    """Refuse pickles, other folders than zarr, and suffixes nobody reads."""
+    """Refuse pickles, folders that are not zarr, and unknown suffixes."""
     suffix = path.suffix.lower()
     if suffix in _PICKLES:
         message = (
@@ -53,7 +53,7 @@ def check_suffix(path: Path, known: Iterable[str]) -> None:
         raise InputError(message)
     if path.is_dir() and not is_zarr(path):
         message = (
-            f"{path} is a folder and not a zarr one: give a file inside it, or a manifest (.toml) "
+            f"{path} is a folder, but not a zarr folder: pass a file in it, or a manifest (.toml) "
             "that lists several."
         )
         raise InputError(message)
@@ -64,14 +64,14 @@ def check_suffix(path: Path, known: Iterable[str]) -> None:
 
 
 def check_signature(path: Path, expected: str | None) -> None:
-    """Refuse a file whose first bytes belong to another format than its suffix.
+    """Refuse a file whose magic bytes do not match its suffix.
 
     Parameters
     ----------
     path
         The file.
     expected
-        The suffix the first bytes stand for, None for text and other files without such bytes.
+        Suffix that the magic bytes should match; None for text and other files without them.
     """
     with path.open("rb") as file:
         start = file.read(16)
@@ -99,14 +99,14 @@ def check_signature(path: Path, expected: str | None) -> None:
     if expected is not None:
         kind = next(kind for _, kind, suffix in _SIGNATURES if suffix == expected)
         message = (
-            f"{path} does not begin as {kind} does: it is damaged or of another format. Copy or "
+            f"{path} does not begin like {kind}: it is damaged or has another format. Copy or "
             "save it again."
         )
         raise InputError(message)
 
 
 def _has_user_block(path: Path) -> bool:
-    """Tell whether an HDF5 file begins behind a block of the user's, of 512, 1024, ... bytes."""
+    """Return whether an HDF5 file starts with a user block, of 512, 1024, ... bytes."""
     size, place = path.stat().st_size, 512
     with path.open("rb") as file:
         while place < size:

@@ -1,4 +1,4 @@
-"""What of an array of HDF5 or zarr is stored, and that it is all in its own file."""
+"""Check that HDF5 and zarr arrays are actually stored, and in their own file."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ _REMEDY = "copy the arrays into one file, as with h5repack or h5py"
 
 
 def check_stored(path: Path, key: str, array: Any) -> None:
-    """Refuse an array that cannot be read in parts, or of which next to nothing is stored.
+    """Refuse an array that cannot be read in blocks, or of which almost nothing is stored.
 
-    Arrays of HDF5 and zarr may have any size on paper: chunks that were never written are read as
-    one value.
+    HDF5 and zarr arrays may declare any size: unwritten chunks read as the fill value.
 
     Parameters
     ----------
     path, key
         The file and the array in it.
     array
-        The open dataset of HDF5 or array of zarr.
+        The open HDF5 dataset or zarr array.
     """
     where = f"{path}::{shortened(key)}"
     if getattr(array, "is_virtual", False) or getattr(array, "external", None):
@@ -45,7 +44,7 @@ def check_stored(path: Path, key: str, array: Any) -> None:
         if array.dtype.kind == "O" and dict(array.dtype.metadata or {}).get("vlen") in (str, bytes):
             check_heaps(path, where, array)
     elif array.chunks is not None and _is_blosc(array):
-        # Filters and text of variable length make chunks of another length.
+        # Filters and variable-length text change the length of chunks.
         is_plain = not array.filters and len(array.compressors) == 1 and array.dtype.kind in "fiub"
         largest = math.prod(array.chunks) * itemsize if is_plain else LARGEST_CHUNK
         files = chunk_files(Path(path, array.path), _counts(array.shape, array.chunks))
@@ -53,33 +52,33 @@ def check_stored(path: Path, key: str, array: Any) -> None:
 
 
 def _is_blosc(array: Any) -> bool:
-    """Tell whether the last step by which files of chunks were compressed is blosc."""
+    """Return whether chunk files are compressed by blosc in the last step."""
     if getattr(array, "shards", None) is not None:
         return False
     return bool(array.compressors) and "blosc" in type(array.compressors[-1]).__name__.lower()
 
 
 def refuse_other_files(path: Path, root: Any) -> None:
-    """Refuse an HDF5 file that leads to other files, whose names anybody may have written there."""
+    """Refuse an HDF5 file that links to other files, whose names cannot be trusted."""
     import h5py
 
-    # An exception does not find its way out of the library, so what is found is handed out.
+    # The library swallows exceptions, so the link found is returned instead.
     found: Any = root.visititems_links(
         lambda name, link: (name, link.filename) if isinstance(link, h5py.ExternalLink) else None
     )
     if found is not None:
         message = (
-            f"{path}::{shortened(found[0])} leads to other files ({shortened(found[1])}), which "
+            f"{path}::{shortened(found[0])} links to other files ({shortened(found[1])}), which "
             f"upto does not follow: {_REMEDY}."
         )
         raise InputError(message)
 
 
 def _check_written(path: Path, where: str, array: Any, declared: int) -> None:
-    """Refuse an array of which far more was never written than was.
+    """Refuse an array whose unwritten part far exceeds its written part.
 
-    Chunks that are there count in full, however well they compress. What is missing may be much,
-    because zarr does not write chunks of nothing but zeros.
+    Written chunks count in full, however well they compress. Much may be missing, because zarr
+    does not write chunks of zeros.
     """
     unit = getattr(array, "shards", None) or array.chunks
     n_chunks = 1 if unit is None else math.prod(_counts(array.shape, unit))
@@ -89,7 +88,7 @@ def _check_written(path: Path, where: str, array: Any, declared: int) -> None:
         n_stored, stored = _stored_in_zarr(path, array, unit, n_chunks)
     free = _FREE_ROWS if len(array.shape) > 1 else _FREE_VECTOR
     if array.dtype.kind not in "fiub":
-        # A text takes many times the room of what is stored in its place.
+        # Decoded text takes many times the space of its stored descriptor.
         free = FREE_BYTES
     is_much = declared - stored > free or n_chunks - n_stored > _MOST_CHUNKS
     if is_much and declared > _MOST_UNWRITTEN * stored:
@@ -101,7 +100,7 @@ def _check_written(path: Path, where: str, array: Any, declared: int) -> None:
 
 
 def _stored_in_hdf5(path: Path, array: Any) -> tuple[int, int]:
-    """Return how many chunks are stored, and how many bytes of the array they are."""
+    """Return the number of stored chunks and the bytes of the array in them."""
     held = min(int(array.id.get_storage_size()), path.stat().st_size)
     if array.chunks is None:
         return 1, held
@@ -111,14 +110,14 @@ def _stored_in_hdf5(path: Path, array: Any) -> tuple[int, int]:
 
 
 def _stored_in_zarr(path: Path, array: Any, unit: Any, n_chunks: int) -> tuple[int, int]:
-    """Return how many chunks are stored, and how many bytes of the array they are."""
+    """Return the number of stored chunks and the bytes of the array in them."""
     chunk_bytes = math.prod(unit) * max(int(array.dtype.itemsize), 1)
     n_stored = stored = 0
     for file in chunk_files(Path(path, array.path), _counts(array.shape, unit)):
         n_stored += 1
         stored += min(chunk_bytes, file.stat().st_size * MOST_PER_BYTE)
         if stored > n_chunks * chunk_bytes // _MOST_UNWRITTEN:
-            # Enough are there, so no more files are looked at.
+            # Enough chunks exist: stop looking.
             break
     return n_stored, stored
 

@@ -1,4 +1,4 @@
-"""Pass over each run once before it is used: refuse what cannot be used, note what is unusual."""
+"""Check each run in one pass before use: refuse unusable data, note unusual data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def survey_runs(
     engine: Engine, runs: Sequence[Embeddings], *, at_least: int = 2, varying: bool = True
 ) -> list[Survey]:
-    """Pass over every run once and refuse what cannot be used."""
+    """Survey every run in one pass and refuse unusable data."""
     surveys = []
     for run in runs:
         found = survey(engine, run.rows)
@@ -30,7 +30,7 @@ def survey_runs(
             )
             raise InputError(message)
         if run.n_samples < at_least:
-            message = f"{run.name} has 1 row: at least two are needed to compare anything."
+            message = f"{run.name} has 1 row: at least two are needed."
             raise InputError(message)
         if varying and bool(np.all(found.low == found.high)):
             message = (
@@ -51,16 +51,16 @@ def place_runs(engine: Engine, runs: Sequence[Embeddings]) -> tuple[Embeddings, 
 
 
 def run_findings(run: Embeddings, *, rank: int, n_dead: int) -> list[Finding]:
-    """Remark on the size and the rank of a run."""
+    """Return findings on the size and the rank of a run."""
     n, d = run.n_samples, run.n_features
     findings = []
     if n < 5 * d:
-        message = f"{run.name} has {n} rows for {d} dimensions, {n / d:.1f} for each."
+        message = f"{run.name} has {n} rows for {d} dimensions, {n / d:.1f} per dimension."
         findings.append(Finding(code="UP001", message=message))
     if rank < d:
         message = f"the rows of {run.name} span {rank} of {d} dimensions."
         findings.append(Finding(code="UP002", message=message))
     if n_dead:
-        message = f"{n_dead} of {d} coordinates of {run.name} never change."
+        message = f"{n_dead} of {d} coordinates of {run.name} are constant."
         findings.append(Finding(code="UP013", message=message))
     return findings

@@ -1,10 +1,10 @@
-"""Which columns of a table are features, which the ids and which labels.
+"""Assign the columns of a table to features, ids and labels.
 
-Features are, in this order: the columns that begin with the key, where one is given; those that
-begin with ``feature_``; the numbered ones that `upto unmix` writes, such as ``ica_0``; the one
-column of lists; every numeric column. What was asked for as ids or labels, what begins with
-``Metadata_`` and what has a name in `ID_NAMES` or `LABEL_NAMES` is never a feature unless the key
-says so. Everything else is a label.
+Features are, in this order of preference: the columns that begin with the key, if any; those that
+begin with ``feature_``; the numbered ones that `upto unmix` writes, such as ``ica_0``; the only
+column of lists; all numeric columns. Columns requested as ids or labels, those that begin with
+``Metadata_`` and those named in `ID_NAMES` or `LABEL_NAMES` are never features unless the key
+selects them. All other columns are labels.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ColumnKind = Literal["number", "list", "text"]
 
 LABEL_NAMES = ("label", "labels", "target", "class", "cluster", "batch", "plate", "split", "fold")
-"""Names that mark a numeric column as labels where no prefix says which columns are features."""
+"""Names of numeric columns treated as labels unless a prefix selects the features."""
 
 FEATURE_PREFIX = "feature_"
 METADATA_PREFIX = "Metadata_"
@@ -34,7 +34,7 @@ _COMPONENT = re.compile(r"(un)?(ica|white)_\d+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The columns of a table by what they are; `ids` is None where there are none."""
+    """The columns of a table by role; `ids` is None if there are none."""
 
     features: tuple[str, ...]
     ids: str | None
@@ -42,7 +42,7 @@ class Layout:
 
 
 def check_names(path: Path, names: list[str]) -> None:
-    """Refuse a table with two columns of one name."""
+    """Refuse a table with duplicate column names."""
     doubled = next((name for name, count in Counter(names).items() if count > 1), None)
     if doubled is not None:
         message = (
@@ -52,7 +52,7 @@ def check_names(path: Path, names: list[str]) -> None:
 
 
 def table_layout(request: Request, kinds: Mapping[str, ColumnKind]) -> Layout:
-    """Choose the columns of a table from their names and kinds."""
+    """Assign the columns of a table by their names and kinds."""
     ids = request.ids
     asked = (*(request.columns or ()), *([ids] if ids is not None else []))
     for name in asked:
@@ -71,7 +71,7 @@ def table_layout(request: Request, kinds: Mapping[str, ColumnKind]) -> Layout:
 
 
 def column_layout(request: Request, kinds: Mapping[str, ColumnKind]) -> Layout:
-    """Choose all columns but ids and lists, as labels: those that begin with the key, if any."""
+    """Select all columns but ids and lists as labels, or those that begin with the key."""
     ids = request.ids
     names = [name for name, kind in kinds.items() if kind != "list"]
     if ids is not None and ids not in names:
@@ -88,7 +88,7 @@ def column_layout(request: Request, kinds: Mapping[str, ColumnKind]) -> Layout:
 
 
 def label_column(request: Request, kinds: Mapping[str, ColumnKind]) -> str:
-    """Choose the column of labels: the key, the only column, or the only one not a feature."""
+    """Return the column of labels: the key, the only column, or the only non-feature."""
     names = [name for name, kind in kinds.items() if kind != "list"]
     if request.key is not None:
         if request.key in names:
@@ -144,7 +144,7 @@ def _features(
     if not lists and not (lists := [name for name in free if kinds[name] == "number"]):
         message = (
             f"{request.path} has no numeric columns to use as features: its columns are "
-            f"{listed([*kinds])}. Write the embedding as one column for each coordinate."
+            f"{listed([*kinds])}. Write the embedding as one column per coordinate."
         )
         raise InputError(message)
     return tuple(lists)

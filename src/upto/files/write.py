@@ -1,7 +1,7 @@
-"""Rows that go to a file block by block and are there as a whole or not at all.
+"""Write rows block by block, atomically.
 
-Ids and columns are kept where the format has a place for them, under names that `read_run` finds
-again: all but npy and safetensors, which hold the numbers only.
+Ids and columns are kept under names that `read_run` recognises, in all formats but npy and
+safetensors, which store numbers only.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputFormat:
-    """One format that rows can be written in.
+    """One output format.
 
     Parameters
     ----------
     suffixes
-        How its files end, in small letters.
+        File suffixes, in lower case.
     module, write
-        The module of this package and the function there that writes it.
+        Module of this package and its function that writes the format.
     package, extra
-        The library it takes and the extra that brings it; None for none.
+        Library required and the extra that installs it, or None.
     """
 
     suffixes: tuple[str, ...]
@@ -92,21 +92,21 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def check_output(path: str | Path, *, inputs: Iterable[str | Path] = ()) -> OutputFormat:
-    """Refuse a place that rows cannot or must not be written to, before any work is done.
+    """Check, before any work is done, that rows can and may be written to a path.
 
     Parameters
     ----------
     path
-        The file, or the zarr folder; its suffix chooses the format.
+        The file or zarr folder; its suffix sets the format.
     inputs
-        Files that are read, with or without ``::key``. An h5ad file among them is no obstacle: the
-        coordinates are added to a copy, which then takes its place.
+        Files that are read, with or without ``::key``. An h5ad file may be both input and output:
+        the coordinates are added to a copy, which then replaces it.
 
     Raises
     ------
     InputError
-        If the format is unknown, its library is not installed, the folder does not exist, or
-        something would be destroyed.
+        If the format is unknown, its library is not installed, the folder does not exist, or an
+        input would be destroyed.
     """
     target = Path(path).expanduser()
     known = {suffix: entry for entry in OUTPUT_FORMATS for suffix in entry.suffixes}
@@ -121,7 +121,7 @@ def check_output(path: str | Path, *, inputs: Iterable[str | Path] = ()) -> Outp
         raise MissingExtraError(what, package=entry.package, extra=str(entry.extra))
     check_target(target, folder=_is_folder(target))
     if target.is_dir() and not is_zarr(target):
-        message = f"{target} is a folder and not a zarr one, which would be lost: choose another."
+        message = f"{target} is a folder, but not zarr, and would be lost: choose another."
         raise InputError(message)
     if suffix != ".h5ad":
         _refuse_inputs(target, inputs)
@@ -141,37 +141,35 @@ def open_writer(
     stored: Mapping[str, Any] | None = None,
     naming: Naming | None = None,
 ) -> Writer:
-    """Open a file for new coordinates of a run, which takes its name when it is whole.
+    """Open a file for new coordinates of a run, written atomically.
 
-    Use it in a ``with``; blocks go in by ``writer[start:stop] = block``, in row order. Whatever
-    goes wrong, an older file of that name stays as it was and nothing is left beside it.
+    Use it in a ``with`` statement and assign blocks in row order, ``writer[start:stop] = block``.
+    After an error, an older file of that name is unchanged and no temporary file is left.
 
     Parameters
     ----------
     path
-        The file, or the zarr folder; its suffix chooses the format.
+        The file or zarr folder; its suffix sets the format.
     like
         The run, whose ids and columns are kept.
     n_columns
         Number of new coordinates.
     dtype
-        Their type in the file.
+        Type of the coordinates in the file.
     prefix
-        What the array is called; columns of tables are named after it too, and `obsm` has
-        ``X_prefix``.
+        Name of the array and prefix of table columns; in `obsm`, the name is ``X_prefix``.
     inputs
-        Files that are read, besides that of the rows, and must not be written to; but an h5ad file
-        is written to itself.
+        Further files that are read and must not be overwritten, except an h5ad file by itself.
     source
-        The file of the run, as ``path::key``; by default the one its rows are read from. An h5ad
-        file is written as a copy of it.
+        File of the run, as ``path::key``; by default the one its rows are read from. An h5ad
+        output is a copy of it with the coordinates added.
     mixing
-        For h5ad: how the coordinates of the run are made of the new ones, one row for each. It is
-        kept in `varm` where the run is `X` or a layer.
+        For h5ad: matrix that maps the new coordinates back to those of the run, one row for each.
+        It is stored in `varm` if the run is `X` or a layer.
     stored
-        For h5ad: arrays, numbers and words to keep in ``uns[prefix]``.
+        For h5ad: arrays, numbers and strings to store in ``uns[prefix]``.
     naming
-        For tables: what to call the coordinates and the ids, rather than after the prefix.
+        For tables: names of the coordinates and the ids, instead of the prefix.
 
     Raises
     ------
@@ -205,7 +203,7 @@ class Writer:
     Parameters
     ----------
     plan
-        What is written, and where it shall be in the end.
+        What to write, and the final destination.
     entry
         The format.
     """
@@ -235,7 +233,7 @@ class Writer:
             with self._reported():
                 self._stack.close()
         else:
-            # Closing a file that could not be written fails again: the first error is the reason.
+            # Closing a file that could not be written fails again: report the first error.
             with suppress(Exception):
                 self._stack.__exit__(kind, error, trace)
 
@@ -268,7 +266,7 @@ class Writer:
             if self.n_written < self.shape[0]:
                 message = (
                     f"{self._plan.path} was not written: only {self.n_written} of "
-                    f"{self.shape[0]} rows came."
+                    f"{self.shape[0]} rows were passed."
                 )
                 raise InputError(message)
 
@@ -279,7 +277,7 @@ class Writer:
         except InputError:
             raise
         except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            # What a library raises when a write fails, or when a name or a text is not for it.
+            # Libraries raise these when a write fails or they cannot store a name or a text.
             path, written = self._plan.path, f"{self.n_written} of {self.shape[0]} rows"
             if _errno(error) in _FULL:
                 message = (
@@ -323,7 +321,7 @@ def _is_installed(package: str) -> bool:
 
 
 def _errno(error: BaseException) -> int | None:
-    """Return the number of the system's error, which HDF5 tells in words when it closes a file."""
+    """Return the system's error number; HDF5 only mentions it in its message on closing a file."""
     number = getattr(error, "errno", None)
     if number is None and (told := re.search(r"errno = (\d+)", str(error))):
         number = int(told[1])

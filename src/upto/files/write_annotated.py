@@ -1,7 +1,7 @@
-"""New coordinates in AnnData's layout: a copy of the run's own file with them added, or a new one.
+"""Write new coordinates as AnnData: added to a copy of the run's file, or as a new file.
 
-Only h5py writes here. What AnnData wants beside the data are two attributes of every group and
-dataset, its encoding and the version of that.
+Only h5py is used. In addition to the data, AnnData requires two attributes of every group and
+dataset: its encoding and the encoding's version.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INDEX = "_index"
 
 @contextmanager
 def write_h5ad(plan: Plan) -> Iterator[Put]:
-    """Write `obsm["X_…"]` and what belongs to it; the rest is the run's own file, or empty."""
+    """Write `obsm["X_…"]` and its metadata into a copy of the run's file, or an empty one."""
     if plan.source is not None:
         shutil.copyfile(plan.source[0], plan.path)
     with open_hdf5(plan.path, new=plan.source is None) as (file, careful):
@@ -44,8 +44,8 @@ def write_h5ad(plan: Plan) -> Iterator[Put]:
 def _refuse_other_rows(file: Any, plan: Plan, key: str) -> None:
     if key in file and file[key].shape[0] != plan.like.n_samples:
         message = (
-            f"the run has {plan.like.n_samples} rows and its AnnData file {file[key].shape[0]}: "
-            "write the rows of the file, or write another format."
+            f"the run has {plan.like.n_samples} rows but its AnnData file {file[key].shape[0]}: "
+            "write all rows of the file, or write another format."
         )
         raise InputError(message)
 
@@ -64,7 +64,7 @@ def _add(file: Any, plan: Plan) -> Any:
 
 
 def _replaced(file: Any, group: str, name: str) -> Any:
-    """Return a group in which a name is free."""
+    """Return a group after deleting a name from it."""
     if group not in file:
         return _encode(file.create_group(group), "dict", "0.1.0")
     found = file[group]
@@ -86,7 +86,7 @@ def _write_empty(file: Any, plan: Plan) -> None:
         index = np.arange(plan.like.n_samples)
     columns = plan.labels(_INDEX, taken=(_INDEX,))
     columns.pop(_INDEX, None)
-    # AnnData has no slashes in names: in a file they would make groups.
+    # Slashes in names would create groups.
     _write_frame(
         file, "obs", index, {name.replace("/", "_"): values for name, values in columns.items()}
     )

@@ -1,4 +1,4 @@
-"""New coordinates as NumPy and safetensors files."""
+"""Write new coordinates as NumPy and safetensors files."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def write_npy(plan: Plan) -> Iterator[Put]:
-    """Write one array; it has no place for ids and columns."""
-    # Not a memory map: a disk that is full while a mapped page is written ends the process.
+    """Write one array, without ids and columns."""
+    # Not a memory map: a disk that fills up while a mapped page is written ends the process.
     with plan.path.open("xb") as file:
         _write_header(file, plan.shape, plan.dtype)
         yield lambda block: file.write(block.data)
@@ -29,7 +29,7 @@ def write_npy(plan: Plan) -> Iterator[Put]:
 
 @contextmanager
 def write_npz(plan: Plan) -> Iterator[Put]:
-    """Write an archive of array, ids and columns, stored so that it can be read by block."""
+    """Write an uncompressed archive of array, ids and columns, which can be read by block."""
     with plan.path.open("xb") as file, zipfile.ZipFile(file, "w") as archive:
         for name, values in plan.labels(taken=(plan.prefix,)).items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -41,7 +41,7 @@ def write_npz(plan: Plan) -> Iterator[Put]:
 
 @contextmanager
 def write_safetensors(plan: Plan) -> Iterator[Put]:
-    """Write one tensor; the format has no text, so ids and columns are not kept."""
+    """Write one tensor, without ids and columns, because the format has no text."""
     with plan.path.open("xb") as file:
         file.write(tensors_header({plan.prefix: (plan.dtype, plan.shape)}, {}))
         little = plan.dtype.newbyteorder("<")

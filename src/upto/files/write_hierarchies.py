@@ -1,4 +1,4 @@
-"""New coordinates as HDF5 files and zarr folders, with ids and columns as vectors beside them."""
+"""Write new coordinates as HDF5 files and zarr folders, with ids and columns as vectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def write_hdf5(plan: Plan) -> Iterator[Put]:
-    """Write an HDF5 file of one dataset for the rows and one for each vector."""
+    """Write an HDF5 file with one dataset for the rows and one per vector."""
     with open_hdf5(plan.path, new=True) as (file, careful):
         with careful():
             for name, values in plan.labels(taken=(plan.prefix,)).items():
@@ -31,7 +31,7 @@ def write_hdf5(plan: Plan) -> Iterator[Put]:
 
 @contextmanager
 def write_zarr(plan: Plan) -> Iterator[Put]:
-    """Write a zarr group of one array for the rows and one for each vector."""
+    """Write a zarr group with one array for the rows and one per vector."""
     import zarr
 
     with hold_signals():
@@ -43,22 +43,22 @@ def write_zarr(plan: Plan) -> Iterator[Put]:
                 group.create_array(name, data=values)
         chunks = (plan.group_rows, plan.n_columns)
         array = group.create_array(plan.prefix, shape=plan.shape, dtype=plan.dtype, chunks=chunks)
-    # A chunk is written at once: filling it in parts would read and pack it again each time.
-    # Its own threads would go on writing to a file that an interrupt has given up.
+    # A chunk is written at once: filling it in parts would read and compress it again each time.
+    # Signals are held, or zarr's threads would keep writing to an abandoned file.
     grouped = Grouped(filler(array, hold_signals), plan)
     yield grouped
     grouped.finish()
 
 
 def filler(array: Any, careful: Careful = nullcontext) -> Put:
-    """Return what writes blocks into an array that takes slices, one after the other.
+    """Return a function that writes consecutive blocks into an array.
 
     Parameters
     ----------
     array
-        The array of the file.
+        Array in the file.
     careful
-        Makes the context in which to write to it.
+        Function that returns the context in which to write.
     """
     written = 0
 
@@ -72,7 +72,7 @@ def filler(array: Any, careful: Careful = nullcontext) -> Put:
 
 
 def create_vector(group: Any, name: str, values: NDArray[Any]) -> Any:
-    """Make an HDF5 dataset of numbers, or of text of variable length."""
+    """Create an HDF5 dataset of numbers or of variable-length text."""
     import h5py
 
     if values.dtype.kind != "U":

@@ -1,4 +1,4 @@
-"""New coordinates as tables: text and parquet."""
+"""Write new coordinates as text and parquet tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LINES = 2000
 
 @contextmanager
 def write_text(plan: Plan) -> Iterator[Put]:
-    """Write a table of text: the ids, the columns, one column for each coordinate."""
+    """Write a text table: the ids, the columns, one column per coordinate."""
     labels = plan.labels(plan.ids_name, taken=plan.features)
     delimiter = "\t" if plan.path.suffix.lower() == ".tsv" else ","
     with plan.path.open("x", encoding="utf-8", newline="") as file:
@@ -46,7 +46,7 @@ def write_text(plan: Plan) -> Iterator[Put]:
 
 @contextmanager
 def write_parquet(plan: Plan) -> Iterator[Put]:
-    """Write a parquet table, a row group at a time, with ids and columns as columns."""
+    """Write a parquet table, one row group at a time, with ids and columns as columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -72,7 +72,7 @@ def write_parquet(plan: Plan) -> Iterator[Put]:
 
 
 def _cells(block: NDArray[Any]) -> Iterator[list[str]]:
-    """Write each column in the fewest digits that give its numbers back."""
+    """Format each column with enough digits to restore its numbers exactly."""
     for column in block.T:
         if block.dtype == np.float32:
             yield [f"{value:.9g}" for value in column.tolist()]
@@ -81,7 +81,7 @@ def _cells(block: NDArray[Any]) -> Iterator[list[str]]:
 
 
 def _heading(name: str) -> str:
-    """Name a column so that the first line is not taken for numbers."""
+    """Prefix names that are numbers, so that the header is not mistaken for values."""
     try:
         float(name or "0")
     except ValueError:

@@ -1,7 +1,7 @@
-"""The list of a zip archive's entries, held against its own count and against its checksums.
+"""Check the directory of a zip archive against its entry count and its checksums.
 
-Python's reader steps through the list by the lengths in it, so one wrong length hides the entries
-behind it without a word.
+Python's reader walks the directory by the lengths in it, so one wrong length silently hides the
+entries that follow.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ _FOREIGN = "__MACOSX/"
 
 
 def members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """Return the entries of an archive, all of them; not what macOS notes beside each.
+    """Return all entries of an archive except macOS metadata.
 
     Raises
     ------
     zipfile.BadZipFile
-        If the archive counts other entries than its list has.
+        If the directory does not match the archive's entry count.
     """
     check_directory(archive)
     return [member for member in archive.infolist() if not member.filename.startswith(_FOREIGN)]
 
 
 def check_directory(archive: zipfile.ZipFile) -> None:
-    """Refuse an archive whose list of entries is not as long as its end says.
+    """Refuse an archive whose directory does not match its end record.
 
     Raises
     ------
     zipfile.BadZipFile
-        If it is shorter or longer.
+        If the directory is shorter or longer.
     """
     file = archive.fp
     if file is None:
@@ -53,20 +53,20 @@ def check_directory(archive: zipfile.ZipFile) -> None:
         at += _ENTRY_LENGTH + sum(struct.unpack_from("<HHH", content, at + 28))
         found += 1
     if at != length or found % wraps != count or found != len(archive.infolist()):
-        message = f"its list of entries has {found}, and its end says {count}"
+        message = f"its directory has {found} entries, but its end record gives {count}"
         raise zipfile.BadZipFile(message)
 
 
 def check_entry(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Read an entry to its end, where its checksum is compared.
+    """Read an entry to its end, where its checksum is verified.
 
     Raises
     ------
     zipfile.BadZipFile
-        If the checksum is another.
+        If the checksum differs.
     """
     if member.compress_type not in _BOUNDED and member.file_size > _MOST_UNBOUNDED:
-        # These compress without bounds, so a small file could keep us for days.
+        # The ratio of these methods is unbounded: a small file could take days.
         return
     with archive.open(member) as file:
         while file.read(_READ_BYTES):
@@ -74,7 +74,7 @@ def check_entry(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
 
 
 def _end_record(file: IO[bytes]) -> tuple[int, int, int, int]:
-    """Return where the list ends, its count and length, and at what number counts wrap around."""
+    """Return the end, count and length of the directory, and the modulus of the count."""
     size = file.seek(0, os.SEEK_END)
     start = max(size - _LONGEST_COMMENT - _END_LENGTH, 0)
     file.seek(start)
@@ -83,7 +83,7 @@ def _end_record(file: IO[bytes]) -> tuple[int, int, int, int]:
     has_comment = not plain.startswith(_END) or plain[-2:] != b"\0\0"
     place = content.rfind(_END) if has_comment else len(content) - _END_LENGTH
     if place < 0 or place + _END_LENGTH > len(content):
-        message = "it has no end of a zip archive"
+        message = "it has no end record of a zip archive"
         raise zipfile.BadZipFile(message)
     count, length = struct.unpack_from("<HI", content, place + 10)
     end = start + place

@@ -14,7 +14,7 @@ import array_api_compat
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import host_array
 
 if TYPE_CHECKING:

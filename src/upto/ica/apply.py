@@ -1,4 +1,4 @@
-"""Fitted transforms applied to the rows of a run, block by block, into a file."""
+"""Apply fitted transforms to the rows of a run, block by block, and write the result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def apply_transform(
 ) -> tuple[str, ...]:
     """Apply a saved transform to the rows of another run, or undo it, and write the result.
 
-    Columns are found by name where the transform was fitted to named ones and the run has names.
+    Columns are matched by name if both the transform and the run have column names.
 
     Parameters
     ----------
@@ -46,18 +46,18 @@ def apply_transform(
     run
         An array, a path or `Embeddings`.
     output
-        File to write to, with the run's ids and columns.
+        Output file; the run's ids and columns are copied to it.
     inverse
-        Take the run for components and mix them back.
+        Treat the run as components and map them back to coordinates.
     engine
-        Engine of the passes, as an object or by name.
+        Engine for the passes, an object or a name.
     progress
-        What long work reports to.
+        Receiver of progress reports.
 
     Returns
     -------
     tuple of str
-        What was done that need not have been expected, in words.
+        Notes on anything unexpected, such as reordered columns.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def apply_transform(
         what = "components" if inverse else "coordinates"
         message = (
             f"{embeddings.name} has {embeddings.n_features} coordinates, but the transform takes "
-            f"{wanted} {what}: give the kind of run it was fitted to."
+            f"{wanted} {what}: give a run of the kind it was fitted to."
         )
         raise InputError(message)
     (placed,) = place_runs(engine, [embeddings])
@@ -94,8 +94,8 @@ def apply_transform(
     if places is None:
         return ()
     return (
-        f"the columns of {embeddings.name} are in another order than those the transform takes: "
-        "they were found by name",
+        f"the columns of {embeddings.name} are not in the order the transform was fitted to: "
+        "they were matched by name",
     )
 
 
@@ -107,12 +107,12 @@ def _places(
         return places_among(fitted_names(transform), found, embeddings.name)
     kind = _kind(transform)
     made = [f"{kind}_{number}" for number in range(transform._n_features_out)]
-    # Components may have been given any names since.
+    # Components may have been renamed since.
     return places_among(made, found, embeddings.name) if sorted(made) == sorted(found) else None
 
 
 def fitted_names(transform: Transform) -> tuple[str, ...]:
-    """Return the names of the columns a transform was fitted to, if they had any."""
+    """Return the names of the columns a transform was fitted to; empty if they had none."""
     return tuple(str(name) for name in getattr(transform, "feature_names_in_", ()))
 
 
@@ -121,10 +121,10 @@ def _kind(transform: Transform) -> str:
 
 
 def single_run(run: Run) -> Embeddings:
-    """Take one run in any form."""
+    """Read a single run from any accepted input."""
     found = as_embeddings([run], names=("run",))
     if len(found) != 1:
-        message = f"one run is unmixed at a time, not {len(found)}: name one of the manifest."
+        message = f"one run is unmixed at a time, not {len(found)}: choose one from the manifest."
         raise InputError(message)
     return found[0]
 
@@ -140,9 +140,9 @@ def write_transformed(
     inverse: bool = False,
     places: NDArray[np.intp] | None = None,
 ) -> None:
-    """Write what a transform makes of rows, with the ids and columns of their run.
+    """Write transformed rows, with the ids and columns of their run.
 
-    `places` says where each coordinate of the rows is among those the transform takes.
+    `places` is the position of each coordinate of the rows among the transform's inputs.
     """
     matrix = transform.components_ if isinstance(transform, ICA) else transform.whitening_
     back = mixing_of(transform)

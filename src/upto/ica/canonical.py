@@ -1,4 +1,4 @@
-"""One order and sign for components, so that two people get the same file."""
+"""Canonical order and signs of components, so that two people get the same file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 if TYPE_CHECKING:
     from upto.engines.base import Arrays
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 SETTLED = 1e-6
-"""Differences below this are not told apart: rounding or another start could exchange them."""
+"""Smaller differences do not count: rounding or another start could reverse them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CanonicalForm:
-    """How components were ordered and signed.
+    """Order and signs of components.
 
-    Components come by falling non-Gaussianity |E[g′(s)] - E[g(s)s]|, those that may turn into each
-    other last, by the variance they carry. A component's sign makes E[s|s|] positive; where that is
-    zero, its largest coefficient. But for those two exceptions neither depends on an affine map of
-    the rows. `unsettled_order` and `unsettled_signs` list, in the new order, components for which
-    the rule decides on less than rounding.
+    Components are sorted by decreasing non-Gaussianity |E[g′(s)] - E[g(s)s]|; those that can rotate
+    into each other come last, by explained variance. The sign makes E[s|s|] positive, or the
+    largest coefficient where E[s|s|] is zero. Apart from those two exceptions, neither depends on
+    an affine map of the rows. `unsettled_order` and `unsettled_signs` list, in the new order,
+    components for which the rule is decided by less than rounding.
     """
 
     order: NDArray[np.intp]
@@ -37,7 +37,7 @@ class CanonicalForm:
 
 
 def canonical_form(problem: Problem, point: Point, frozen: NDArray[np.bool_]) -> CanonicalForm:
-    """Find the order and signs of components; one pass."""
+    """Find the order and signs of components in one pass."""
     unmixing = (point.rotation @ problem.matrix).T
     keep = np.ones(problem.rows.shape[0], dtype=bool) if problem.keep is None else problem.keep
     (skew,) = problem.engine.reduce_blocks(

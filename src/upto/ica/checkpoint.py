@@ -1,4 +1,4 @@
-"""A search that survives an interrupt: its components so far, in a file."""
+"""Checkpoint files, from which an interrupted ICA search can resume."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from upto.core.files import check_target
 
 if TYPE_CHECKING:
     from upto.core import TraceStep
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 INTERVAL = 10.0
@@ -24,19 +24,19 @@ _SEARCH = "search"
 
 
 class Checkpoint:
-    """Keeps the components of a running search in a file, and gives them back.
+    """Checkpoint file with the components of a running search.
 
     Parameters
     ----------
     path
-        The file; None keeps nothing.
+        The file; None disables checkpoints.
     search
-        What is searched for, in words: another search does not continue this one.
+        Description of the search; only a search with the same description can resume.
 
     Raises
     ------
     InputError
-        If the file is there and is not a checkpoint, or cannot be written.
+        If the file exists and is not a checkpoint, or cannot be written.
     """
 
     def __init__(self, path: str | Path | None, search: str = "") -> None:
@@ -47,19 +47,19 @@ class Checkpoint:
         if self.path is not None:
             check_target(self.path)
             if self.path.exists():
-                # It is removed in the end, so it must not be anything else.
+                # The file is deleted in the end, so it must not be anything else.
                 self._read(self.path)
 
     def read(self) -> Float:
-        """Return the components an interrupted search had reached."""
+        """Return the components of an interrupted search."""
         if self.path is None or not self.path.exists():
-            message = f"there is no {self.path} to continue from: start without resume."
+            message = f"there is no {self.path} to resume from: start without resume."
             raise InputError(message)
         components, words = self._read(self.path)
         if words.get(_SEARCH) != self.search:
             found = shortened(words.get(_SEARCH, "unknown"))
             message = (
-                f"{self.path} keeps another search ({found}; this one is "
+                f"{self.path} is a checkpoint of another search ({found}; this one is "
                 f"{self.search}): start without resume."
             )
             raise InputError(message)
@@ -74,12 +74,12 @@ class Checkpoint:
         except InputError as error:
             why = f" ({reason(error)})"
         if found is None or found.ndim != 2 or _SEARCH not in words or not np.isfinite(found).all():
-            message = f"{path} is not a checkpoint of a search{why}, and would be lost: move it."
+            message = f"{path} is not a checkpoint of a search{why} and would be deleted: move it."
             raise InputError(message)
         return found, words
 
     def see(self, _step: TraceStep, components: Float) -> None:
-        """Remember the components of a step, and write them from time to time."""
+        """Record the components of a step, and write them every `INTERVAL` seconds."""
         self.latest = components
         if time.monotonic() - self.written > INTERVAL:
             self.write()
@@ -88,11 +88,11 @@ class Checkpoint:
         """Write the latest components."""
         self.written = time.monotonic()
         if self.path is not None and self.latest is not None:
-            # A search goes on without its checkpoint, which only matters if it is interrupted.
+            # A failed write does not stop the search: a checkpoint only matters on an interrupt.
             with suppress(InputError, OSError):
                 write_tensors(self.path, {"components": self.latest}, {_SEARCH: self.search})
 
     def remove(self) -> None:
-        """Remove the file of a search that is done."""
+        """Delete the file once the search is done."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Independent components of rows: whiten, search, bring into canonical form."""
+"""Independent components of rows: whiten, search, put into canonical form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, TraceStep, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import row_moments
 from upto.ica.canonical import CanonicalForm, canonical_form
 from upto.ica.contrasts import LogCosh, gaussian_moments
@@ -31,7 +31,7 @@ WHITEN = ("unit-variance", "active", "rotation", "none")
 ACTIVE = 0.01
 """Directions with more than this fraction of the largest variance count as active."""
 SAMPLE_ROWS, SAMPLE_BYTES = 500, 2**29
-"""Rows for each dimension a search starts on, and the memory they may take."""
+"""Rows per dimension of the sample a search starts on, and its largest size in memory."""
 _FAR = 1e3
 _FLAT = 1e-6
 _ILL_CONDITIONED = 1e8
@@ -41,11 +41,11 @@ _ILL_CONDITIONED = 1e8
 class Unmixing:
     """Independent components of a run.
 
-    ``(rows - mean) @ components.T`` are the sources; ``sources @ mixing.T`` gives the centred rows
-    back. `whitening` is the map before the rotation; ``rotation @ whitening`` are the components,
-    so `rotation` is what another fit can start from. `frozen` marks components between which the
-    search saw nothing to choose; `form` says how order and signs were settled; `dropped` which
-    directions were too narrow.
+    ``(rows - mean) @ components.T`` are the sources; ``sources @ mixing.T`` are the centred rows.
+    `whitening` is the map before the rotation, so ``rotation @ whitening`` are the components and
+    another fit can start from `rotation`. `frozen` marks components that the search could not
+    distinguish from rotations of each other; `form` is their order and signs; `dropped` describes
+    the directions that were too narrow.
     """
 
     mean: Float
@@ -63,7 +63,7 @@ class Unmixing:
     dropped: Dropped | None = None
 
     def restricted(self, kept: NDArray[np.bool_]) -> Unmixing:
-        """Return some of the components only."""
+        """Return a subset of the components."""
         return replace(
             self,
             components=self.components[kept],
@@ -74,7 +74,7 @@ class Unmixing:
 
     @property
     def n_iterations(self) -> int:
-        """Steps the search took."""
+        """Number of steps of the search."""
         return self.steps[-1].iteration if self.steps else 0
 
 
@@ -102,35 +102,35 @@ def find_components(
     Parameters
     ----------
     engine, rows
-        The run and where it lives.
+        The engine and the rows placed on it.
     part
-        Moments of the rows, where they are known; otherwise a pass finds them.
+        Moments of the rows; computed in one pass by default.
     keep
-        Which rows count, given with their moments; all by default.
+        Mask of the rows to use, given together with their moments; all by default.
     n_components
-        Components to find: the widest directions, or the share of the variance they shall reach;
-        all by default.
+        Number of components, taken from the widest directions, or the fraction of the variance
+        they must explain; all by default.
     whiten
-        ``unit-variance`` whitens; ``active`` whitens directions of some variance only; ``rotation``
-        centres and divides by one number, so that the result is a rotation of the rows; ``none``
-        takes the rows as they are and FastICA's steps literally, whether they converge or not.
+        ``unit-variance`` whitens; ``active`` whitens only directions with appreciable variance;
+        ``rotation`` centres and divides by one number, so that the result is a rotation of the
+        rows; ``none`` uses the raw rows and plain FastICA steps, whether they converge or not.
     contrast
-        What is searched for; log cosh by default.
+        Contrast to optimise; log cosh by default.
     solver
-        ``fastica``, ``picard``, or ``auto``: the first, then the second where it stops progressing.
+        ``fastica``, ``picard``, or ``auto``: FastICA, then Picard-O once FastICA stalls.
     start
-        Components to start from, as `Unmixing.components`; a random rotation by default.
+        Components to start from, as in `Unmixing.components`; a random rotation by default.
     seed
-        Seed of that rotation.
+        Seed of the random rotation.
     tolerance, max_iterations
-        When to stop: the largest entry of the relative gradient, or the number of steps.
+        Stopping rule: the largest entry of the relative gradient, or the number of steps.
     turn
-        How far the cosine between two steps may be from one, rather than a gradient.
+        Stop when the cosine between two steps is this close to one, instead of by the gradient.
     rank_tolerance
-        Directions whose variance is below this fraction of the largest are taken as absent; by
-        default those that cannot be told from rounding.
+        Directions whose variance is below this fraction of the largest are dropped; by default
+        those indistinguishable from rounding.
     deflation
-        Find one component after the other, as scikit-learn's deflation does.
+        Find the components one by one, as scikit-learn's deflation does.
     listener
         Called with every step and the components so far.
     """
@@ -184,7 +184,7 @@ def whitening_for(
     n_components: int | float | None = None,
     rank_tolerance: float | None = None,
 ) -> Whitening:
-    """Return the linear map a search works behind: a whitening, or a scaled identity."""
+    """Return the linear map applied before the search: a whitening, or a scaled identity."""
     if whiten not in WHITEN:
         message = f"there is no whitening {whiten!r}: choose one of {', '.join(WHITEN)}."
         raise InputError(message)
@@ -192,7 +192,7 @@ def whitening_for(
     if whiten in ("unit-variance", "active"):
         source: Source | None = Source(engine, rows, keep)
         if whiten == "active" or Source(engine, rows, keep).n_samples != part.weight:
-            # Narrow directions are not active, and those of other rows are not these.
+            # Narrow directions are never active, and other rows have other narrow directions.
             source = None
         full = find_whitening(
             part, n_components=n_components, rank_tolerance=rank_tolerance, source=source
@@ -234,14 +234,14 @@ def pose(
     *,
     literal: bool = False,
 ) -> Problem:
-    """Make the search for the components of rows behind a whitening."""
+    """Set up the search for the components of whitened rows."""
     n_samples = int(rows.shape[0] if keep is None else np.count_nonzero(keep))
     width = len(whitening.matrix)
     _, deviation = gaussian_moments(contrast)
-    # The factor is what searches over Gaussian rows reach for bounded contrasts.
+    # The factors are those that searches on Gaussian rows reach with bounded contrasts.
     noise = deviation * (1.6 * np.sqrt(width / n_samples) + 2.0 / np.sqrt(n_samples))
     if not whitening.is_white:
-        # Components have variances of their own, so nothing can be said about them from this.
+        # Components then differ in variance, so this level does not apply to them.
         noise = 0.0
     return Problem(
         engine=engine,
@@ -257,9 +257,9 @@ def pose(
 
 
 def starting_rotation(whitening: Whitening, start: Float | None, seed: int) -> Float:
-    """Return the rotation of given components, or a random one; too few are completed at random.
+    """Return the rotation of `start`, completed at random if too short, or a random rotation.
 
-    It is drawn in the coordinates of the rows: those of the whitening may flip by rounding.
+    It is drawn in the coordinates of the rows, because rounding may flip whitened coordinates.
     """
     n_components, width = whitening.matrix.shape
     drawn = random_stream(seed, "ica").normal(size=(n_components, width)) @ _directions(whitening)
@@ -268,7 +268,7 @@ def starting_rotation(whitening: Whitening, start: Float | None, seed: int) -> F
     if start.shape[1] != width or len(start) > n_components:
         message = (
             f"the components to start from have shape {start.shape}, but {n_components} components "
-            f"of {width} coordinates are looked for: start without them."
+            f"of {width} coordinates are needed: start without them."
         )
         raise InputError(message)
     given = start @ whitening.inverse
@@ -286,7 +286,7 @@ def starting_rotation(whitening: Whitening, start: Float | None, seed: int) -> F
 
 
 def spans(components: Float, part: Moments, n_components: int) -> bool:
-    """Say whether components can be started from on rows of these moments."""
+    """Return whether a search on rows with these moments can start from the components."""
     whitening = find_whitening(part, n_components=n_components)
     if len(components) > len(whitening.matrix):
         return False
@@ -299,7 +299,7 @@ def _is_flat(given: Float) -> bool:
 
 
 def settle(found: Search, whitening: Whitening, *, tolerance: float) -> Unmixing:
-    """Bring components into canonical form; those that may turn get axes that need no start."""
+    """Put components into canonical form; the axes of frozen ones do not depend on the start."""
     problem, point, passes = found.problem, found.point, found.n_passes
     frozen = np.zeros(len(point.rotation), dtype=np.bool_)
     if problem.frozen is not None:
@@ -331,10 +331,10 @@ def settle(found: Search, whitening: Whitening, *, tolerance: float) -> Unmixing
 
 
 def _polished(problem: Problem, axes: Float, tolerance: float) -> tuple[Float, int]:
-    """Turn the axes of components that may turn to the nearest optimum, as far as rows show one.
+    """Rotate the axes of frozen components to the nearest optimum, if the rows have one.
 
-    With few rows, components that no test tells from Gaussian ones are often sources all the same.
-    The search starts at the axes of most variance, so it ends at the same place from every start.
+    With few rows, components that no test distinguishes from Gaussian are often sources even so.
+    The search starts at the axes of largest variance, so its result does not depend on the start.
     """
     within = replace(problem, matrix=axes @ problem.matrix, noise=0.0, frozen=None)
     found = search(
@@ -344,10 +344,10 @@ def _polished(problem: Problem, axes: Float, tolerance: float) -> tuple[Float, i
 
 
 def _start_on_a_sample(problem: Problem, rotation: Float) -> Float:
-    """Turn a random start most of the way on a part of the rows, white and in memory.
+    """Run most of the search on a sample of the rows, whitened and in memory.
 
-    Most steps of a search are taken far from its end, where a part of the rows shows the way. Fewer
-    than `SAMPLE_ROWS` for each dimension have spurious components, and the search would start anew.
+    Most steps are taken far from the optimum, where a sample is accurate enough. With fewer than
+    `SAMPLE_ROWS` per dimension it has spurious components, and the search would start again.
     """
     n_samples, width = int(problem.rows.shape[0]), len(rotation)
     wanted = SAMPLE_ROWS * width
@@ -381,14 +381,14 @@ def _whitened_part(xp: Any, x: Any, keep: Any, mean: Any, matrix: Any) -> Arrays
 
 
 def _directions(whitening: Whitening) -> Float:
-    """Return the orthonormal axes of the whitened coordinates in those of the rows."""
+    """Return the axes of the whitened coordinates, orthonormal, in coordinates of the rows."""
     lengths = np.linalg.norm(whitening.inverse, axis=0)
     directions: Float = whitening.inverse / np.where(lengths > 0, lengths, 1.0)
     return directions
 
 
 def is_safe_in_single(whitening: Whitening) -> bool:
-    """Say whether white rows keep their digits in single precision."""
+    """Return whether whitened rows keep their digits in single precision."""
     narrow, wide = float(whitening.variances[-1]), float(whitening.variances[0])
     is_far = float(np.abs(whitening.mean).max()) > _FAR * np.sqrt(max(narrow, 0.0))
     return not is_far and wide < _ILL_CONDITIONED * narrow

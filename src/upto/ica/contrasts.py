@@ -1,4 +1,4 @@
-"""Contrasts: the even functions whose means tell components from Gaussian ones."""
+"""Contrasts: even functions whose means distinguish components from Gaussian ones."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 class Contrast(Protocol):
     """A function G of sources, with its derivative g and second derivative g′.
 
-    It is called as ``contrast(xp, sources)`` in whatever namespace an engine works and returns the
-    three arrays; it must be picklable to be used by an engine of several processes.
+    Called as ``contrast(xp, sources)`` in the array namespace of the engine, it returns the three
+    arrays. Engines with several processes need it to be picklable.
     """
 
     @property
     def name(self) -> str:
-        """What the contrast is called in results."""
+        """Name of the contrast in results."""
         ...
 
     def __call__(self, xp: Any, sources: Any) -> tuple[Any, Any, Any]:
@@ -78,7 +78,7 @@ class Exp:
 
 @dataclass(frozen=True, slots=True)
 class Cube:
-    """``u⁴/4``, kurtosis: for light tails, and easily led by outliers."""
+    """``u⁴/4``, kurtosis: for light tails; sensitive to outliers."""
 
     name: str = "cube"
 
@@ -118,7 +118,7 @@ CONTRASTS: Mapping[str, type[LogCosh | Exp | Cube]] = {"logcosh": LogCosh, "exp"
 
 
 def choose_contrast(contrast: str | Callable[..., Any], alpha: float = 1.0) -> Contrast:
-    """Return the contrast meant by a name or a function; a function's derivatives are checked."""
+    """Return a contrast by name, or from a function whose derivatives are checked."""
     if isinstance(contrast, LogCosh | Exp | Cube):
         return contrast
     if isinstance(contrast, str):
@@ -171,7 +171,7 @@ def check_derivatives(contrast: Contrast) -> None:
         worst = int(np.nan_to_num(wrong, nan=np.inf).argmax())
         if not wrong.ravel()[worst] < 1e-4:
             message = (
-                f"the contrast {contrast.name} says {name}({grid.ravel()[worst]:.2f}) = "
+                f"the contrast {contrast.name} returns {name}({grid.ravel()[worst]:.2f}) = "
                 f"{given.ravel()[worst]:.6g}, but the slope of its {of} there is "
                 f"{numeric.ravel()[worst]:.6g}: return G, its derivative and its second derivative."
             )
@@ -187,7 +187,7 @@ _GAUSS_NODES = 101
 def gaussian_moments(contrast: Contrast) -> tuple[float, float]:
     """Return E[G(ν)] of a standard normal ν, and the deviation of g′(ν) - g(ν)ν.
 
-    Components have unit variance by construction, so what follows ν² is left out of the deviation.
+    Components have unit variance by construction, so the deviation excludes the part linear in ν².
     """
     import array_api_compat
 

@@ -1,4 +1,4 @@
-"""What the coordinates of a run are called, and where those of a transform are among them."""
+"""Names of the coordinates of a run, and their positions among those of a transform."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def coordinate_names(run: Any, embeddings: Embeddings) -> tuple[str, ...]:
-    """Return what a run calls its coordinates; nothing where it does not name them.
+    """Return the names of a run's coordinates; empty if they have none.
 
     Parameters
     ----------
     run
-        The run as it was given: a path, a frame, an array, `Embeddings`.
+        A path, a frame, an array or `Embeddings`.
     embeddings
-        The same, read.
+        The run after reading.
     """
     rows, width = embeddings.rows, embeddings.n_features
     names: Sequence[Any] = ()
@@ -46,21 +46,21 @@ def coordinate_names(run: Any, embeddings: Embeddings) -> tuple[str, ...]:
 
 
 def places_among(fitted: Sequence[str], found: Sequence[str], name: str) -> NDArray[np.intp] | None:
-    """Return where each column of a run is among those a transform was fitted to.
+    """Return the position of each column of a run among those a transform was fitted to.
 
-    None says that they are in the same order, or that one of the two has no names.
+    None if they are in the same order, or if one of the two has no names.
 
     Parameters
     ----------
     fitted, found
-        Names of the transform's columns and of the run's.
+        Column names of the transform and of the run.
     name
-        What the run is called.
+        Name of the run.
 
     Raises
     ------
     InputError
-        If they are not the same columns.
+        If the columns differ.
     """
     if not fitted or not found or list(fitted) == list(found):
         return None
@@ -71,7 +71,7 @@ def places_among(fitted: Sequence[str], found: Sequence[str], name: str) -> NDAr
         adds = f"has {_and(more)}" if missing else f"{name} has {_and(more)}"
         what = " and ".join(part for part in (lacks, adds if more else "") if part)
         message = (
-            f"{what}, but the transform was fitted to {listed([*fitted], 6)}: give a run of "
+            f"{what}, but the transform was fitted to {listed([*fitted], 6)}: give a run with "
             "these columns."
         )
         raise InputError(message)

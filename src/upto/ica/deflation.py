@@ -1,4 +1,4 @@
-"""FastICA by deflation: one component after the other, each orthogonal to those before."""
+"""FastICA by deflation: components one by one, each orthogonal to the previous ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from upto.ica.search import Search
 from upto.ica.solver import orthogonalised
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.ica.search import Listener
     from upto.ica.solver import Problem
 
@@ -25,10 +25,10 @@ def deflate(
     max_iterations: int,
     listener: Listener | None = None,
 ) -> Search:
-    """Find components one by one; errors of the first go into all that follow.
+    """Find components one by one; errors in the first propagate to the later ones.
 
-    A component is found when the cosine between two of its steps is nearer to one than `turn`;
-    `max_iterations` count for each.
+    A component has converged when the cosine between two of its steps is within `turn` of one;
+    `max_iterations` applies to each component.
     """
     started, rotation, steps = time.perf_counter(), start.copy(), []
     passes = longest = 0
@@ -69,7 +69,7 @@ def deflate(
                 converged = False
     except KeyboardInterrupt:
         converged, interrupted = False, True
-    # What was not reached is completed, and rounding is taken out of the rest.
+    # This completes components that were not reached and removes rounding from the others.
     rotation = orthogonalised(rotation)
     (point,) = problem.evaluate([rotation], values=False)
     passes += 1
@@ -85,7 +85,7 @@ def deflate(
 
 
 def _apart(row: Float, others: Float) -> Float:
-    """Return the direction of what is orthogonal to other rows."""
+    """Return the unit vector along the part of `row` that is orthogonal to `others`."""
     row = row - (row @ others.T) @ others
     length = float(np.linalg.norm(row))
     return row / length if length > 0 else row

@@ -1,4 +1,4 @@
-"""Symmetric FastICA: the fixed-point step, all components at once."""
+"""Symmetric FastICA: the fixed-point step for all components at once."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import numpy as np
 from upto.ica.solver import orthogonalised
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.ica.solver import Point, Problem
 
 
 @dataclass(slots=True)
 class FastICA:
-    """Jump to the rotation nearest to the fixed-point update; one pass a step.
+    """Steps to the rotation nearest to the fixed-point update, one pass each.
 
     To first order this is Newton's step with the Hessian of independent components, but without a
-    line search: far from the solution it moves fast, on components that are not independent it may
-    circle.
+    line search: far from the solution it is fast, but it may cycle if components are dependent.
     """
 
     name: ClassVar[str] = "fastica"
@@ -34,6 +33,6 @@ def fixed_point(point: Point) -> Float:
     """Return the next rotation of the fixed-point iteration, without flipping components."""
     update = np.diag(point.slope) - point.cross
     if point.frozen is not None:
-        # Frozen components have no say; the less they weigh, the more a step is Newton's.
+        # Frozen components must not matter: the smaller their weight, the closer to a Newton step.
         update[point.frozen] = np.diag(0.1 * point.noise * point.signs)[point.frozen]
     return orthogonalised(point.signs[:, None] * update) @ point.rotation

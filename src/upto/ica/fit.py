@@ -1,4 +1,4 @@
-"""A whole fit: several starts at once, then the search from the best of them."""
+"""ICA fits: several starts searched at once, then a full search from the best."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import blas_threads_for, row_moments
 from upto.ica.components import (
     Unmixing,
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a fit is asked for; the words are those of `upto.ICA`.
+    """Settings of a fit, named as in `upto.ICA`.
 
-    The others are scikit-learn's: `turn` is its `tol`, `first` its `w_init`, and with `unit_norm`
-    the squares of a source have the sum one, as with ``whiten="arbitrary-variance"``.
+    `turn` is scikit-learn's `tol`, `first` its `w_init`, and with `unit_norm` the squares of each
+    source sum to one, as with ``whiten="arbitrary-variance"``.
     """
 
     n_components: int | float | None = None
@@ -65,7 +65,7 @@ class Settings:
             raise InputError(message)
         check_rank_tolerance(self.rank_tolerance)
         if count is not None and not (count >= 1 or 0 < count < 1):
-            message = f"n_components is {count}: it must be at least 1, or a share of the variance."
+            message = f"n_components is {count}: give at least 1, or a fraction of the variance."
             raise InputError(message)
         for name in ("restarts", "max_iterations"):
             number = getattr(self, name)
@@ -79,9 +79,9 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """The components, those that every start ended at, and which of these searches converged.
+    """The components, those found from each start, and which of these searches converged.
 
-    `scale` is a factor that sources shall have.
+    Sources are multiplied by `scale`.
     """
 
     unmixing: Unmixing
@@ -116,7 +116,7 @@ def _fit(
     width, count = len(part.mean), settings.n_components
     if count is not None and count > width:
         message = (
-            f"{count} components are asked for, but rows of {width} coordinates have at most "
+            f"{count} components were requested, but rows of {width} coordinates have at most "
             f"{width}."
         )
         raise InputError(message)
@@ -143,7 +143,7 @@ def _fit(
             if listener is None
             else lambda step, turned: listener(step, turned @ whitening.matrix),
         )
-        # A search that circles is no place to go on from, but it counts: it found nothing stable.
+        # A search that cycles is not a good start, but it still counts towards stability.
         kept = converged if converged.any() else np.ones_like(converged)
         restarted = [rotation @ whitening.matrix for rotation in rotations]
         start = restarted[int(np.where(kept, contrasts, -np.inf).argmax())]
@@ -169,10 +169,10 @@ def _fit(
 
 
 def _started(first: Float, whitening: Whitening) -> Float:
-    """Return the components that scikit-learn's `w_init` stands for.
+    """Return the components that correspond to scikit-learn's `w_init`.
 
-    It is a matrix of white coordinates, by falling variance and with the sign by which the first
-    coordinate of the rows grows.
+    It refers to white coordinates by decreasing variance, signed so that the first coordinate of
+    the rows increases.
     """
     k = len(whitening.matrix)
     if first.shape != (k, k):

@@ -1,4 +1,4 @@
-"""What is identifiable: how far each component is from Gaussian, and which may turn into others."""
+"""Identifiability of components: their non-Gaussianity, and which can rotate into each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import scipy.stats
 
 from upto.core import Estimate
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.ica.contrasts import LogCosh, gaussian_moments
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ CLEAR = 3.0
 CHANCE = 0.001
 """Chance that independent components have any pair that counts as clearly dependent."""
 BATCHES = 16
-"""Parts of the rows from whose differences standard errors of curvatures are taken."""
+"""Number of parts of the rows that the standard errors of curvatures are computed from."""
 
 
 class Centred(Protocol):
-    """Components of centred rows, which are all that is asked for here."""
+    """Anything with components of centred rows."""
 
     @property
     def mean(self) -> Float:
@@ -39,14 +39,14 @@ class Centred(Protocol):
 
     @property
     def components(self) -> Float:
-        """What the centred rows are multiplied by, a component each row."""
+        """Unmixing matrix of the centred rows, one component per row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class NonGaussianity:
-    """How far the mean contrast of each component is from a Gaussian's, and its standard error.
+    """Difference of each component's mean contrast from a Gaussian's, with its standard error.
 
-    `difference` has a sign, which tells heavy tails from light ones; `value` has none.
+    The sign of `difference` distinguishes heavy from light tails; `value` is its magnitude.
     """
 
     difference: Float
@@ -54,7 +54,7 @@ class NonGaussianity:
 
     @property
     def value(self) -> Float:
-        """How far each component is from a Gaussian, on whichever side."""
+        """Distance of each component from a Gaussian."""
         value: Float = np.abs(self.difference)
         return value
 
@@ -65,24 +65,24 @@ class NonGaussianity:
         return z
 
     def below(self, limit: float) -> NDArray[np.bool_]:
-        """Say which are known to be nearer to a Gaussian than a limit: the test of equivalence."""
+        """Return which components are closer to Gaussian than a limit, by a test of equivalence."""
         reach = float(scipy.stats.norm.ppf(LEVEL))
         below: NDArray[np.bool_] = self.value + reach * self.error < limit
         return below
 
     def arranged(self, order: NDArray[np.intp]) -> NonGaussianity:
-        """Return the components in another order, NaN for those that it has not."""
+        """Return the components in another order, NaN where the order is negative."""
         return NonGaussianity(
             difference=np.where(order < 0, np.nan, self.difference[order]),
             error=np.where(order < 0, np.nan, self.error[order]),
         )
 
     def widened(self, factor: float) -> NonGaussianity:
-        """Return it with larger standard errors, as of rows that are not independent."""
+        """Return it with standard errors multiplied by `factor`, for rows that are dependent."""
         return replace(self, error=factor * self.error)
 
     def estimates(self) -> list[Estimate]:
-        """Return each with its interval."""
+        """Return each distance with its interval."""
         reach = float(scipy.stats.norm.ppf(0.5 + LEVEL / 2))
         return [
             Estimate(
@@ -100,11 +100,11 @@ def nongaussianity(
 ) -> NonGaussianity:
     """Measure how far each component is from a Gaussian of its mean and variance.
 
-    On the rows the components were fitted to, the search for non-Gaussian directions makes every
-    one of them look less Gaussian than it is: give rows that were held out.
+    Use held-out rows: on the rows a fit used, the search for non-Gaussian directions makes every
+    component look less Gaussian than it is.
 
-    Components have unit variance by construction, so the part of the contrast that follows the
-    variance carries no information: it is taken out, which makes the test far sharper.
+    Components have unit variance by construction, so the part of the contrast that depends on the
+    variance is uninformative; removing it makes the test far more powerful.
     """
     contrast = contrast or LogCosh()
     gaussian, _ = gaussian_moments(contrast)
@@ -121,7 +121,7 @@ def nongaussianity(
 
 
 def laplace_nongaussianity(contrast: Contrast) -> float:
-    """Return how far a Laplace distribution is from a Gaussian, as a measure for others."""
+    """Return the distance of a Laplace distribution from a Gaussian, for reference."""
     import array_api_compat
 
     nodes, weights = np.polynomial.laguerre.laggauss(64)
@@ -133,7 +133,7 @@ def laplace_nongaussianity(contrast: Contrast) -> float:
 def pooled_nongaussianity(
     first: NonGaussianity, second: NonGaussianity, rows: tuple[int, int]
 ) -> NonGaussianity:
-    """Join what two numbers of rows say of the same components."""
+    """Pool the non-Gaussianity of the same components on two sets of rows."""
     ours, theirs = (count / sum(rows) for count in rows)
     return NonGaussianity(
         difference=ours * first.difference + theirs * second.difference,
@@ -151,11 +151,11 @@ def _contrast_moments(xp: Any, x: Any, mean: Any, unmixing: Any, *, contrast: Co
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PairCurvature:
-    """The exact curvature of the contrast as two components turn into each other.
+    """The exact curvature of the contrast as two components rotate into each other.
 
     Entries are those of the Riemannian Hessian in the basis of pair rotations of unit length, with
-    their standard errors. `excess` is how far they are above what the two components would have if
-    they were independent, again with standard errors.
+    their standard errors. `excess` is their difference from the values of independent components,
+    again with standard errors.
     """
 
     value: Float
@@ -165,20 +165,20 @@ class PairCurvature:
 
     @property
     def round_pairs(self) -> NDArray[np.bool_]:
-        """Pairs whose curvature is not told from zero and clearly below that of independent ones.
+        """Pairs whose curvature is not clearly positive and clearly below that if independent.
 
-        Clearly for the many pairs that are looked at.
+        "Clearly" is corrected for the number of pairs.
         """
         k = len(self.value)
         clear = float(scipy.stats.t.isf(CHANCE / max(k * (k - 1) // 2, 1), BATCHES - 1))
-        # What is NaN is not known to be round.
+        # Comparisons with NaN are false, so unknown pairs are not round.
         round_pairs: NDArray[np.bool_] = self.value < CLEAR * self.error
         round_pairs &= self.excess < -clear * self.excess_error
         np.fill_diagonal(round_pairs, val=False)
         return round_pairs
 
     def subspaces(self, gaussian: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:
-        """Return the groups of components that can turn into each other.
+        """Return the groups of components that can rotate into each other.
 
         Two components are linked if both are `gaussian`, or if they are a round pair.
         """
@@ -187,7 +187,7 @@ class PairCurvature:
         return connected(linked)
 
     def arranged(self, order: NDArray[np.intp]) -> PairCurvature:
-        """Return the components in another order, NaN for those that it has not."""
+        """Return the components in another order, NaN where the order is negative."""
         unknown = np.logical_or.outer(order < 0, order < 0)
         chosen = np.ix_(order, order)
         return PairCurvature(
@@ -198,7 +198,7 @@ class PairCurvature:
         )
 
     def widened(self, factor: float) -> PairCurvature:
-        """Return it with larger standard errors, as of rows that are not independent."""
+        """Return it with standard errors multiplied by `factor`, for rows that are dependent."""
         return replace(self, error=factor * self.error, excess_error=factor * self.excess_error)
 
 
@@ -207,9 +207,9 @@ def pair_curvature(
 ) -> PairCurvature:
     """Measure the curvature of every pair of components in one pass.
 
-    It needs no assumption of independence: two components of a round, non-Gaussian pair are found
-    to turn into each other as two Gaussian ones are. Components have unit variance by construction,
-    so what follows their squares is taken out.
+    Independence is not assumed: the components of a round, non-Gaussian pair are found to rotate
+    into each other just as two Gaussian ones are. Components have unit variance by construction, so
+    the part that depends on their squares is removed.
     """
     contrast = contrast or LogCosh()
     batches = np.arange(int(rows.shape[0])) % BATCHES
@@ -227,7 +227,7 @@ def pair_curvature(
     weight = (follows.mean(axis=0) - (mean_slope - mean_own) * mean_square) / spread
     single = own + weight * (square - 1.0)
     sided = pairs - single[:, :, None] - mean_slope[:, None] * (square - 1.0)[:, None, :]
-    # Independent components have E[g′(sᵢ)sⱼ²] = E[g′(sᵢ)]: what is beyond that is dependence.
+    # Independent components have E[g′(sᵢ)sⱼ²] = E[g′(sᵢ)]: any difference is dependence.
     beyond = pairs - slope[:, :, None] - mean_slope[:, None] * (square - 1.0)[:, None, :]
     value, error = _over_batches(0.5 * signs[:, None] * sided)
     excess, excess_error = _over_batches(0.5 * signs[:, None] * beyond)
@@ -237,7 +237,7 @@ def pair_curvature(
 def pooled_curvature(
     first: PairCurvature, second: PairCurvature, rows: tuple[int, int]
 ) -> PairCurvature:
-    """Join what two numbers of rows say of the same pairs."""
+    """Pool the curvature of the same pairs on two sets of rows."""
     ours, theirs = (count / sum(rows) for count in rows)
     return PairCurvature(
         value=ours * first.value + theirs * second.value,
@@ -270,7 +270,7 @@ def _curvature_sums(
 
 
 def connected(linked: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:
-    """Return the groups of two or more that links join, by their first members."""
+    """Return the connected groups of two or more, ordered by their first members."""
     from scipy.sparse.csgraph import connected_components
 
     _, labels = connected_components(linked, directed=False)

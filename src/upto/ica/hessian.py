@@ -1,4 +1,4 @@
-"""The Riemannian Hessian of the contrast at the components, and its smallest eigenvalue μ."""
+"""Riemannian Hessian of the contrast at the components, and its smallest eigenvalue μ."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.ica.contrasts import LogCosh
 
 if TYPE_CHECKING:
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 
 DENSE = 48
-"""Components up to which the Hessian is formed; above, its smallest eigenvalue is iterated for."""
+"""Number of components up to which the Hessian is formed; beyond it, LOBPCG is used."""
 
 
 WORK = 3e12
-"""Floating-point operations the Hessian may take; the rows it sees are limited accordingly."""
+"""Largest number of floating-point operations; it limits the rows used."""
 _APPLICATIONS = 160
 
 
 def affordable_rows(n_components: int) -> int:
-    """Return how many rows the smallest curvature may be computed from."""
+    """Return the largest number of rows to compute the smallest curvature from."""
     k = float(n_components)
     turns = k * k / 2 if k <= DENSE else _APPLICATIONS
     return int(min(max(WORK / (6 * k * k * turns), 2000.0), 200_000.0))
@@ -42,10 +42,10 @@ def affordable_rows(n_components: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Curvature:
-    """The smallest eigenvalue of the Hessian, and the turn it belongs to.
+    """Smallest eigenvalue of the Hessian, and its rotation.
 
-    `value` is over all turns, `identifiable` over those that do not stay within a subspace of
-    components that can turn into each other; `turn` is an antisymmetric matrix of unit length.
+    `value` is over all rotations, `identifiable` over those that leave the subspaces of components
+    that can rotate into each other; `turn` is the generator, antisymmetric and of unit norm.
     """
 
     value: float
@@ -54,7 +54,7 @@ class Curvature:
 
 
 class _Operator:
-    """The Hessian as a map of antisymmetric matrices; each application is one pass."""
+    """The Hessian as a linear operator on antisymmetric matrices; each application is one pass."""
 
     def __init__(self, engine: Engine, rows: Any, unmixing: Unmixing, contrast: Contrast) -> None:
         self.engine, self.rows, self.unmixing = engine, rows, unmixing
@@ -71,7 +71,7 @@ class _Operator:
         self.pairs -= 0.5 * np.add.outer(np.diag(self.gradient), np.diag(self.gradient))
 
     def apply(self, turns: Sequence[Float]) -> list[Float]:
-        """Apply the Hessian to several turns in one pass."""
+        """Apply the Hessian to several antisymmetric matrices in one pass."""
         params = (self.unmixing.mean, self.unmixing.components.T, np.concatenate(turns).T)
         statistic = partial(_turned_sums, contrast=self.contrast, count=len(turns))
         (sums,) = self.engine.reduce_blocks(statistic, self.rows, params=params)
@@ -92,10 +92,10 @@ def smallest_curvature(
 ) -> Curvature | None:
     """Return the smallest eigenvalue of the Riemannian Hessian at the components.
 
-    Signs are taken so that the contrast falls towards the components: at an optimum all eigenvalues
-    are positive, and one near zero means that some turn changes nothing. Up to 48 components the
-    Hessian is formed and the answer exact; above, preconditioned Lanczos-type iterations (LOBPCG)
-    find it. None for a single component, which cannot turn.
+    Signs make the contrast decrease towards the components: at an optimum all eigenvalues are
+    positive, and one near zero means that some rotation changes nothing. Up to 48 components the
+    Hessian is formed and the result exact; beyond that, preconditioned Lanczos-type iterations
+    (LOBPCG) are used. None for a single component, which cannot rotate.
     """
     k = len(unmixing.components)
     if k < 2:
@@ -140,7 +140,7 @@ def _iterated(
     lowest = np.argsort(curvatures, kind="stable")[:3]
     start = np.zeros((size, len(lowest)))
     start[lowest, np.arange(len(lowest))] = 1.0
-    # A little of every direction, or an exact start would miss what it is orthogonal to.
+    # A small part of every direction, as an exact start would miss those orthogonal to it.
     start += 1e-3 * np.sin(1.0 + np.arange(size * len(lowest)).reshape(size, -1))
 
     def apply(block: Float) -> Float:
@@ -159,7 +159,7 @@ def _iterated(
         dtype=np.float64,
     )
     with warnings.catch_warnings():
-        # Its own accuracy test is stricter than what a sampled Hessian deserves.
+        # LOBPCG's accuracy test is stricter than a sampled Hessian warrants.
         warnings.simplefilter("ignore", UserWarning)
         values, vectors = scipy.sparse.linalg.lobpcg(
             hessian, start, M=inverse, largest=False, maxiter=60, tol=1e-5
@@ -169,7 +169,7 @@ def _iterated(
 
 
 def _among(vector: Float, free: NDArray[np.bool_]) -> Float:
-    """Put values of the free pairs among zeros for the others."""
+    """Return the values of the free pairs, with zeros for the others."""
     full = np.zeros(len(free))
     full[free] = vector
     return full
@@ -191,7 +191,7 @@ def _gradient_sums(xp: Any, x: Any, mean: Any, unmixing: Any, *, contrast: Contr
 def _turned_sums(
     xp: Any, x: Any, mean: Any, unmixing: Any, turns: Any, *, contrast: Contrast, count: int
 ) -> Arrays:
-    """Return the sums of g′(sᵢ)(Ωs)ᵢsⱼ for several turns Ω."""
+    """Return the sums of g′(sᵢ)(Ωs)ᵢsⱼ for several antisymmetric matrices Ω."""
     sources = xp.matmul(x - mean, unmixing)
     _, _, slope = contrast(xp, sources)
     width = sources.shape[1]

@@ -33,49 +33,49 @@ if TYPE_CHECKING:
 class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Independent component analysis, attribute-compatible with scikit-learn's `FastICA`.
 
-    Unlike it, dead or duplicated coordinates and any scale or mean of the data are handled, no copy
-    of the data is made, convergence is a small gradient on the part that is identifiable, and the
-    components come in one order and sign.
+    Unlike `FastICA`, it handles dead or duplicated coordinates and any scale or mean of the data,
+    makes no copy of the data, tests convergence by the gradient of the identifiable part, and
+    returns components in a canonical order and sign.
 
     Parameters
     ----------
     n_components
-        Components to find: a number, or the share of the variance they shall reach; by default as
-        many as the rows have dimensions.
+        Number of components, or the fraction of the variance they must explain; by default the rank
+        of the rows.
     solver
-        ``fastica``, ``picard`` (Picard-O), or ``auto``: the first, and the second where it stops
-        making progress.
+        ``fastica``, ``picard`` (Picard-O), or ``auto``: FastICA, then Picard-O once FastICA stalls.
     contrast
         ``logcosh``, ``exp``, ``cube``, or a function of ``(xp, sources)`` that returns G, g and g′;
         its derivatives are checked.
     alpha
         Parameter of ``logcosh``, between 1 and 2.
     whiten
-        ``unit-variance``; ``arbitrary-variance`` (or True), as scikit-learn's: squares of a source
-        have the sum one; ``active``, directions of some variance only; ``rotation``, centre and
-        divide by one number, so that the result is a rotation of the rows; ``none`` (or False),
-        rotate the rows as they are.
+        ``unit-variance``; ``arbitrary-variance`` (or True), scikit-learn's: the squares of each
+        source sum to one; ``active``: only directions with appreciable variance; ``rotation``:
+        centre and divide by one number, so that the result is a rotation of the rows; ``none`` (or
+        False): rotate the raw rows.
     tolerance, max_iterations
-        The search ends when no entry of the relative gradient is above `tolerance`.
+        The search ends when every entry of the relative gradient is at most `tolerance`.
     restarts
-        Starts, searched at once; the least Gaussian result is kept and `stability_` compares them.
+        Number of random starts, searched at once; the least Gaussian result is kept, and
+        `stability_` compares them.
     rank_tolerance
-        Directions whose variance is below this fraction of the largest are taken as absent; by
-        default those that cannot be told from rounding.
+        Directions whose variance is below this fraction of the largest are dropped; by default
+        those indistinguishable from rounding.
     warm_start
-        Start from the components of the last fit.
+        Start from the components of the previous fit.
     callback
-        Called with every `TraceStep` while the search runs.
+        Function called with the `TraceStep` of every step.
     engine
-        Engine of the passes, as an object or by name.
+        Engine for the passes, an object or a name.
     random_state
         Seed of the random starts.
     fun, fun_args, tol, max_iter, w_init, algorithm, whiten_solver
-        Scikit-learn's names, with its meaning: `fun` (also a function of sources that returns g and
-        the mean of g′) and ``fun_args={"alpha": a}`` for `contrast` and `alpha`; `tol`, how far the
-        cosine between two steps may be from one, for `tolerance`; `max_iter` for `max_iterations`;
-        `w_init`, where the search starts among white coordinates; `algorithm`, ``parallel`` or
-        ``deflation``; `whiten_solver`, which changes nothing but a warning of ``eigh``.
+        Scikit-learn's parameters, with their meaning there: `fun` (also a function of sources that
+        returns g and the mean of g′) and ``fun_args={"alpha": a}`` for `contrast` and `alpha`;
+        `tol`, the largest distance from one of the cosine between two steps, for `tolerance`;
+        `max_iter` for `max_iterations`; `w_init`, the start in white coordinates; `algorithm`,
+        ``parallel`` or ``deflation``; `whiten_solver`, which only affects a warning with ``eigh``.
 
     Attributes
     ----------
@@ -86,15 +86,15 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     mean_ : ndarray of shape (n_features_in_,)
         The centre; zeros with ``whiten="none"``.
     whitening_ : ndarray of shape (n_components, n_features_in_)
-        The map before the rotation.
+        The linear map applied before the rotation.
     n_iter_ : int
-        Steps of the search.
+        Number of steps of the search.
     converged_ : bool
-        Whether it met the tolerance.
+        Whether the search met the tolerance.
     trace_ : tuple of TraceStep
-        What every step found.
+        Record of every step.
     turning_ : ndarray of bool
-        Components between which the search saw nothing to choose: only their span is identifiable.
+        Components that can rotate into each other: only their span is identifiable.
     stability_ : ndarray or None
         Icasso's index of every component over the restarts.
     """
@@ -147,15 +147,15 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the components of the rows of `X`.
 
-        An interrupt keeps the components found so far before it is raised again; with `warm_start`
-        another fit goes on from them.
+        On an interrupt, the components found so far are kept before it is re-raised; with
+        `warm_start` another fit continues from them.
         """
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         refuse_scale("X", X.min(axis=0), X.max(axis=0), X.size, what="it")
         return self._fit(X, X.dtype)
 
     def fit_rows(self, rows: Any) -> Self:
-        """Find the components of anything that gives blocks of rows, such as a file's reader."""
+        """Find the components of any source of row blocks, such as a file reader."""
         return self._fit(rows, np.dtype(np.float64))
 
     def _fit(self, rows: Any, dtype: np.dtype[Any]) -> Self:
@@ -175,7 +175,7 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _warn(self, fitted: Fitted, asked: int | float | None) -> None:
-        """Warn as scikit-learn does: too many components asked for, low rank, no convergence."""
+        """Warn as scikit-learn does: too many components, low rank, no convergence."""
         unmixing = fitted.unmixing
         found, width = unmixing.components.shape
         if asked is not None and asked > found:
@@ -202,7 +202,7 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
     def settings(self) -> Settings:
-        """Return the parameters as a fit takes them, checked."""
+        """Return the checked settings of a fit."""
         given = self.get_params(deep=False)
         return Settings(
             solver=self.solver,
@@ -213,13 +213,13 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         )
 
     def keep(self, fitted: Fitted, dtype: Any = np.float64) -> Self:
-        """Take the components of a fit as this estimator's own."""
+        """Set the fitted attributes from a fit."""
         unmixing, scale = fitted.unmixing, fitted.scale
         self.components_ = (scale * unmixing.components).astype(dtype, copy=False)
         self.mixing_ = (unmixing.mixing / scale).astype(dtype, copy=False)
         self.mean_ = unmixing.mean.astype(dtype, copy=False)
         self.whitening_ = (scale * unmixing.whitening).astype(dtype, copy=False)
-        # The first look at a start counts where nothing is left to turn, as scikit-learn asks.
+        # Scikit-learn requires at least one iteration, even where the start is already optimal.
         self.n_iter_ = max(1, unmixing.n_iterations)
         self.converged_ = unmixing.converged
         self.trace_ = unmixing.steps
@@ -235,16 +235,16 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.callback is not None:
             self.callback(step)
 
-    # A flag by position, as scikit-learn's methods take it.
+    # Positional flags, for compatibility with scikit-learn.
     def transform(self, X: Any, copy: bool = True) -> Any:  # noqa: FBT001, FBT002
-        """Return the sources of rows; `copy` is scikit-learn's, and rows are never overwritten."""
+        """Return the sources of rows; `copy` is ignored, as rows are never overwritten."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         sources = (X - self.mean_.astype(np.float64)) @ self.components_.T
         return sources.astype(X.dtype, copy=False)
 
     def inverse_transform(self, X: Any, copy: bool = True) -> Any:  # noqa: FBT001, FBT002
-        """Mix sources back into rows; `copy` is scikit-learn's, and sources stay as they are."""
+        """Map sources back to rows; `copy` is ignored, as sources are never overwritten."""
         check_is_fitted(self)
         X = check_array(X, dtype=[np.float64, np.float32])
         check_width(X, self._n_features_out, "ICA")

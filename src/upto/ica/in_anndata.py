@@ -1,4 +1,4 @@
-"""Components in AnnData objects and back; anything with `obsm`, `varm` and `uns` will do."""
+"""Store components in AnnData objects (anything with `obsm`, `varm` and `uns`) and load them."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ def write_to_anndata(
     key: str = "ica",
     basis: str | None = None,
 ) -> None:
-    """Put components into an AnnData object, as `upto unmix` puts them into an h5ad file.
+    """Store components in an AnnData object, as `upto unmix` does in an h5ad file.
 
-    The components go to ``obsm["X_ica"]``, the transform to ``uns["ica"]``, and for a basis of
-    variables the mixing to ``varm["ica_mixing"]``.
+    The components go to ``obsm["X_ica"]``, the transform to ``uns["ica"]`` and, if the basis is
+    made of variables, the mixing to ``varm["ica_mixing"]``.
 
     Parameters
     ----------
     adata
-        The object, which is changed.
+        AnnData object, modified in place.
     ica
         The fitted `ICA` or `Whitener`.
     sources
-        The components, one row for each observation.
+        The components, one row per observation.
     key
-        What they are called.
+        Name to store them under.
     basis
-        What the transform was fitted to: ``X``, the default, a layer as ``layers/name``, or a key
+        Data the transform was fitted to: ``X`` (the default), a layer as ``layers/name``, or a key
         of `obsm`.
 
     Raises
     ------
     InputError
-        If the components are not of these observations or the basis not of these variables.
+        If the components do not match the observations, or the basis does not match the variables.
     """
     if len(sources) != adata.n_obs:
         message = (
@@ -58,7 +58,7 @@ def write_to_anndata(
     if of_variables and ica.n_features_in_ != adata.n_vars:
         message = (
             f"the transform was fitted to {ica.n_features_in_} coordinates and {basis} has "
-            f"{adata.n_vars} variables: say what it was fitted to, as in basis='X_pca'."
+            f"{adata.n_vars} variables: name the basis it was fitted to, as in basis='X_pca'."
         )
         raise InputError(message)
     mixing = mixing_of(ica)[_places(adata, ica)] if of_variables else None
@@ -69,16 +69,16 @@ def write_to_anndata(
 
 
 def _places(adata: Any, ica: Transform) -> Any:
-    """Return where each variable is among the columns the transform was fitted to."""
+    """Return the position of each variable among the columns the transform was fitted to."""
     fitted = [str(name) for name in getattr(ica, "feature_names_in_", ())]
     variables = [str(name) for name in adata.var_names]
-    # Numbers are what AnnData calls variables that have no names.
+    # AnnData numbers variables that have no names.
     if not fitted or all(name.isdecimal() for name in variables):
         return slice(None)
     if sorted(fitted) != sorted(variables):
         message = (
             f"the transform was fitted to {_some(fitted)}, but the variables are "
-            f"{_some(variables)}: say what it was fitted to, as in basis='X_pca'."
+            f"{_some(variables)}: name the basis it was fitted to, as in basis='X_pca'."
         )
         raise InputError(message)
     place = {name: number for number, name in enumerate(fitted)}
@@ -90,14 +90,14 @@ def _some(names: list[str]) -> str:
 
 
 def ica_from_anndata(adata: Any, key: str = "ica") -> Transform:
-    """Return the fitted estimator that was put into an AnnData object.
+    """Return the fitted estimator stored in an AnnData object.
 
     Parameters
     ----------
     adata
-        The object, also one read from an h5ad file that `upto unmix` wrote.
+        AnnData object, e.g. read from an h5ad file that `upto unmix` wrote.
     key
-        What the components are called.
+        Name the components are stored under.
 
     Raises
     ------
@@ -106,6 +106,6 @@ def ica_from_anndata(adata: Any, key: str = "ica") -> Transform:
     """
     found = adata.uns.get(key)
     if not isinstance(found, Mapping) or DESCRIPTION not in found:
-        message = f"uns[{key!r}] holds no transform: write one with `upto unmix`, or name its key."
+        message = f"uns[{key!r}] is not a transform: write one with `upto unmix`, or name its key."
         raise InputError(message)
     return unpack_transform(found, f"uns[{key!r}]")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import scipy.linalg
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 if TYPE_CHECKING:
     from upto.ica.solver import Point, Problem
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MEMORY = 10
 FLOOR = 0.02
-"""Smallest curvature of a pair; those of near-Gaussian pairs would make the steps explode."""
+"""Smallest curvature of a pair; those of near-Gaussian pairs would make steps too large."""
 LARGEST_TURN = 0.7
 TRIALS = 8
 STRETCH = 4.0
@@ -26,10 +26,10 @@ STRETCH = 4.0
 
 @dataclass(slots=True)
 class PicardO:
-    """Descend the contrast with a quasi-Newton step that is accepted only if the contrast falls.
+    """Quasi-Newton steps on the contrast, accepted only if the contrast decreases.
 
-    The preconditioner is the Hessian of independent components, pair by pair; signs that tell sub-
-    from super-Gaussian components are updated as the rotation changes, which clears the memory.
+    The preconditioner is the Hessian of independent components, pair by pair. Signs that separate
+    sub- from super-Gaussian components change with the rotation, which clears the memory.
     """
 
     name: ClassVar[str] = "picard"
@@ -93,12 +93,12 @@ class PicardO:
             self.memory.append((turn, change))
             self.stretch = 1.0
         else:
-            # The contrast falls ever faster this way, as near a saddle: no Hessian tells how far.
+            # The contrast is concave this way, as near a saddle: no Hessian gives a step size.
             self.stretch *= STRETCH
 
 
 def cayley(turn: Float) -> Float:
-    """Return a rotation that is the exponential of an antisymmetric matrix to third order."""
+    """Return a rotation equal to the exponential of an antisymmetric matrix to second order."""
     half = 0.5 * turn
     identity = np.eye(len(turn))
     return scipy.linalg.solve(identity - half, identity + half)  # type: ignore[no-any-return]

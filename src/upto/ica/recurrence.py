@@ -1,8 +1,8 @@
-"""Whether components are found again: in two parts of the rows that share none, from other starts.
+"""Recovery of components in two disjoint parts of the rows, from different starts.
 
-A direction that is less Gaussian than chance makes it need not be a source: with few rows for each
-dimension a search finds mixtures of a few. What another part of the rows has too, found from
-another start, is no accident of either.
+A direction that is less Gaussian than expected by chance need not be a source: with few rows per
+dimension, a search finds mixtures of a few. A component recovered in another part of the rows from
+another start is not an accident of either.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import scipy.optimize
 import scipy.stats
 from numpy.typing import NDArray
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import blas_threads_for
 from upto.ica.components import (
     Unmixing,
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
 
 
 FOUND, FOUND_OF_FEW = 0.7, 0.9
-"""Correlation from which on a component counts as found again: at least, and at most.
+"""Lowest and highest value of the correlation above which a component counts as recovered.
 
-Each part has half of the rows, so between two parts a component strays four times as much as the
-one of all rows does: 0.7 between them is about 0.92 of that one with its source, 0.9 about 0.97.
+Each part has half of the rows, so components of two parts differ four times as much as that of all
+rows does from its source: 0.7 between parts is about 0.92 with the source, 0.9 about 0.97.
 """
 CHANCE = 0.05
-"""Chance that a random direction comes as close to one of as many axes."""
+"""Chance that a random direction is as close to one of the axes."""
 PART_ROWS, PART_ROWS_EACH, PART_BYTES = 20_000, 500, 2**28
-"""Rows of a part that are searched at most: in any case, for each component, and by memory."""
+"""Largest number of rows searched in a part: in total, per component, and by memory."""
 ITERATIONS = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Recurrence:
-    """Which component of each part is which of all rows, -1 for none, and how alike they are.
+    """Component of each part matched to each component of all rows, and their correlations.
 
-    `between` holds the correlation of the two parts' components with each other, and `similarity`
-    the lowest of the three correlations between them and the component of all rows.
+    `first` and `second` are -1 without a match. `between` is the correlation between the components
+    of the two parts, `similarity` the lowest of the three among them and that of all rows.
     """
 
     first: NDArray[np.intp]
@@ -62,23 +62,23 @@ class Recurrence:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Components that both parts span."""
+        """Components matched in both parts."""
         known: NDArray[np.bool_] = (self.first >= 0) & (self.second >= 0)
         return known
 
     @property
     def found(self) -> NDArray[np.bool_]:
-        """Components that both parts have."""
+        """Components recovered in both parts."""
         limit = found_limit(len(self.similarity))
         found: NDArray[np.bool_] = self.known & (self.similarity >= limit)
         return found
 
 
 def found_limit(n_components: int) -> float:
-    """Return the correlation from which on one of so many components counts as found again.
+    """Return the correlation above which one of `n_components` counts as recovered.
 
-    Among few axes a random direction is close to one: the squared cosine with each has a beta
-    distribution.
+    Among few axes a random direction is close to one of them: the squared cosine with each follows
+    a beta distribution.
     """
     if n_components < 2:
         return FOUND
@@ -87,7 +87,7 @@ def found_limit(n_components: int) -> float:
 
 
 def affordable_part(n_components: int, width: int) -> int:
-    """Return how many rows of a part are searched."""
+    """Return the number of rows of a part to search."""
     wanted = max(PART_ROWS, PART_ROWS_EACH * n_components)
     return max(min(wanted, PART_BYTES // (8 * width)), 4 * width)
 
@@ -102,10 +102,10 @@ def find_in_part(
     rank_tolerance: float | None = None,
     seed: int,
 ) -> Unmixing:
-    """Find the components of a part of the rows, to the accuracy that so many rows deserve.
+    """Find the components of a part of the rows, to the accuracy its number of rows supports.
 
-    None of them is held still, whether it looks Gaussian or not: what comes of a free search is the
-    evidence.
+    No component is frozen, whether or not it looks Gaussian: the result of an unconstrained search
+    is the evidence.
     """
     with blas_threads_for(rows.shape[1]):
         whitening = whitening_for(

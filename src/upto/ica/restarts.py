@@ -1,4 +1,4 @@
-"""Stability: the same components from other starts and from resampled rows (Icasso)."""
+"""Stability of components over random starts and resampled rows (Icasso)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import scipy.optimize
 
 from upto.core import SelectedRows, TraceStep, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import row_moments
 from upto.ica.components import Whiten, pose, starting_rotation, whitening_for
 from upto.ica.fastica import fixed_point
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 
 COLUMNS = 256
-"""Components judged in one pass; more would not fit the cache beside the rows."""
+"""Components evaluated in one pass; more would not fit into the cache with the rows."""
 ITERATIONS = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Stability:
-    """How often each component is found again.
+    """Stability of each component over repetitions.
 
     `index` is Icasso's Iq, the mean similarity of a component to its matches minus that to all
-    others: 1 for a component that is always found. `similarity` holds the absolute correlation of
+    others: 1 for a component that is always recovered. `similarity` is the absolute correlation of
     every component with its match in every repetition.
     """
 
@@ -54,11 +54,11 @@ def restart_many(
     single: bool = False,
     listener: Listener | None = None,
 ) -> tuple[list[Float], Float, NDArray[np.bool_]]:
-    """Search from several starts at once: one pass judges many rotations.
+    """Search from several starts at once: one pass evaluates many rotations.
 
-    With `single`, passes run in single precision until steps are small. The listener is told of
-    the least Gaussian rotation after every pass. Returns the rotations, their contrasts and whether
-    they converged.
+    With `single`, passes run in single precision until steps are small. The listener is called
+    with the least Gaussian rotation after every pass. Returns the rotations, their contrasts and
+    whether they converged.
     """
     started, passes = time.perf_counter(), 0
 
@@ -116,7 +116,7 @@ def _turn(step: Float, before: Float) -> float:
 
 
 def random_starts(whitening: Whitening, count: int, seed: int) -> list[Float]:
-    """Draw rotations to start from."""
+    """Draw random rotations to start from."""
     seeds = random_stream(seed, "restarts").integers(2**31 - 1, size=count)
     return [starting_rotation(whitening, None, int(each)) for each in seeds]
 
@@ -132,7 +132,7 @@ def bootstrapped(
     seed: int,
     tolerance: float,
 ) -> list[Float]:
-    """Find the components again in resampled rows, whitened anew, starting from themselves."""
+    """Refit the components to bootstrapped rows, each whitened, starting from the components."""
     rng = random_stream(seed, "bootstraps")
     n_samples = int(rows.shape[0])
     found = []
@@ -147,7 +147,7 @@ def bootstrapped(
             n_components=len(unmixing.components) if white else None,
         )
         if len(whitening.matrix) < len(unmixing.components):
-            # Too few distinct rows were drawn to find as many components again.
+            # Too few distinct rows were drawn for as many components.
             continue
         problem = pose(engine, sample, whitening, contrast)
         start = [starting_rotation(whitening, unmixing.components, seed)]
@@ -157,7 +157,7 @@ def bootstrapped(
 
 
 def stability_of(unmixing: Unmixing, found: list[Float]) -> Stability:
-    """Match every repetition by signed permutation and compare within and between matches."""
+    """Match every repetition by signed permutation, and compare within and between matches."""
     reference = unmixing.components
     k = len(reference)
     # Correlations on the rows the reference is white on, so no pass is needed.

@@ -1,4 +1,4 @@
-"""Fitted transforms as safetensors files: arrays and a description in JSON, never a pickle."""
+"""Save and load fitted transforms as safetensors: arrays and a JSON description, no pickle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from upto.core import InputError, TraceStep, read_tensors, write_tensors
 from upto.core.errors import one_sentence, reason, shortened
-from upto.core.read import expanded
+from upto.core.read_file import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 DESCRIPTION = "transform"
-"""The entry that describes a transform, beside the entries that are its arrays."""
+"""Name of the entry that describes a transform; the other entries are its arrays."""
 
 _Value = None | bool | int | float | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kind:
-    """The fitted attributes a file may hold, without the underscore at their end.
+    """Fitted attributes in a file, without the trailing underscore.
 
-    `arrays` have one letter a dimension: d coordinates in, k out. Those after a question mark may
-    be missing.
+    `arrays` maps names to shapes, one letter per dimension: d input and k output coordinates; a
+    question mark means optional.
     """
 
     module: str
@@ -67,7 +67,7 @@ _KINDS = {
 _MASKS = ("turning",)
 _NUMBERS = (np.dtype(np.float64), np.dtype(np.float32))
 _INVERSE = 1e-4
-"""How far the way to new coordinates and back may be from doing nothing."""
+"""Largest deviation from the identity of the transform followed by its inverse."""
 
 
 class _Description(msgspec.Struct, omit_defaults=True):
@@ -83,22 +83,22 @@ class _Description(msgspec.Struct, omit_defaults=True):
 
 
 def save_transform(path: str | Path, estimator: Transform) -> None:
-    """Save a fitted `ICA` or `Whitener` to a safetensors file, whole or not at all.
+    """Save a fitted `ICA` or `Whitener` to a safetensors file, atomically.
 
-    The engine is not saved, nor is a random state that is not a whole number, nor a contrast that
-    is a function: a loaded estimator transforms the same way, but may be fitted another way.
+    The engine, a random state that is not an integer and a contrast that is a function are not
+    saved: a loaded estimator transforms identically, but refitting it may give another result.
 
     Parameters
     ----------
     path
-        Where the file shall be; it ends in ``.safetensors``.
+        Output file, ending in ``.safetensors``.
     estimator
         The fitted estimator.
 
     Raises
     ------
     InputError
-        If the file cannot be written or the estimator is of another kind.
+        If the file cannot be written or the estimator is neither.
     """
     check_transform_path(path)
     entries = pack_transform(estimator)
@@ -107,22 +107,16 @@ def save_transform(path: str | Path, estimator: Transform) -> None:
 
 
 def check_transform_path(path: str | Path) -> None:
-    """Refuse a name that does not end as saved transforms do.
-
-    Parameters
-    ----------
-    path
-        Where a transform shall be saved.
-    """
+    """Refuse a path that does not end in ``.safetensors``."""
     if Path(path).suffix.lower() != ".safetensors":
         message = f"{path} does not end in .safetensors, the format of saved transforms: rename it."
         raise InputError(message)
 
 
 def load_transform(path: str | Path) -> Transform:
-    """Load a fitted `ICA` or `Whitener` that `save_transform` saved.
+    """Load a fitted `ICA` or `Whitener` saved by `save_transform`.
 
-    Nothing in the file is run: only known arrays and plain parameters are taken from it.
+    No code in the file is run: only known arrays and plain parameters are read.
 
     Parameters
     ----------
@@ -132,7 +126,7 @@ def load_transform(path: str | Path) -> Transform:
     Raises
     ------
     InputError
-        If the file is not such a transform, is damaged, or is of a later version of upto.
+        If the file is not a saved transform, is damaged, or was written by a later version of upto.
     """
     path = expanded(path)
     arrays, words = read_tensors(path)
@@ -143,7 +137,7 @@ def load_transform(path: str | Path) -> Transform:
 
 
 def pack_transform(estimator: Transform) -> dict[str, Any]:
-    """Return what a fitted estimator is made of: its arrays, and a description as JSON.
+    """Return the arrays of a fitted estimator and its description as JSON.
 
     Parameters
     ----------
@@ -175,19 +169,19 @@ def pack_transform(estimator: Transform) -> dict[str, Any]:
 
 
 def unpack_transform(entries: Mapping[str, Any], origin: str) -> Transform:
-    """Make a fitted estimator of what `pack_transform` returned.
+    """Rebuild a fitted estimator from the entries of `pack_transform`.
 
     Parameters
     ----------
     entries
-        The arrays and the description; others are ignored.
+        The arrays and the description; other entries are ignored.
     origin
-        Where they come from, for messages.
+        Source of the entries, for error messages.
 
     Raises
     ------
     InputError
-        If they do not make a transform.
+        If they are not a valid transform.
     """
     try:
         described = msgspec.json.decode(entries[DESCRIPTION], type=_Description)
@@ -196,7 +190,7 @@ def unpack_transform(entries: Mapping[str, Any], origin: str) -> Transform:
     if described.kind not in _KINDS or described.schema != SCHEMA:
         message = (
             f"{origin} is a transform of kind {shortened(described.kind)!r}, schema "
-            f"{shortened(described.schema)}, which this version of upto does not know: load it "
+            f"{shortened(described.schema)}, which this version of upto does not support: load it "
             f"with upto {shortened(described.upto)}."
         )
         raise InputError(message)
@@ -225,7 +219,7 @@ def unpack_transform(entries: Mapping[str, Any], origin: str) -> Transform:
 
 
 def mixing_of(estimator: Transform) -> Any:
-    """Return the matrix that leads back from new coordinates, one row for each old one."""
+    """Return the matrix that maps new coordinates back, one row per original coordinate."""
     return estimator.mixing_ if hasattr(estimator, "mixing_") else estimator.unwhitening_
 
 
@@ -235,7 +229,7 @@ def _check_inverse(estimator: Transform, origin: str) -> None:
         back = inward @ mixing_of(estimator)
         leads_back = np.abs(back - np.eye(len(back))).max() <= _INVERSE
     if not leads_back:
-        raise InputError(_damaged(origin, "the way back does not lead back"))
+        raise InputError(_damaged(origin, "its inverse does not invert it"))
 
 
 def _array(
@@ -254,12 +248,12 @@ def _array(
     if name in _MASKS and array.dtype == bool:
         return array
     if name in _MASKS or array.dtype not in _NUMBERS or not np.isfinite(array).all():
-        raise InputError(_damaged(origin, f"{name} holds what it cannot be"))
+        raise InputError(_damaged(origin, f"{name} has invalid values"))
     return array
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, _Value]:
-    """Keep the parameters that mean the same elsewhere."""
+    """Keep the parameters that are portable to other machines."""
     plain: dict[str, _Value] = {}
     for name, value in parameters.items():
         item = _item(value)
@@ -275,11 +269,11 @@ def _item(value: Any) -> Any:
 
 
 def _type(kind: _Kind) -> Any:
-    # The estimators bring scikit-learn, which takes a second to import.
+    # The estimators import scikit-learn, which takes a second.
     return getattr(import_module(kind.module), kind.name)
 
 
 def _damaged(origin: str, why: object) -> str:
     return one_sentence(
-        f"{origin} is not a whole transform of upto ({reason(why)}): save it again."
+        f"{origin} is not a complete transform of upto ({reason(why)}): save it again."
     )

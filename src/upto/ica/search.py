@@ -1,4 +1,4 @@
-"""The search for components: solvers, precision and the decision to stop."""
+"""The search for components: choice of solver, precision and stopping rule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from upto.ica.solver import Point, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
     Listener = Callable[[TraceStep, Float], None]
 
@@ -24,16 +24,16 @@ Solver = Literal["auto", "fastica", "picard"]
 SOLVERS = ("auto", "fastica", "picard")
 
 NEAR = 0.02
-"""Turn of a step below which single precision, or a part of the rows, has shown the way."""
+"""Rotation per step below which single precision, or a sample of rows, is exhausted."""
 PATIENCE, LONGER_PATIENCE = 12, 50
-"""Iterations without progress: of a solver that may circle, and of one that descends."""
+"""Iterations without progress allowed to a solver that may cycle, and to one that descends."""
 LARGE = 1e7
-"""Multiplications of one product above which a search starts in single precision."""
+"""Multiplications per matrix product above which a search starts in single precision."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Search:
-    """Where a search ended."""
+    """Final state of a search."""
 
     problem: Problem
     point: Point
@@ -55,15 +55,14 @@ def search(
     coarse: bool = False,
     listener: Listener | None = None,
 ) -> Search:
-    """Turn a start into components.
+    """Search for components from a starting rotation.
 
-    The search ends when no entry of the relative gradient is above `tolerance`; or, where `turn` is
-    given, when the cosine between a component and itself a step before is nearer to one than that,
-    scikit-learn's rule. Where it makes no
-    progress, components that are not clearly non-Gaussian are no longer turned into each other,
-    since no rotation between them is better than another, and ``auto`` changes from FastICA's steps
-    to Picard-O's. With `single`, passes run in single precision until steps are small and then in
-    double; with `coarse`, the search ends there.
+    The search ends when every entry of the relative gradient is at most `tolerance` or, with
+    `turn`, when the cosine between each component and its previous step is within `turn` of one,
+    scikit-learn's rule. If it stalls, components that are not clearly non-Gaussian are no longer
+    rotated into each other, since no rotation among them is better than another, and ``auto``
+    switches from FastICA to Picard-O. With `single`, passes run in single precision until steps are
+    small and then in double; with `coarse`, the search ends there.
     """
     if solver not in SOLVERS:
         message = f"there is no solver {solver!r}: choose one of {', '.join(SOLVERS)}."
@@ -107,7 +106,7 @@ def search(
             if listener is not None:
                 listener(step, point.rotation)
             watch.see(point)
-            # Far from any component all gradients are small, so a small step is asked for too.
+            # Far from any component gradients are small too, so steps must also be small.
             near = iteration > 0 and turned < NEAR
             done = settled() or ((coarse or dtype == "float32") and near)
             if watch.is_stalled and not done and not problem.literal:
@@ -118,7 +117,7 @@ def search(
                     stepper = PicardO()
                 elif not is_stiller:
                     if dtype == "float64":
-                        # Nothing is left to try: what remains is rounding, or circling.
+                        # Nothing is left to try: the rest is rounding or cycling.
                         return ended(converged=False)
                     done = True
                 watch = _Watch(descends=isinstance(stepper, PicardO))
@@ -130,7 +129,7 @@ def search(
                 done = settled()
             stiller = problem.freeze(point.unclear)
             if done and not coarse and problem.is_telling and stiller is not problem:
-                # The optimum among these depends on the start; what the others settle at must not.
+                # The optimum among these depends on the start; that of the others must not.
                 problem = stiller
                 point, stepper = replace(point, frozen=problem.frozen), type(stepper)()
                 watch = _Watch(descends=isinstance(stepper, PicardO))
@@ -144,7 +143,7 @@ def search(
             iteration += 1
             point = tried[-1]
             if problem.frozen is not None and np.any(point.unclear & ~problem.frozen):
-                # A component that becomes Gaussian changes its sign at will: it is held too.
+                # The sign of a component that becomes Gaussian is arbitrary, so it is frozen too.
                 problem = problem.freeze(point.unclear)
                 point, stepper = replace(point, frozen=problem.frozen), type(stepper)()
             moved = point.rotation @ before.T
@@ -155,10 +154,10 @@ def search(
 
 
 class _Watch:
-    """Remembers the best gradient and contrast, and how long ago they were reached.
+    """The best gradient and contrast so far, and the number of iterations since.
 
-    A solver that always descends gets somewhere by many small gains too; one that may circle must
-    gain enough in a single step.
+    For a solver that always descends many small gains count; one that may cycle must gain enough in
+    a single step.
     """
 
     __slots__ = ("descends", "gradient", "reached", "since")

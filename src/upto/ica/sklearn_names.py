@@ -1,4 +1,4 @@
-"""The parameters of scikit-learn's FastICA, in words of our own; they are resolved here only."""
+"""Translate the parameters of scikit-learn's FastICA."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from upto.ica.contrasts import Contrast
 
 ALIASES = {"fun": "contrast", "tol": "tolerance", "max_iter": "max_iterations"}
-"""What scikit-learn calls our parameters."""
+"""Scikit-learn's names of our parameters."""
 _ALGORITHMS = ("parallel", "deflation")
 _WHITEN_SOLVERS = ("svd", "eigh")
 _WHITEN = {True: "arbitrary-variance", False: "none"}
@@ -25,7 +25,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 @dataclass(frozen=True, slots=True)
 class ScoreFunction:
-    """A contrast by its derivative, as scikit-learn takes it.
+    """A contrast defined by its derivative, as in scikit-learn.
 
     ``function(sources, **arguments)`` returns g and the mean of g′ along the last axis.
     """
@@ -42,33 +42,33 @@ class ScoreFunction:
         """Return G, g and g′; G is the integral of g from zero."""
         total = xp.zeros_like(sources)
         for node, weight in zip(0.5 * (1.0 + _NODES), 0.5 * _WEIGHTS, strict=True):
-            # Cubes of nodes: what g does, it mostly does near zero.
+            # Cubed nodes are dense near zero, where g varies most.
             score, _ = self.derivatives(xp, float(node) ** 3 * sources)
             total = total + 3.0 * float(weight) * float(node) ** 2 * score * sources
         return total, *self.derivatives(xp, sources)
 
     def derivatives(self, xp: Any, sources: Any) -> tuple[Any, Any]:
         """Return g and g′."""
-        # Along a last axis of one source, a mean is the value itself.
+        # The mean over a last axis of length one is the value itself.
         score, slope = self.function(xp.reshape(sources, (-1, 1)), **self.arguments)
         return xp.reshape(score, sources.shape), xp.reshape(slope, sources.shape)
 
 
 def in_our_words(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the parameters of an `ICA` ask for, as fields of `Settings`.
+    """Return the parameters of an `ICA` as fields of `Settings`.
 
     Parameters
     ----------
     given
         All parameters, by name.
     usual
-        Their defaults: ours and scikit-learn's name of one thing must not both be given.
+        Their defaults; our name and scikit-learn's for the same parameter exclude each other.
     """
     for theirs, ours in ALIASES.items():
         if given[theirs] is not None and not _is_usual(given[ours], usual[ours]):
             message = (
-                f"{theirs}={given[theirs]!r} and {ours}={given[ours]!r} are both given, and are "
-                "two names of one choice: give one of them."
+                f"{theirs}={given[theirs]!r} and {ours}={given[ours]!r} are both given, but are "
+                "two names of one parameter: give one of them."
             )
             raise InputError(message)
     whiten = given["whiten"]
@@ -78,7 +78,7 @@ def in_our_words(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str
     first = given["w_init"]
     _refuse_two_starts(given, is_given=first is not None, deflation=deflation)
     if deflation and given["solver"] == "picard":
-        message = "algorithm='deflation' is a way of FastICA: leave out solver='picard', or it."
+        message = "algorithm='deflation' requires FastICA: leave it or solver='picard' out."
         raise InputError(message)
     n_components = given["n_components"]
     if given["whiten"] is False and n_components is not None:
@@ -118,7 +118,7 @@ def _refuse_two_starts(given: Mapping[str, Any], *, is_given: bool, deflation: b
             message = f"{what} is one search, and restarts={given['restarts']}: leave one out."
             raise InputError(message)
     if is_given and given["warm_start"]:
-        message = "w_init and warm_start both say where the search starts: leave one out."
+        message = "w_init and warm_start both set the start of the search: leave one out."
         raise InputError(message)
 
 
@@ -138,7 +138,7 @@ def _contrast(given: Mapping[str, Any], usual: Mapping[str, Any]) -> Contrast:
             )
             raise InputError(message)
         if not (isinstance(alpha, int | float | np.number) and 1 <= alpha <= 2):
-            message = f"alpha must be in [1,2], and fun_args gives {alpha!r}."
+            message = f"alpha must be in [1,2], but fun_args gives {alpha!r}."
             raise InputError(message)
     fun = given["fun"]
     if fun is None or isinstance(fun, str):

@@ -1,9 +1,9 @@
-"""What every ICA solver shares: one statistic, one point on the rotation group, one trace.
+"""Evaluation of rotations, shared by all ICA solvers.
 
-Rows are white after a fixed linear map, so the search is over rotations R. A rotation is judged by
-one pass over the rows, which gives the means of G, g(s)zᵀ and g′; everything else is k×k algebra.
-With the sign σ of each component's non-Gaussianity, the contrast Σ σ E[G(s)] falls towards the
-components, its relative gradient is the antisymmetric part of σ E[g(s)sᵀ], and on independent
+Rows are white after a fixed linear map, so the search is over rotations R. One pass over the rows
+evaluates a rotation: it gives the means of G, g(s)zᵀ and g′; everything else is k×k algebra. With
+the sign σ of each component's non-Gaussianity, the contrast Σ σ E[G(s)] decreases towards the
+components, its relative gradient is the antisymmetric part of σ E[g(s)sᵀ], and for independent
 components its Hessian is diagonal over pairs.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines.base import Engine
 from upto.ica.contrasts import Contrast
 
@@ -27,20 +27,19 @@ if TYPE_CHECKING:
 
 
 NARROW = 1e6
-"""Ratio of the widest to the narrowest direction from which on rows are whitened first."""
+"""Ratio of the widest to the narrowest direction above which rows are whitened first."""
 TELLING_ROWS = 200
-"""Rows for each dimension from which on what looks Gaussian is taken for it."""
+"""Rows per dimension above which components that look Gaussian are treated as Gaussian."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """Rows, the linear map that makes them white, and the contrast to be searched.
+    """Rows, the linear map that whitens them, and the contrast to optimise.
 
-    `matrix` is k×d. `noise` is the size of |E[g′ - gs]| that Gaussian rows of this number reach by
-    chance after a search over all directions: components below it count as not identifiable while
-    the search lasts. Only rows that `keep` marks count, where it is given. `frozen` components are
-    not turned into each other. With `literal`, FastICA's steps are taken whether they make progress
-    or not.
+    `matrix` is k×d. `noise` is the value of |E[g′ - gs]| that as many Gaussian rows reach by chance
+    after a search over all directions; during the search, components below it count as not
+    identifiable. If `keep` is given, only the rows it marks are used. `frozen` components are not
+    rotated into each other. With `literal`, FastICA's steps are taken even if they stall.
     """
 
     engine: Engine
@@ -56,12 +55,12 @@ class Problem:
 
     @property
     def is_telling(self) -> bool:
-        """Whether rows are so many that components below the noise are Gaussian, and not weak."""
+        """Whether there are enough rows to call components below the noise Gaussian, not weak."""
         return self.n_samples >= TELLING_ROWS * len(self.matrix)
 
     @cached_property
     def is_narrow(self) -> bool:
-        """Whether products with rows as they are would lose what lies in narrow directions."""
+        """Whether products with the raw rows would lose the narrow directions to rounding."""
         lengths = np.linalg.svd(self.matrix, compute_uv=False)
         return bool(lengths[0] > NARROW * lengths[-1])
 
@@ -71,7 +70,7 @@ class Problem:
         return 0 if self.frozen is None else int(np.count_nonzero(self.frozen))
 
     def freeze(self, components: NDArray[np.bool_]) -> Problem:
-        """Return the problem in which these too are not turned into each other, if they are two."""
+        """Return the problem with these components frozen too, if two or more are then frozen."""
         frozen = components if self.frozen is None else self.frozen | components
         more = np.count_nonzero(frozen) > max(1, self.n_frozen)
         return replace(self, frozen=frozen) if more else self
@@ -79,9 +78,9 @@ class Problem:
     def evaluate(
         self, rotations: Sequence[Float], dtype: str = "float64", *, values: bool = True
     ) -> list[Point]:
-        """Judge several rotations in one pass over the rows, with or without the contrast itself.
+        """Evaluate several rotations in one pass, with or without the contrast itself.
 
-        Only a line search needs the contrast, and it takes as long as its derivatives.
+        Only a line search needs the contrast, which takes as long as its derivatives.
         """
         products, slope, value = self.means(rotations, dtype, values=values)
         points, start = [], 0
@@ -119,7 +118,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Point:
-    """One rotation and what a pass found there: the means of G(s), g(s)sᵀ and g′(s)."""
+    """A rotation and the means of G(s), g(s)sᵀ and g′(s) there."""
 
     rotation: Float
     value: Float | None
@@ -136,16 +135,16 @@ class Point:
 
     @cached_property
     def signs(self) -> Float:
-        """Which way each component is non-Gaussian."""
+        """Sign of each component's non-Gaussianity."""
         return np.where(self.excess < 0, -1.0, 1.0)
 
     @property
     def contrast(self) -> float:
-        """How far components are from Gaussian: the mean of |E[g′(s)] - E[g(s)s]|."""
+        """Mean non-Gaussianity of the components, |E[g′(s)] - E[g(s)s]|."""
         return float(np.abs(self.excess).mean())
 
     def loss(self, signs: Float) -> float:
-        """Return the contrast with signs that make it fall towards the components."""
+        """Return the contrast, signed to decrease towards the components."""
         if self.value is None:
             message = "this point was evaluated without its contrast"
             raise ValueError(message)
@@ -153,9 +152,9 @@ class Point:
 
     @cached_property
     def counts(self) -> Float:
-        """One for a component that counts, zero for a frozen one.
+        """Weight of each component: zero if frozen, else one.
 
-        What the others settle at then does not depend on the axes of the frozen ones.
+        The optimum of the others then does not depend on the axes of the frozen ones.
         """
         counts: Float = np.ones(len(self.slope))
         if self.frozen is not None:
@@ -164,7 +163,7 @@ class Point:
 
     @cached_property
     def skew(self) -> Float:
-        """The relative gradient, σᵢE[g(sᵢ)sⱼ] - σⱼE[g(sⱼ)sᵢ] without the frozen components' own."""
+        """The relative gradient, σᵢE[g(sᵢ)sⱼ] - σⱼE[g(sⱼ)sᵢ] without terms of frozen components."""
         signed = (self.signs * self.counts)[:, None] * self.cross
         skew: Float = signed - signed.T
         return skew
@@ -178,7 +177,7 @@ class Point:
 
     @property
     def unclear(self) -> NDArray[np.bool_]:
-        """Components no less Gaussian than chance makes them."""
+        """Components no less Gaussian than expected by chance."""
         unclear: NDArray[np.bool_] = np.abs(self.excess) <= self.noise
         return unclear
 
@@ -198,9 +197,9 @@ def contrast_sums(
     contrast: Contrast,
     values: bool,
 ) -> Arrays:
-    """Return the sums of g(s)xᵀ, g′(s) and, where asked for, G(s) over a block of rows.
+    """Return the sums of g(s)xᵀ, g′(s) and, with `values`, G(s) over a block of rows.
 
-    With a whitening, x are the white rows.
+    With `whitening`, x are the white rows.
     """
     x = x - mean
     if whitening is not None:
@@ -220,9 +219,9 @@ def _of_kept(xp: Any, x: Any, keep: Any, *params: Any, contrast: Contrast, value
 
 
 def orthogonalised(matrix: Float) -> Float:
-    """Return the nearest rotation: the polar factor, by which FastICA keeps components apart."""
+    """Return the nearest rotation (polar factor): FastICA's symmetric orthogonalisation."""
     values, vectors = np.linalg.eigh(matrix @ matrix.T)
     floor = np.finfo(float).eps * max(float(values[-1]), np.finfo(float).tiny)
     result: Float = ((vectors / np.sqrt(np.maximum(values, floor))) @ vectors.T) @ matrix
-    # One Newton step restores what the square root of rounding lost.
+    # One Newton step restores the digits that the square root lost to rounding.
     return 1.5 * result - 0.5 * (result @ result.T) @ result

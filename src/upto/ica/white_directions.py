@@ -1,8 +1,8 @@
-"""White directions of rows, also those so narrow that a covariance no longer shows them.
+"""White directions of rows, including those too narrow to resolve in a covariance.
 
 A covariance squares the ratio of the widest to the narrowest direction, so beyond 1e5 its
-eigenvalues are rounding. Rows turned into what it leaves in doubt still have all their digits: a
-second pass over these few coordinates shows their covariance, and so on, five decades a pass.
+eigenvalues are rounding. Rows projected onto the unresolved directions keep all their digits: a
+second pass gives the covariance of these few coordinates, and so on, five decades per pass.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines.base import Engine
 
 if TYPE_CHECKING:
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 RANK_TOLERANCE = 1e-10
-"""Directions whose variance is below this fraction of the largest need more than a covariance."""
+"""Directions with less than this fraction of the largest variance need further passes."""
 _ROUNDING = float(np.finfo(np.float64).eps)
 _COVARIANCE_ROUNDING = 1e-13
 _MARGIN = 4.0
-"""How much wider than rounding a direction must be."""
+"""Smallest ratio of the width of a direction to rounding."""
 _MOST_PASSES = 4
 _LOOKED_AT = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """Rows that can be passed over again; only those that `keep` marks count, where it is given."""
+    """Rows available for further passes; with `keep`, only those it marks."""
 
     engine: Engine
     rows: Any
@@ -41,11 +41,11 @@ class Source:
 
     @property
     def n_samples(self) -> int:
-        """Number of rows that count."""
+        """Number of rows used."""
         return int(self.rows.shape[0] if self.keep is None else np.count_nonzero(self.keep))
 
     def scatter(self, mean: Float, basis: Float) -> Float:
-        """Return the mean products of centred rows in other coordinates."""
+        """Return the covariance of the rows in other coordinates."""
         vectors = () if self.keep is None else (self.keep,)
         function = _products if self.keep is None else _products_of_kept
         total, products = self.engine.reduce_blocks(
@@ -56,7 +56,7 @@ class Source:
 
     @property
     def precision(self) -> float:
-        """Relative rounding of the numbers: that of the narrowest type that holds them."""
+        """Relative rounding of the values: that of the narrowest type that represents them."""
         seen = np.asarray(self.rows[:_LOOKED_AT])
         if seen.dtype.kind != "f":
             return _ROUNDING
@@ -64,18 +64,18 @@ class Source:
             return float(np.finfo(seen.dtype).eps)
         with np.errstate(over="ignore", under="ignore"):
             is_single = bool((seen.astype(np.float32) == seen).all())
-        # Whole numbers are no rounding of others.
+        # Integers are exact, not rounded.
         is_whole = bool((np.rint(seen) == seen).all())
         return float(np.finfo(np.float32).eps) if is_single and not is_whole else _ROUNDING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """Directions that are more than nothing, and were left out.
+    """Directions that were dropped although their variance is not zero.
 
-    `size` is the deviation along the widest of them and `limit` the one below which directions
-    are left out, both as fractions of the deviation along the widest direction of all. `precision`
-    is that of the numbers; None where the limit was asked for.
+    `size` is the standard deviation along the widest of them and `limit` the one below which
+    directions are dropped, both as fractions of that along the widest direction of all. `precision`
+    is that of the values; None if the user set the limit.
     """
 
     count: int
@@ -85,9 +85,9 @@ class Dropped:
 
     @property
     def words(self) -> str:
-        """Say how narrow they are, and what they would have to be."""
+        """Their width and the limit, as text for messages."""
         kind = "double" if self.precision == _ROUNDING else "single"
-        limit = f"what numbers of {kind} precision can tell from rounding"
+        limit = f"what {kind} precision can distinguish from rounding"
         if self.precision is None:
             limit = "the square root of the rank tolerance"
         return (
@@ -98,7 +98,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """``y @ into.T`` is white, ``white @ out.T`` gives y back on the span of what was kept."""
+    """``y @ into.T`` is white; ``white @ out.T`` is y on the span of the kept directions."""
 
     into: Float
     out: Float
@@ -108,19 +108,19 @@ class Directions:
 def white_directions(
     part: Moments, unit: Float, rank_tolerance: float | None, source: Source | None = None
 ) -> Directions:
-    """Find white directions of rows that are brought to unit variance by a factor each.
+    """Find white directions of rows whose coordinates are scaled to unit variance.
 
     Parameters
     ----------
     part
         Moments of the rows.
     unit
-        What each coordinate is multiplied by; zero for those that do not vary.
+        Factor of each coordinate; zero for constant coordinates.
     rank_tolerance
-        Directions below this fraction of the largest variance are left out; None leaves out what
-        cannot be told from rounding.
+        Directions below this fraction of the largest variance are dropped; None drops those
+        indistinguishable from rounding.
     source
-        The rows of these moments; without them, directions are those the covariance shows.
+        The rows of these moments; without them, only the covariance is used.
     """
     if source is None and rank_tolerance is None:
         rank_tolerance = RANK_TOLERANCE
@@ -160,7 +160,7 @@ def white_directions(
         floor, nothing = limit(rest), limits(rest, _ROUNDING)
         kept = left > np.maximum(floor, RANK_TOLERANCE * left[-1])
         if not kept.any():
-            # Also those below the limit were looked at, so that it is known what they are.
+            # Directions below the limit are measured too, to report them.
             break
         more, deviation = rest[:, kept], np.sqrt(left[kept])
         into, out = (

@@ -1,4 +1,4 @@
-"""Whitening: coordinates in which a covariance is the identity, and the exact way back."""
+"""Whitening: coordinates with identity covariance, and the exact inverse."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import Moments, varying
 from upto.ica.white_directions import RANK_TOLERANCE, Dropped, Source, white_directions
 
@@ -29,8 +29,8 @@ class Whitening:
 
     ``(rows - mean) @ matrix.T`` is white; ``white @ inverse.T + mean`` gives the rows back, on the
     span of the kept directions. `variances` are those of the kept directions, the widest first.
-    Where the map only scales, the new coordinates are not white, and `is_white` says so. `dropped`
-    says which directions were too narrow.
+    `is_white` is False if the map only scales. `dropped` describes the directions that were too
+    narrow.
     """
 
     mean: Float
@@ -50,10 +50,10 @@ def find_whitening(
     rank_tolerance: float | None = RANK_TOLERANCE,
     source: Source | None = None,
 ) -> Whitening:
-    """Whiten rows of known moments.
+    """Return the whitening of rows with these moments.
 
-    The rank is decided on coordinates of unit variance, so that neither the scale of the data nor
-    coordinates of very different scales change it.
+    The rank is that of coordinates scaled to unit variance, so it depends neither on the scale of
+    the data nor on differences in scale between coordinates.
 
     Parameters
     ----------
@@ -63,12 +63,13 @@ def find_whitening(
         ``pca`` orders coordinates by variance, ``zca`` stays closest to the rows, ``cholesky`` is
         lower triangular.
     n_components
-        Widest directions to keep: a number, or the share of the variance they shall reach.
+        Number of directions to keep, the widest first, or the fraction of the variance they must
+        explain.
     rank_tolerance
-        Directions below this fraction of the largest variance are taken as absent; None asks for
-        all that the precision of the numbers tells from rounding.
+        Directions below this fraction of the largest variance are dropped; None keeps all that
+        are distinguishable from rounding.
     source
-        The rows of these moments: directions that a covariance does not show are looked for there.
+        The rows of these moments, in which to find directions that the covariance does not resolve.
     """
     inward, outward, variances, axes, dropped = _principal_whitening(part, rank_tolerance, source)
     rank = len(inward)
@@ -84,7 +85,7 @@ def find_whitening(
                 "use pca or zca, or shrink the covariance."
             )
             raise InputError(message)
-        # The covariance itself may be too ill-conditioned to be factored.
+        # The covariance itself may be too ill-conditioned to factor.
         upper = np.linalg.qr(outward.T)[1]
         lower = (np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None] * upper).T
         inward = scipy.linalg.solve_triangular(lower, np.eye(width), lower=True)
@@ -104,10 +105,10 @@ def _principal_whitening(
 ) -> tuple[Float, Float, Float, Float, Dropped | None]:
     covariance = part.scatter / part.weight
     if not np.isfinite(covariance).all():
-        message = "the squares of the rows are too large for a number: divide the rows first."
+        message = "the squares of the rows overflow double precision: divide the rows first."
         raise InputError(message)
     if 0.0 < covariance.diagonal().max() < np.finfo(np.float64).tiny:
-        message = "the squares of the rows are too small for a number: multiply the rows first."
+        message = "the squares of the rows underflow double precision: multiply the rows first."
         raise InputError(message)
     deviation = np.sqrt(np.diag(covariance))
     alive = varying(deviation)
@@ -118,7 +119,7 @@ def _principal_whitening(
     found = white_directions(part, unit, rank_tolerance, source)
     inward = found.into * unit
     outward = np.where(alive, deviation, 0.0)[:, None] * found.out
-    # Turned so that the directions are the principal ones; any turn of a whitening whitens.
+    # Rotated to the principal directions; any rotation of a whitening is a whitening.
     axes, widths, turn = scipy.linalg.svd(outward, full_matrices=False)
     return turn @ inward, outward @ turn.T, widths**2, axes, found.dropped
 
@@ -131,24 +132,24 @@ def _kept(n_components: int | float | None, variances: Float) -> int:
         return int(np.searchsorted(shares, n_components - 1e-12) + 1)
     if isinstance(n_components, bool) or n_components != int(n_components) or n_components < 1:
         message = (
-            f"n_components is {n_components}: give a number of directions, or the share of the "
-            "variance they shall reach, between 0 and 1."
+            f"n_components is {n_components}: give a number of directions, or the fraction of "
+            "the variance they must explain, between 0 and 1."
         )
         raise InputError(message)
     return min(int(n_components), len(variances))
 
 
 def check_rank_tolerance(rank_tolerance: float | None) -> None:
-    """Refuse a rank tolerance that is no fraction."""
+    """Refuse a rank tolerance outside [0, 1)."""
     if rank_tolerance is not None and not 0.0 <= rank_tolerance < 1.0:
         message = f"rank_tolerance is {rank_tolerance}: it must be at least 0 and below 1."
         raise InputError(message)
 
 
 def check_width(X: NDArray[Any], width: int, name: str) -> None:
-    """Refuse new coordinates that a transform does not make."""
+    """Refuse rows with another number of coordinates than the transform's output."""
     if X.shape[1] != width:
-        message = f"X has {X.shape[1]} coordinates, but {name} makes {width}: give those."
+        message = f"X has {X.shape[1]} coordinates, but {name} outputs {width}: give its output."
         raise InputError(message)
 
 
@@ -156,9 +157,9 @@ Shrinkage = Literal["ledoit-wolf", "oas"] | float | None
 
 
 def shrunk(engine: Engine, rows: Any, part: Moments, shrinkage: Shrinkage) -> Moments:
-    """Pull the covariance towards a multiple of the identity, by a given or an estimated amount.
+    """Shrink the covariance towards a multiple of the identity, by a fixed or estimated amount.
 
-    Ledoit and Wolf's amount takes a pass over `rows`; the oracle approximation needs none.
+    The Ledoit-Wolf estimate takes a pass over `rows`; the oracle approximation (OAS) takes none.
     """
     if shrinkage is None:
         return part

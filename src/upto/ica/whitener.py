@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
 
 class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Turn rows into coordinates of zero mean, unit variance and no correlation, and back.
+    """Map rows to uncorrelated coordinates of zero mean and unit variance, and back.
 
     Parameters
     ----------
     n_components
-        Widest directions to keep: a number, or the share of the variance they shall reach; by
-        default all that the rows have.
+        Number of directions to keep, the widest first, or the fraction of the variance they must
+        explain; by default the rank of the rows.
     method
         ``pca`` orders coordinates by variance, ``zca`` stays closest to the rows, ``cholesky`` is
         lower triangular and needs full rank.
     shrinkage
-        Pull the covariance towards a multiple of the identity: ``ledoit-wolf``, ``oas``, a number
-        between 0 and 1, or None.
+        Shrinkage of the covariance towards a multiple of the identity: ``ledoit-wolf``, ``oas``, a
+        number between 0 and 1, or None.
     rank_tolerance
-        Directions whose variance is below this fraction of the largest are taken as absent; by
-        default those that cannot be told from rounding.
+        Directions whose variance is below this fraction of the largest are dropped; by default
+        those indistinguishable from rounding.
     engine
-        Engine of the passes, as an object or by name.
+        Engine for the passes, an object or a name.
 
     Attributes
     ----------
     mean_ : ndarray of shape (n_features_in_,)
-        The centre.
+        Mean of the rows.
     whitening_ : ndarray of shape (n_out, n_features_in_)
         ``white = (X - mean_) @ whitening_.T``.
     unwhitening_ : ndarray of shape (n_features_in_, n_out)
@@ -50,7 +50,7 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     explained_variance_ : ndarray
         Variances of the kept directions, the widest first.
     rank_ : int
-        Directions the rows have.
+        Rank of the rows.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         y
             Ignored.
         subset
-            Rows to fit on, such as controls: a mask or positions; all by default.
+            Rows to fit on, e.g. controls, as a mask or positions; all by default.
         """
         if self.method not in METHODS:
             message = f"there is no method {self.method!r}: choose one of {', '.join(METHODS)}."
@@ -89,7 +89,7 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             X = _chosen(X, subset)
         if self.n_components is not None and self.n_components > X.shape[1]:
             message = (
-                f"{self.n_components} directions are asked for, but rows of {X.shape[1]} "
+                f"{self.n_components} directions were requested, but rows of {X.shape[1]} "
                 f"coordinates have at most {X.shape[1]}."
             )
             raise InputError(message)
@@ -102,12 +102,12 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             method=self.method,
             n_components=self.n_components,
             rank_tolerance=self.rank_tolerance,
-            # A covariance that was shrunk is not that of the rows, and has no narrow directions.
+            # A shrunk covariance is not that of the rows and has no narrow directions.
             source=Source(engine, rows) if self.shrinkage is None else None,
         )
         if self.n_components is not None and found.rank < self.n_components:
             message = (
-                f"{self.n_components} directions are asked for, but the rows span {found.rank}: "
+                f"{self.n_components} directions were requested, but the rows span {found.rank}: "
                 "these are kept."
             )
             warnings.warn(message, stacklevel=2)
@@ -126,7 +126,7 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return ((X - self.mean_) @ self.whitening_.T).astype(X.dtype, copy=False)
 
     def inverse_transform(self, X: Any) -> Any:
-        """Turn white rows back."""
+        """Map white rows back to the original coordinates."""
         check_is_fitted(self)
         X = check_array(X, dtype=[np.float64, np.float32])
         check_width(X, self._n_features_out, "Whitener")
@@ -149,9 +149,9 @@ def _chosen(X: Any, subset: Any) -> Any:
     try:
         X = X[index]
     except IndexError as error:
-        message = f"the rows to fit on cannot be chosen: {error}."
+        message = f"the rows to fit on cannot be selected: {error}."
         raise InputError(message) from None
     if len(X) < 2:
-        message = f"{len(X)} of the rows are chosen: at least two are needed to whiten."
+        message = f"{len(X)} of the rows are selected: at least two are needed to whiten."
         raise InputError(message)
     return X

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.core import Estimate
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.measures.permutation import Scored
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.measures.kinds import AFFINE, MATCHING, SCALED_SHAPE, Change, MomentMeasure, as_count
 
 if TYPE_CHECKING:

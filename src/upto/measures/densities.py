@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.measures.kinds import as_count, as_rows, refuse_extremes
 from upto.measures.moments import run_moments
 

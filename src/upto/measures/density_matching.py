@@ -16,7 +16,7 @@ import numpy as np
 import scipy.optimize
 
 from upto.core import random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import nearest_rotation
 from upto.measures.densities import (
     Mixture,

@@ -12,7 +12,7 @@ from upto.core import random_stream
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.measures.moments import PairMoments, RunMoments
 
 

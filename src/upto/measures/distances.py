@@ -12,7 +12,7 @@ from upto.engines import select_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.engines.base import Arrays, Engine
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 from upto.measures.kinds import Measure, MomentMeasure, RelationMeasure, permuted, refuse_extremes
 from upto.measures.moments import PairMoments, RunMoments
 

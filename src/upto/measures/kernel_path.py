@@ -23,7 +23,7 @@ from upto.measures.relations import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.measures.kinds import Measure, Relation
 
 

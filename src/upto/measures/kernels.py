@@ -18,7 +18,7 @@ from upto.measures.relations import (
 )
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.measures.kinds import Relation
 
 

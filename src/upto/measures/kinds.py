@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.measures.moments import pair_moments
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from upto.measures.kinds import AFFINE, MATCHING, Change, MomentMeasure, as_coun
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.measures.moments import PairMoments, RunMoments
 
 

@@ -17,7 +17,7 @@ from upto.measures.relations import ROUNDING, cosine_distances, euclidean_square
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.measures.kinds import Relation
 
     Flags = NDArray[np.bool_]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import Finding, InputError, SilentProgress
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 from upto.engines import blas_threads_for
 from upto.measures.families import Family, families_of
 from upto.measures.kernel_path import fewer_coordinates, leaner_measures

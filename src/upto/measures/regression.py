@@ -10,7 +10,7 @@ from upto.engines import varying
 from upto.measures.kinds import MATCHING, SCALED_SHAPE, MomentMeasure
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.measures.moments import PairMoments
 
 

@@ -15,7 +15,7 @@ from upto.core import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.measures.kinds import Relation
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from upto.core import Estimate, random_stream
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Rows
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 _BLOCK_BYTES = 2**25

@@ -17,7 +17,7 @@ from upto.measures.kinds import SCALED_SHAPE, SHAPE, MomentMeasure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.measures.moments import PairMoments, RunMoments
 
 

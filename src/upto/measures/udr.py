@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.measures.moments import PairMoments
 
 

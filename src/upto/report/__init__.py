@@ -1,4 +1,4 @@
-"""Results to pages and figures."""
+"""Render results as HTML reports and figures."""
 
 from upto.report.figures import draw
 from upto.report.page import Report

@@ -1,4 +1,4 @@
-"""What the axes of all figures share: colours, lines and words in the place of a drawing."""
+"""Shared style of the axes of figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLOURS = ("#00805d", "#b8558f", "#b88600", "#43339b", "#6b4a2b", "#2b8f8a", "#8
 
 
 def blank_figure(width: float, height: float) -> Figure:
-    """Return a figure without axes, unknown to pyplot.
+    """Return a figure without axes, not registered with pyplot.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def blank_figure(width: float, height: float) -> Figure:
 
 
 def plain(axes: Axes, *, grid: Literal["x", "y"] = "x") -> None:
-    """Leave an axis its lower line and pale lines along `grid`."""
+    """Style axes with only a bottom spine and pale grid lines along `grid`."""
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(GREY)
     axes.grid(axis=grid, color="#e1e4e8", linewidth=0.7)
@@ -41,12 +41,12 @@ def plain(axes: Axes, *, grid: Literal["x", "y"] = "x") -> None:
 
 
 def stems(axes: Axes, values: list[float], colours: list[str], width: float) -> None:
-    """Draw a bar of its own colour for each value."""
+    """Draw one vertical line per value, each in its own colour."""
     axes.vlines(range(len(values)), 0, values, colors=colours, linewidth=width)
 
 
 def say(axes: Axes, text: str) -> None:
-    """Write a sentence where nothing can be drawn."""
+    """Write a sentence in the centre of empty axes."""
     axes.text(
         0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=GREY, size=9
     )

@@ -1,4 +1,4 @@
-"""Where a number falls on an axis, and which numbers the axis names."""
+"""Axis scales: positions of values and choice of ticks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 _EDGE = 2.0
 _FEWEST = 3
-"""Numbers that an axis names at least."""
+"""Smallest number of ticks of a logarithmic axis."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """An axis from `low` to `high` over the width of a drawing, in per cent."""
+    """An axis from `low` to `high` over the width of a plot, in per cent."""
 
     low: float
     high: float
@@ -25,7 +25,7 @@ class Scale:
     logarithmic: bool = False
 
     def position(self, value: float) -> float:
-        """Return the per cent of the width at which a value stands, inside the axis."""
+        """Return the position of a value in per cent of the width, clipped to the axis."""
         low, high = self.low, self.high
         if self.logarithmic:
             value, low, high = math.log(max(value, low)), math.log(low), math.log(high)
@@ -53,7 +53,7 @@ def range_scale(values: Iterable[float]) -> Scale:
     finite = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
     low, high = min(finite), max(finite)
     if high - low <= 1e-12 * max(abs(low), abs(high)):
-        # Equal values, or values that differ by rounding only, stand in the middle.
+        # Values that are equal up to rounding are centred.
         room = 0.01 * abs(low) or 1.0
         low, high = low - room, high + room
     step = _step((high - low) / 5)
@@ -62,10 +62,10 @@ def range_scale(values: Iterable[float]) -> Scale:
 
 
 def log_scale(values: Iterable[float], *, span: float = 1e6) -> Scale:
-    """Return a logarithmic axis over the positive values; a zero stands at its left end.
+    """Return a logarithmic axis over the positive values, with zeros at its left end.
 
-    A value below the largest one over `span` stands there too: an error that small is rounding,
-    and must not squeeze the others together.
+    Values below the largest divided by `span` are placed there too: such small errors are
+    rounding and must not compress the rest of the axis.
     """
     positive = [value for value in values if 0 < value < math.inf]
     if not positive:
@@ -76,7 +76,7 @@ def log_scale(values: Iterable[float], *, span: float = 1e6) -> Scale:
 
 
 def _log_ticks(low: float, high: float) -> tuple[float, ...]:
-    """Return at least three round numbers, the roundest that are enough."""
+    """Return at least three ticks, at the roundest numbers possible."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for marks in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
         if marks == (1,) and high / low <= 500:
@@ -91,12 +91,12 @@ def _log_ticks(low: float, high: float) -> tuple[float, ...]:
 
 
 def tick_text(value: float) -> str:
-    """Write a number of an axis."""
+    """Format a tick."""
     return f"{value:.3g}" if value >= 1e-4 or value == 0 else f"{value:.0e}"
 
 
 def tick_texts(ticks: Sequence[float], *, logarithmic: bool = False) -> list[str]:
-    """Write the numbers of one axis alike, with as many digits as tell them apart."""
+    """Format the ticks of one axis uniformly, with just enough digits to distinguish them."""
     if logarithmic and min(ticks) < 1e-4:
         # Ticks of a short axis differ in later digits only.
         digits = next(d for d in range(17) if len({f"{t:.{d}e}" for t in ticks}) == len(ticks))

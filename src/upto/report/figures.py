@@ -1,4 +1,4 @@
-"""Figures of results for papers; matplotlib is imported when one is drawn."""
+"""Figures of results for papers; matplotlib is imported on use."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def draw(result: Result) -> Figure:
-    """Draw a result.
+    """Draw a result as a matplotlib figure.
 
     Parameters
     ----------
     result
-        Drawn by its question, or panel by panel where it has panels.
+        Result to draw, by the figure of its question or panel by panel.
 
     Returns
     -------
     matplotlib.figure.Figure
-        A figure of its own, unknown to pyplot: save it with `savefig`.
+        A figure that is not registered with pyplot: save it with `savefig`.
 
     Raises
     ------
@@ -41,5 +41,5 @@ def draw(result: Result) -> Figure:
         return figure
     if panels := result.panels():
         return draw_panels(blank_figure(*panels_size(panels)), panels)
-    message = f"a result of kind {result.kind!r} has no figure; its numbers are in tables()."
+    message = f"a result of kind {result.kind!r} has no figure: use its tables() instead."
     raise InputError(message)

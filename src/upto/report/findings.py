@@ -1,4 +1,4 @@
-"""Findings as a page shows them: the messages of each code with what the catalogue says of it."""
+"""Findings for a page: the messages of each code with its rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingView:
-    """Findings of one code, with the entry of the catalogue that explains it, if there is one."""
+    """Findings of one code, with the rule that explains it, if known."""
 
     code: str
     rule: Rule | None
@@ -21,7 +21,7 @@ class FindingView:
 
 
 def finding_views(findings: tuple[Finding, ...]) -> tuple[FindingView, ...]:
-    """Put the findings of one code together."""
+    """Group findings by code."""
     messages: dict[str, list[str]] = {}
     for finding in findings:
         messages.setdefault(finding.code, []).append(finding.message)

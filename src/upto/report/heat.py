@@ -1,4 +1,4 @@
-"""Heat maps: the cells of a matrix of pairs, and which step of the colour scale each has."""
+"""Heat maps: cells of a matrix of pairs and their levels on the colour scale."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ N_LEVELS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatCell:
-    """One ordered pair of runs: the text of the cell and its step of the colour scale."""
+    """One ordered pair of runs: the text of the cell and its level on the colour scale."""
 
     text: str
     level: int | None
@@ -27,17 +27,17 @@ def colour_ends(
     high: float | None,
     closer: Literal["higher", "lower"],
 ) -> tuple[float, float]:
-    """Return the values that are drawn palest, far apart, and darkest, as close as can be."""
+    """Return the values drawn palest (least similar) and darkest (most similar)."""
     low = min(values, default=0.0) if low is None else low
     high = max(values, default=0.0) if high is None else high
     if closer == "lower":
         return high, low
-    # What a similarity says below zero is no less than nothing.
+    # Negative similarities are drawn like zero.
     return (max(low, 0.0) if high > 0 else low), high
 
 
 def closeness_level(value: float | None, far: float, near: float) -> int | None:
-    """Return the step of the colour scale between the two ends, whichever is larger."""
+    """Return the level of a value on the colour scale from `far` to `near`."""
     if value is None:
         return None
     share = (value - far) / (near - far) if near != far else 0.0

@@ -1,4 +1,4 @@
-"""Markup that is already escaped, and the ways to make it."""
+"""Create escaped markup."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _JSON_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 class Inert(str):
-    """Text that may enter a page as it is: jinja2 asks for `__html__` before it escapes."""
+    """Text that enters a page unescaped: jinja2 checks for `__html__` before escaping."""
 
     __slots__ = ()
 
@@ -23,10 +23,10 @@ class Inert(str):
 
 
 def element(tag: str, *children: str, **attributes: str | int | float | None) -> Inert:
-    """Write one element: attributes escaped, children escaped unless `Inert`.
+    """Return one element with attributes escaped and children escaped unless `Inert`.
 
-    An underscore in an attribute's name stands for a hyphen (one at the end is dropped), and an
-    attribute that is `None` is left out.
+    Underscores in attribute names become hyphens (a trailing one is dropped), and attributes that
+    are `None` are omitted.
     """
     written = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{html.escape(_value(value))}"'
@@ -44,13 +44,13 @@ def _value(value: str | int | float) -> str:
 
 
 def json_block(data: Any) -> Inert:
-    """Write data as JSON that cannot end the script element it stands in."""
+    """Return data as JSON that cannot close its script element."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Inert(text.translate(_JSON_ESCAPES))
 
 
 def shorten(text: str, length: int = 80) -> str:
-    """Cut a long text in its middle, where names of runs differ least."""
+    """Shorten a long text in the middle, where names of runs differ least."""
     if len(text) <= length:
         return text
     head = (length - 1) // 2
@@ -58,7 +58,7 @@ def shorten(text: str, length: int = 80) -> str:
 
 
 def tell_apart(names: Sequence[str]) -> list[str]:
-    """Leave out the folders and endings that all names share."""
+    """Remove the folders and suffixes that all names share."""
     head = re.sub(r"[^/\\]*$", "", _shared_start(names))
     ending = _shared_start([name[::-1] for name in names])[::-1]
     tail = re.sub(r"^[^/\\.]*", "", ending)
@@ -74,6 +74,6 @@ def _shared_start(names: Sequence[str]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write how many there are of something."""
+    """Return a count with its noun in the right number."""
     ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
     return f"{number:,} {noun}{ending}"

@@ -1,4 +1,4 @@
-"""One self-contained page from results: nothing is loaded, nothing leaves."""
+"""Self-contained HTML reports, which load and send nothing."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ PAPER = "2603.11970"
 
 
 class Report:
-    """A page that shows one or more results.
+    """An HTML report of one or more results.
 
     Parameters
     ----------
     results
-        The results, in the order in which they are shown.
+        Results to show, in order.
 
     Raises
     ------
     InputError
-        If there is no result to show.
+        If there are no results.
     """
 
     def __init__(self, results: Sequence[Result]) -> None:
         self.results = tuple(results)
         if not self.results:
-            message = "a report needs at least one result: none was given."
+            message = "a report needs at least one result: pass one."
             raise InputError(message)
 
     def html(self) -> str:
-        """Return the page.
+        """Return the report as HTML.
 
         Raises
         ------
@@ -65,11 +65,11 @@ class Report:
             bibtex=bibtex(_version()),
             paper=PAPER,
         )
-        # Names made of undecodable file names hold lone surrogates, which no encoding can write.
+        # Undecodable file names contain lone surrogates, which cannot be encoded.
         return page.encode("utf-8", "replace").decode()
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file, whole or not at all, and return its path."""
+        """Write the report to a file atomically and return its path."""
         path = Path(path)
         write_text_atomically(path, self.html())
         return path
@@ -79,7 +79,7 @@ class Report:
 
 
 def bibtex(version: str) -> str:
-    """Return the entries to cite: this software and the paper it implements."""
+    """Return the BibTeX entries of this software and the paper it implements."""
     return (
         f"@software{{upto,\n"
         f"  author  = {{{{The upto developers}}}},\n"
@@ -124,7 +124,7 @@ def _template_text(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return a content security policy that runs this style and this script and nothing else."""
+    """Return a content security policy that allows only this style and this script."""
     return (
         f"default-src 'none'; style-src {_source(style)}; script-src {_source(script)}; "
         "img-src data:; base-uri 'none'; form-action 'none'"

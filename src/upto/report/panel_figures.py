@@ -1,4 +1,4 @@
-"""The figure of plots that come as data."""
+"""Draw panels as a matplotlib figure."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _COLUMNS = 2
 
 
 def panels_size(panels: tuple[Panel, ...]) -> tuple[float, float]:
-    """Return the width and height of a figure of all panels, in inches."""
+    """Return the width and height of a figure with all panels, in inches."""
     columns = min(len(panels), _COLUMNS)
     return 5.2 * columns, 3.4 * -(-len(panels) // columns)
 
 
 def draw_panels(figure: Figure, panels: tuple[Panel, ...]) -> Figure:
-    """Draw panels side by side, two in a row."""
+    """Draw panels side by side, two per row."""
     columns = min(len(panels), _COLUMNS)
     places = figure.subplots(-(-len(panels) // columns), columns, squeeze=False).flat
     for axes, panel in itertools.zip_longest(places, panels):
@@ -72,7 +72,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
 
 
 def _draw(axes: Axes, marks: Marks, colour: str) -> None:
-    # A label that starts with an underscore would be left out of the legend.
+    # Matplotlib omits labels that start with an underscore from the legend.
     label = shorten(marks.name, _NAME).lstrip("_")
     if marks.kind == "line":
         if marks.low:

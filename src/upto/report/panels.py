@@ -1,4 +1,4 @@
-"""Plots that come as data, drawn alike for every kind of result that has them."""
+"""Draw panels as SVG for a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from upto.report.markup import Inert
 
 COLOURS = 12
-"""Marks that have a colour of their own."""
+"""Number of distinct colours."""
 _HEIGHT = 260
 _MAX_TIPS = 1500
 _LOG_SPAN = 1e12
@@ -25,7 +25,7 @@ _LOG_SPAN = 1e12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One name in the legend of a panel, the number of its colour and how it is drawn."""
+    """One entry in the legend of a panel: name, number of its colour and kind of mark."""
 
     name: str
     colour: int
@@ -34,7 +34,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelView:
-    """One plot with its words."""
+    """One plot with its title, caption and legend."""
 
     title: str
     caption: str
@@ -43,12 +43,12 @@ class PanelView:
 
 
 def panel_views(panels: Iterable[Panel]) -> tuple[PanelView, ...]:
-    """Draw panels; one whose marks are all empty is left out."""
+    """Draw panels, skipping those without marks."""
     return tuple(_view(panel) for panel in panels if any(marks.x for marks in panel.marks))
 
 
 def panels_data(views: Iterable[PanelView]) -> list[dict[str, object]]:
-    """Return what the page's script needs to answer the pointer."""
+    """Return the positions and tooltips for the page's script."""
     return [{"at": view.plot.at, "tips": view.plot.tips} for view in views]
 
 

@@ -1,7 +1,7 @@
-"""Plots of many columns: planes one above the other that share a horizontal axis and a pointer.
+"""Stacked plots that share a horizontal axis and a cursor.
 
-Horizontal positions are per cent of the width and vertical ones are pixels. Paths, which know no
-per cent, are drawn in thousandths of the width.
+Horizontal positions are per cent of the width and vertical ones are pixels. Paths, which cannot
+use per cent, are drawn in thousandths of the width.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LABEL_ROOM = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plane:
-    """One drawing of a plot, its name and the numbers at its left."""
+    """One subplot, its name and the tick labels on its left."""
 
     name: str
     numbers: Inert
@@ -33,9 +33,9 @@ class Plane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """Planes with one horizontal axis; `at` and `tips` are what the script needs to answer.
+    """Planes with one horizontal axis.
 
-    `at` holds where each column stands in per cent of the width, and `tips` what it says.
+    `at` is the position of each column in per cent of the width, and `tips` its tooltip.
     """
 
     planes: tuple[Plane, ...]
@@ -49,9 +49,9 @@ class Plot:
 def plane(
     *marks: Inert, name: str, label: str, height: int, scale: Scale | None = None, stop: bool = True
 ) -> Plane:
-    """Put marks on a plane, with lines and numbers where a vertical scale is given.
+    """Draw marks on a plane, with grid lines and tick labels if a vertical scale is passed.
 
-    `stop` makes the plane the one the keyboard stops at.
+    `stop` makes the plane a tab stop of the keyboard.
     """
     numbers, lines = _levels(scale, height) if scale is not None else (Inert(""), Inert(""))
     cursor = element("line", class_="cursor", x1="0%", x2="0%", y1=0, y2=height)
@@ -71,7 +71,7 @@ def plane(
 
 
 def level(scale: Scale, value: float, height: int) -> float:
-    """Return how many pixels below the top of a plane a value stands."""
+    """Return the distance of a value from the top of a plane, in pixels."""
     return height * (1 - scale.position(value) / 100)
 
 
@@ -90,7 +90,7 @@ def _levels(scale: Scale, height: int) -> tuple[Inert, Inert]:
 
 
 def picture(*paths: Inert, height: int) -> Inert:
-    """Stretch paths, drawn in thousandths of the width, over a plane."""
+    """Stretch paths drawn in thousandths of the width over a plane."""
     return element(
         "svg",
         *paths,
@@ -102,12 +102,12 @@ def picture(*paths: Inert, height: int) -> Inert:
 
 
 def path(kind: str, pieces: Iterable[str]) -> Inert:
-    """Draw one path; a stroke keeps its width however the plane is stretched."""
+    """Draw one path whose stroke width does not stretch with the plane."""
     return element("path", class_=kind, d="".join(pieces), vector_effect="non-scaling-stroke")
 
 
 def counting_axis(places: Iterable[tuple[float, str]]) -> Inert:
-    """Write numbers under a plot at per cents of its width."""
+    """Draw tick labels below a plot, at positions in per cent of its width."""
     texts = []
     for x, text in places:
         anchor = "end" if x > 97 else "start" if x < 1 else "middle"

@@ -1,4 +1,4 @@
-"""A value on the axis of its range, with its interval and what chance gives."""
+"""Draw a value on the axis of its range, with its interval and the chance level."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def range_drawing(
     words: Sequence[str],
     others: Iterable[float] = (),
 ) -> Inert:
-    """Draw a value on the axis from `far` to `near`; `words` are what it tells the pointer."""
-    # The axis runs from far to close, so the lower end of a distance is at its right.
+    """Draw a value on the axis from `far` to `near`; `words` are the lines of its tooltip."""
+    # The axis runs from far to near, so small distances are on the right.
     inside = (0.0,) if min(far, near) < 0 < max(far, near) else ()
     scale = Scale(low=far, high=near, ticks=(far, *inside, near))
     middle = _ROW / 2
@@ -44,7 +44,7 @@ def range_drawing(
         )  # fmt: skip
     if limit is not None:
         marks.append(_upright("chance", scale.position(limit), _BAND / 2))
-    # Values that fall on one place are one mark, however many pairs there are.
+    # Values at the same position share one mark, however many pairs there are.
     if places := sorted({round(10 * scale.position(other)) for other in others}):
         pieces = (f"M{place} {middle - 5:g}v10" for place in places)
         marks.append(picture(path("span alone", pieces), height=_ROW))

@@ -1,4 +1,4 @@
-"""What a question shows on its page: the records that its template reads."""
+"""Sections of a page: the records that the template of a question reads."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ from upto.report.table_view import TableView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A question's part of a page, made from its result.
+    """The part of a page that shows the result of one question.
 
     Attributes
     ----------
     names
-        Names of the runs or of the one thing the result is about.
+        Names of the runs or of the subject of the result.
     facts
-        Numbers under the verdict: what, its value, and a detail or nothing.
+        Numbers below the verdict: label, value, and a detail or an empty string.
     tables
-        The template shows the first `n_shown`; the others are folded below.
+        Tables; the template shows the first `n_shown`, the others are collapsed.
     body
-        What the question's template reads as `view.body`.
+        Record that the question's template reads as `view.body`.
     data
-        What the page's script reads, such as plots for their tooltips.
+        Data that the page's script reads, e.g. tooltips of plots.
     badge
-        A word on the verdict and its style.
+        A label for the verdict and its style.
     details
-        The line that opens the folded tables; without it they are not shown.
+        Heading of the collapsed tables; without it they are not shown.
     omitted
-        What the page leaves to the JSON of the result.
+        Note on contents that are in the JSON only.
     headline
-        What stands large and what stands below it; the verdict up to its colon, and the rest, by
-        default.
+        Heading and the text below it; by default the verdict up to its colon, and the rest.
     runs
-        The table of runs, if it is shown.
+        Table of runs, if shown.
     """
 
     names: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a page says of a study beside its tables and plots."""
+"""Badge and facts of a study on its page."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def study_badge(result: Result) -> tuple[str, str] | None:
-    """Return whether the paper's claims hold, in a few words and a colour.
+    """Return a short label, and its style, for whether the paper's claims hold.
 
-    None for other results, and for studies of no paper's claim.
+    None for other results, and for studies without claims of a paper.
     """
     if not isinstance(result, StudyResult) or not result.claims.total:
         return None
@@ -26,7 +26,7 @@ def study_badge(result: Result) -> tuple[str, str] | None:
 
 
 def study_facts(result: Result) -> tuple[tuple[str, str, str], ...]:
-    """Return the label, value and detail of each number under the verdict of a study."""
+    """Return the label, value and detail of each number below the verdict of a study."""
     if not isinstance(result, StudyResult):
         return ()
     counted = (

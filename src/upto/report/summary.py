@@ -1,4 +1,4 @@
-"""What a page says of a result, before it is markup: plain records for the templates."""
+"""Summarise results as plain records for the templates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_HEADLINE = 160
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A number under the verdict."""
+    """A number below the verdict."""
 
     label: str
     value: str
@@ -30,7 +30,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A result as its page shows it: the section of its question and what all results have."""
+    """A result for its page: the section of its question and the parts common to all results."""
 
     anchor: str
     kind: str
@@ -52,7 +52,7 @@ class View:
 
 
 def summarise(result: Result, number: int = 1) -> View:
-    """Say what a page shows of a result; without a section of its own, verdict, tables, panels."""
+    """Return the view of a result; without its own section, verdict, tables and panels."""
     question = question_of_kind(result.kind)
     if question is not None and question.page is not None:
         template, section = f"{question.name}/page.html", resolve(question.page)(result)

@@ -1,4 +1,4 @@
-"""Tables of the core made ready to be written: texts, small details and what to sort by."""
+"""Prepare tables for templates: texts, details and sort keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellView:
-    """One cell: what is read, what stands small beside it, and what it is sorted by."""
+    """One cell: its text, a detail in small print, and its sort key."""
 
     text: str
     detail: str = ""
@@ -22,7 +22,7 @@ class CellView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableView:
-    """A table ready to be written; columns of words are `wordy`, the others hold numbers."""
+    """A table for a template; columns of text are `wordy`, the others numeric."""
 
     title: str
     caption: str
@@ -33,7 +33,7 @@ class TableView:
 
 
 def runs_table(runs: tuple[RunSummary, ...]) -> TableView:
-    """Say what was learned of each run before it met the others."""
+    """Return a table of the properties of each run."""
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
         d = run.diameter
@@ -53,7 +53,7 @@ def runs_table(runs: tuple[RunSummary, ...]) -> TableView:
         if name not in ("layer", "seed") or any(row[index] is not None for row in rows)
     ]  # fmt: skip
     exact = all(run.diameter.exact for run in runs)
-    note = "exact" if exact else "a certified bracket [low, high] where it is too dear to be exact"
+    note = "exact" if exact else "certified bounds [low, high] where the exact value is too costly"
     return table_view(
         Table(
             title="The runs",
@@ -65,7 +65,7 @@ def runs_table(runs: tuple[RunSummary, ...]) -> TableView:
 
 
 def table_view(table: Table, *, chosen: int | None = None) -> TableView:
-    """Make a table of the core ready to be written."""
+    """Prepare a table for a template."""
     rows = tuple(
         tuple(_cell(column, cell) for column, cell in zip(table.columns, row, strict=True))
         for row in table.rows

@@ -1,4 +1,4 @@
-"""Sources that are independent within a class: the mixtures of Gaussians of Kivva et al. 2022."""
+"""Sources that are independent within a class: Gaussian mixtures, as in Kivva et al. 2022."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Clusters:
-    """Rows of a Gaussian mixture with the truth about it.
+    """Rows of a Gaussian mixture and its parameters.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class Clusters:
     weights
         The probability of each class.
     means, variances
-        One row a class, one column a source; the covariance within a class is diagonal.
+        One row per class, one column per source; the covariance within a class is diagonal.
     """
 
     rows: Float
@@ -43,17 +43,17 @@ def draw_clusters(
 ) -> Clusters:
     """Draw a Gaussian mixture whose sources are independent within each class.
 
-    Over all classes every source has mean zero and variance one, in truth. Ratios of the
-    variances of two classes differ between sources, so that the sources are identifiable.
+    Over all classes every source has population mean zero and variance one. The ratios of the
+    variances of two classes differ between sources, so the sources are identifiable.
 
     Parameters
     ----------
     n_rows, n_sources, n_classes
-        How many rows, columns and classes.
+        Number of rows, columns and classes.
     separation
-        The standard deviation of the classes' means, below 1; the rest is within classes.
+        Standard deviation of the class means, below 1; the rest of the variance is within classes.
     seed
-        The seed.
+        Seed of the random number generator.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def draw_clusters(
     if n_rows < 1 or n_sources < 1 or n_classes < 2:
         message = (
             f"{n_rows} rows of {n_sources} sources in {n_classes} classes cannot be drawn: "
-            "ask for at least one row, one source and two classes."
+            "use at least one row, one source and two classes."
         )
         raise InputError(message)
     if not 0 < separation < 1:

@@ -1,4 +1,4 @@
-"""Maps with a known local bi-Lipschitz constant: linear, LeakyReLU networks, compositions.
+"""Mixings with known local bi-Lipschitz constant: linear, LeakyReLU networks, compositions.
 
 Maps act on rows. A constant Λ = 1 + L bounds every singular value of the Jacobian by Λ from above
 and by 1/Λ from below.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,17 +28,17 @@ class Mixing(ABC):
     Parameters
     ----------
     n_in, n_out
-        Its widths; never narrowing.
+        Input and output width; ``n_out`` is at least ``n_in``.
     lipschitz
-        L, where 1 + L is its local bi-Lipschitz constant: 0 for an isometry.
+        L, where 1 + L is the local bi-Lipschitz constant: 0 for an isometry.
     attained
-        Whether the constant is exact: some point has a singular value of 1 + L or 1/(1 + L).
-        Otherwise it is an upper bound.
+        Whether the constant is exact, i.e. some point has a singular value of 1 + L or 1/(1 + L);
+        otherwise it is an upper bound.
     radius
-        The constant is valid (and, if exact, attained) on the ball of this radius about zero; None
-        where it is valid everywhere.
+        Radius of the ball about zero on which the constant is valid (and, if exact, attained); None
+        if it is valid everywhere.
     keeps_balls
-        Whether it maps that ball and those within it onto balls, so that both supports are convex.
+        Whether that ball and those within it are mapped onto balls, so both supports are convex.
     """
 
     n_in: int
@@ -50,7 +50,7 @@ class Mixing(ABC):
 
     @property
     def constant(self) -> float:
-        """The constant Λ = 1 + L itself."""
+        """The constant Λ = 1 + L."""
         return 1.0 + self.lipschitz
 
     def __call__(self, points: Any) -> Float:
@@ -58,7 +58,7 @@ class Mixing(ABC):
         return self._map(checked(points, self.n_in))
 
     def inverse(self, images: Any) -> Float:
-        """Map rows of `n_out` coordinates back; exact for rows that are images."""
+        """Map rows of `n_out` coordinates back; exact for images of rows."""
         return self._inverse(checked(images, self.n_out))
 
     def jacobian(self, points: Any) -> Float:
@@ -94,7 +94,7 @@ class LinearMixing(Mixing):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LeakyMixing(Mixing):
-    """Orthogonal layers without bias, and a LeakyReLU between any two of them."""
+    """Orthogonal layers without bias, with a LeakyReLU between consecutive layers."""
 
     weights: tuple[Float, ...]
     leak: float
@@ -147,7 +147,7 @@ class Composition(Mixing):
 
 
 def rigid_mixing(n_in: int, *, n_out: int | None = None, seed: int) -> LinearMixing:
-    """Return a random rotation or reflection, into more coordinates if asked.
+    """Return a random rotation or reflection, into `n_out` coordinates if given.
 
     Examples
     --------
@@ -171,26 +171,26 @@ def linear_mixing(
     """
     values = np.asarray(singular_values, dtype=np.float64)
     if values.ndim != 1 or len(values) == 0 or not np.all(np.isfinite(values) & (values > 0)):
-        message = f"singular values {list(singular_values)} are not all positive: make them so."
+        message = f"singular values {list(singular_values)} are not positive: give positive ones."
         raise InputError(message)
     lipschitz = max(float(values.max()), 1 / float(values.min())) - 1
     return _linear(values, n_out, seed, lipschitz=lipschitz)
 
 
 def leaky_mixing(widths: Sequence[int], *, leak: float, seed: int) -> LeakyMixing:
-    """Return a random network of orthogonal layers with a LeakyReLU between any two.
+    """Return a random network of orthogonal layers with LeakyReLUs between them.
 
-    Its constant is at most 1/leak for each LeakyReLU. That is exact with one LeakyReLU after a
-    square layer, and where there is none; deeper or wider networks stay below it.
+    Its constant is at most the product of 1/leak over the LeakyReLUs. This is exact without
+    LeakyReLUs and for one after a square layer; for deeper or wider networks it is an upper bound.
 
     Parameters
     ----------
     widths
-        The widths from input to output, never narrowing: ``(2, 8, 8)`` has two layers.
+        Widths from input to output, non-decreasing: ``(2, 8, 8)`` has two layers.
     leak
-        The slope of the LeakyReLU below zero, above 0 and at most 1.
+        Slope of the LeakyReLU below zero, in (0, 1].
     seed
-        The seed of the weights.
+        Seed of the weights.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def leaky_mixing(widths: Sequence[int], *, leak: float, seed: int) -> LeakyMixin
     (8, 0.25, False)
     """
     if len(widths) < 2 or min(widths) < 1 or list(widths) != sorted(widths):
-        message = f"widths {tuple(widths)} do not grow: give two or more that never narrow."
+        message = f"widths {tuple(widths)} are invalid: give two or more that never decrease."
         raise InputError(message)
     if not 0 < leak <= 1:
         message = f"a leak of {leak:g} is not in (0, 1]: at zero the network is not injective."
@@ -220,10 +220,10 @@ def leaky_mixing(widths: Sequence[int], *, leak: float, seed: int) -> LeakyMixin
 
 
 def compose(*parts: Mixing) -> Mixing:
-    """Return the map that applies mixings one after the other.
+    """Return the composition of mixings, the first applied first.
 
-    Constants multiply, which is an upper bound; it stays exact where all but one are isometries.
-    The result's `radius` is that of the first part: see to it that images stay within the others'.
+    The product of the constants is an upper bound, and exact if all but one are isometries. The
+    `radius` is that of the first part: make sure that images stay within those of the others.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def compose(*parts: Mixing) -> Mixing:
         if before.n_out != after.n_in:
             message = (
                 f"a mixing into {before.n_out} coordinates cannot be followed by one from "
-                f"{after.n_in}: make the widths meet."
+                f"{after.n_in}: make the widths match."
             )
             raise InputError(message)
     if len(parts) == 1:
@@ -248,7 +248,7 @@ def compose(*parts: Mixing) -> Mixing:
     return Composition(
         n_in=parts[0].n_in,
         n_out=parts[-1].n_out,
-        # Of one part alone the constant is kept to the last bit.
+        # The constant of a single part stays exact to the last bit.
         lipschitz=(
             bending[0].lipschitz
             if len(bending) == 1
@@ -262,14 +262,14 @@ def compose(*parts: Mixing) -> Mixing:
 
 
 def orthonormal_rows(stream: np.random.Generator, n_in: int, n_out: int) -> Float:
-    """Draw a matrix with orthonormal rows, uniformly."""
+    """Draw a uniformly random matrix with orthonormal rows."""
     columns, triangle = np.linalg.qr(stream.normal(size=(n_out, n_in)))
-    # Without the signs QR does not give every rotation the same chance.
+    # Without the signs, QR does not sample rotations uniformly.
     return np.asarray((columns * np.where(np.diag(triangle) < 0, -1.0, 1.0)).T)
 
 
 def checked(rows: Any, width: int) -> Float:
-    """Return points as an array of doubles, or say what is wrong with them."""
+    """Return points as a checked array of doubles."""
     points: Float = np.asarray(rows, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != width:
         message = f"points of shape {points.shape} are not rows of {width} coordinates."
@@ -285,7 +285,7 @@ def _linear(values: Float, n_out: int | None, seed: int, *, lipschitz: float) ->
     n_in = len(values)
     n_out = n_in if n_out is None else n_out
     if n_in < 1 or n_out < n_in:
-        message = f"{n_in} coordinates do not fit into {n_out}: ask for {max(n_in, 1)} or more."
+        message = f"{n_in} coordinates do not fit into {n_out}: use {max(n_in, 1)} or more."
         raise InputError(message)
     stream = random_stream(seed, "mixing", "linear")
     left, right = orthonormal_rows(stream, n_in, n_in), orthonormal_rows(stream, n_in, n_out)

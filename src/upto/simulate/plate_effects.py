@@ -1,4 +1,4 @@
-"""What guides, plates and edges do to the factors of a screen."""
+"""Effects of guides, plates and plate edges on the factors of a screen."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from upto.core import InputError, random_stream
 from upto.simulate.plate_layouts import is_edge
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.simulate.plate_layouts import PlateLayout, Wells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreenEffects:
-    """What guides and plates do to the factors, in standard deviations of a factor.
+    """Effects of guides and plates on the factors, in standard deviations of a factor.
 
     Parameters
     ----------
     n_biological, n_technical, n_shared
-        How many factors guides move, how many plates move, and how many of them are the same.
+        Number of factors shifted by guides, by plates, and by both.
     n_axes
-        How many biological factors a guide moves; the guides take them in turn.
+        Number of biological factors each guide shifts; guides take them in turn.
     shift
-        How far a guide moves each of its factors, up or down.
+        Size of the shift of a guide along each of its factors, up or down.
     spread
-        By which power of e a guide stretches the variation of its factors.
+        Logarithm of the scale a guide applies to the variation of its factors.
     plate_offset
-        Standard deviation of the offset that a plate gives each technical factor.
+        Standard deviation of the plate offsets of each technical factor.
     plate_scale
-        Standard deviation of the logarithm of the factor by which a plate stretches it.
+        Standard deviation of the logarithm of the plate scales of each technical factor.
     experiment_share
-        The share of the variance of both that all plates of an experiment have in common.
+        Fraction of the variance of both that is shared by all plates of an experiment.
     edge
-        How far wells on the edge of a plate have moved along the first technical factor.
+        Shift of wells on the edge of a plate along the first technical factor.
     observed_offset, observed_scale
-        The same two for every observed coordinate instead of the factors, after the mixing.
+        The same as `plate_offset` and `plate_scale`, for every observed coordinate after mixing.
     """
 
     n_biological: int = 4
@@ -58,7 +58,7 @@ class ScreenEffects:
         if self.n_biological < 1 or self.n_technical < 0:
             message = (
                 f"{self.n_biological} biological and {self.n_technical} technical factors are too "
-                "few: ask for at least 1 biological one and for 0 or more technical ones."
+                "few: use at least 1 biological one and 0 or more technical ones."
             )
             raise InputError(message)
         if not 0 <= self.n_shared <= min(self.n_biological, self.n_technical):
@@ -77,7 +77,7 @@ class ScreenEffects:
         if not 0 <= self.experiment_share <= 1:
             message = (
                 f"an experiment cannot have {self.experiment_share:g} of the variance of plates: "
-                "take a share from 0 to 1."
+                "give a fraction from 0 to 1."
             )
             raise InputError(message)
         for name in ("plate_offset", "plate_scale", "observed_offset", "observed_scale"):
@@ -93,12 +93,12 @@ class ScreenEffects:
 
     @property
     def biological(self) -> tuple[int, ...]:
-        """The factors that guides move."""
+        """Factors shifted by guides."""
         return tuple(range(self.n_biological))
 
     @property
     def technical(self) -> tuple[int, ...]:
-        """The factors that plates move."""
+        """Factors shifted by plates."""
         first = self.n_biological - self.n_shared
         return tuple(range(first, first + self.n_technical))
 
@@ -106,7 +106,7 @@ class ScreenEffects:
 def draw_plate_effects(
     layout: PlateLayout, effects: ScreenEffects, n_factors: int, seed: int
 ) -> tuple[Float, Float]:
-    """Return offset and scale of every factor on every batch."""
+    """Return the offset and scale of every factor in every batch."""
     offsets = np.zeros((layout.n_batches, n_factors))
     scales = np.ones((layout.n_batches, n_factors))
     columns = list(effects.technical)
@@ -120,7 +120,7 @@ def draw_plate_effects(
 def drawn_by_plate(
     layout: PlateLayout, effects: ScreenEffects, shape: tuple[int, int], seed: int, of: str
 ) -> Float:
-    """Draw two standard normal values a batch and column, partly those of the experiment."""
+    """Draw two standard normal values per batch and column, in part shared by the experiment."""
     stream = random_stream(seed, "screen", "plates", of)
     own = stream.normal(size=(2, *shape))
     common = stream.normal(size=(2, layout.n_experiments, shape[1]))
@@ -138,9 +138,9 @@ def move_factors(
     scales: Float,
     seed: int,
 ) -> Float:
-    """Move factors in place by guides, plates and edges; return the shifts of the guides."""
+    """Apply guide, plate and edge effects in place; return the shifts of the guides."""
     stream = random_stream(seed, "screen", "guides")
-    # The last row is the control's, which moves nothing.
+    # The last row is the control, with no shift.
     shifts = np.zeros((len(layout.guides) + 1, factors.shape[1]))
     stretches = np.zeros_like(shifts)
     for guide in range(len(layout.guides)):
@@ -158,13 +158,13 @@ def move_factors(
 
 
 def axes_of(guide: int, effects: ScreenEffects) -> tuple[int, ...]:
-    """Return the factors that a guide moves, by its number."""
+    """Return the factors shifted by a guide, given its number."""
     first = guide * effects.n_axes
     return tuple(sorted((first + each) % effects.n_biological for each in range(effects.n_axes)))
 
 
 def check_size(name: str, value: float) -> None:
-    """Refuse a number that is no size."""
+    """Refuse a negative number."""
     check_finite(name, value)
     if value < 0:
         message = f"{name} of {value:g} is below zero: take 0 or more."

@@ -1,4 +1,4 @@
-"""Which well of which plate holds which guide, in the layout of RxRx3-core."""
+"""Plate layouts: the guide in each well of each plate, as in RxRx3-core."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from upto.core import InputError, random_stream
 Integers = NDArray[np.intp]
 
 CONTROL = "EMPTY_control"
-"""The treatment of wells that hold no guide."""
+"""Treatment name of wells without a guide."""
 
 GUIDES = (
     "CYP11B1_guide_1",
@@ -23,7 +23,7 @@ GUIDES = (
     *(f"PLK1_guide_{number}" for number in range(1, 7)),
     "SRC_guide_1",
 )
-"""The sixteen guides of the paper's tables."""
+"""The sixteen guides in the tables of the paper."""
 
 _N_ROWS, _N_COLUMNS = 32, 48
 _N_POSITIONS = _N_ROWS * _N_COLUMNS
@@ -31,24 +31,24 @@ _N_POSITIONS = _N_ROWS * _N_COLUMNS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlateLayout:
-    """Experiments of plates of wells, and how guides are dealt out to them.
+    """Experiments, plates and wells, and the assignment of guides to wells.
 
     Parameters
     ----------
     n_experiments, n_plates, n_wells
-        How many experiments, plates in each and wells used of the 1,536 of each plate.
+        Number of experiments, of plates per experiment, and of wells used of the 1,536 per plate.
     guides
-        The names of the guides.
+        Names of the guides.
     controls_per_guide
-        How many wells are controls for each well that holds one certain guide.
+        Number of control wells per well of any one guide.
     control_plates
-        The share of plates that hold controls only.
+        Fraction of plates with controls only.
     confounded
-        How much guides go with plates: at 1 half of the guides are only on plates whose first
-        technical factor is above the median of plates and the others only on those below it; at
-        0 guides know nothing of plates. A well that its guide is kept from holds a control.
+        Degree of confounding of guides with plates: at 1, half of the guides are only on plates
+        whose first technical factor is above the median and the others only on plates below it;
+        at 0, guides are independent of plates. Wells excluded this way become controls.
     fixed_wells
-        Whether a well holds the same guide on every plate, instead of another one each time.
+        Whether a well has the same guide on every plate, instead of changing guides.
     """
 
     n_experiments: int = 4
@@ -63,7 +63,7 @@ class PlateLayout:
     def __post_init__(self) -> None:
         if self.n_experiments < 1 or self.n_plates < 1:
             message = (
-                f"{self.n_experiments} experiments of {self.n_plates} plates are too few: ask for "
+                f"{self.n_experiments} experiments of {self.n_plates} plates are too few: use "
                 "at least 1 of each."
             )
             raise InputError(message)
@@ -72,45 +72,45 @@ class PlateLayout:
             raise InputError(message)
         if not self.guides or len({*self.guides, CONTROL}) != len(self.guides) + 1:
             message = (
-                f"{len(self.guides)} guides cannot be told apart: give at least 1, each with a "
-                f"name of its own other than {CONTROL}."
+                f"{len(self.guides)} guides are not distinct: give at least 1, each with a unique "
+                f"name other than {CONTROL}."
             )
             raise InputError(message)
         if not (np.isfinite(self.controls_per_guide) and self.controls_per_guide > 0):
-            message = f"{self.controls_per_guide:g} controls a guide are too few: take more than 0."
+            message = f"{self.controls_per_guide:g} controls per guide are too few: use above 0."
             raise InputError(message)
         for name in ("control_plates", "confounded"):
             if not 0 <= getattr(self, name) <= 1:
-                message = f"{name} of {getattr(self, name):g} is no share: take one from 0 to 1."
+                message = f"{name} of {getattr(self, name):g} is not a fraction: use 0 to 1."
                 raise InputError(message)
         least = len(self.guides) if self.fixed_wells else 1
         if self.n_guide_wells < least:
             message = (
-                f"{self.n_wells} wells with {self.controls_per_guide:g} controls a guide leave "
-                f"{self.n_guide_wells} for {len(self.guides)} guides: ask for more wells, or for "
+                f"{self.n_wells} wells with {self.controls_per_guide:g} controls per guide leave "
+                f"{self.n_guide_wells} for {len(self.guides)} guides: use more wells, or "
                 "fewer guides or controls."
             )
             raise InputError(message)
         if self.n_control_plates >= self.n_batches:
             message = (
-                f"{self.n_control_plates} of {self.n_batches} plates would hold controls only: "
+                f"{self.n_control_plates} of {self.n_batches} plates would have controls only: "
                 "lower control_plates."
             )
             raise InputError(message)
 
     @property
     def n_batches(self) -> int:
-        """How many plates there are in all experiments."""
+        """Number of plates in all experiments."""
         return self.n_experiments * self.n_plates
 
     @property
     def n_control_plates(self) -> int:
-        """How many plates hold controls only."""
+        """Number of plates with controls only."""
         return round(self.control_plates * self.n_batches)
 
     @property
     def n_guide_wells(self) -> int:
-        """How many wells of any other plate hold a guide, if no guide is kept from it."""
+        """Number of wells with a guide on every other plate, without confounding."""
         n_guides = len(self.guides)
         return min(
             round(self.n_wells * n_guides / (n_guides + self.controls_per_guide)),
@@ -120,7 +120,7 @@ class PlateLayout:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Wells:
-    """The wells of a layout: batch, position on the plate, and guide (their number is control)."""
+    """Wells of a layout: batch, position on the plate, and guide (`len(guides)` is control)."""
 
     layout: PlateLayout
     batch: Integers
@@ -129,12 +129,12 @@ class Wells:
 
 
 def lay_out(layout: PlateLayout, homes: NDArray[np.float64] | None, *, seed: int) -> Wells:
-    """Deal out guides to wells; `homes` is the effect of each batch that guides may go with."""
+    """Assign guides to wells; `homes` is the batch effect that guides are confounded with."""
     stream = random_stream(seed, "screen", "layout")
     n_guides, n_dealt = len(layout.guides), layout.n_guide_wells
     shape = (layout.n_batches, layout.n_wells)
     guide = np.full(shape, n_guides)
-    # One deck goes on from plate to plate, so that all guides have as many wells, but for one.
+    # Dealing continues from plate to plate, so numbers of wells per guide differ by one at most.
     turn = np.arange(layout.n_batches * n_dealt).reshape(layout.n_batches, n_dealt)
     guide[:, :n_dealt] = (turn[:1] if layout.fixed_wells else turn) % n_guides
     control_plates = stream.permutation(layout.n_batches)[: layout.n_control_plates]
@@ -149,7 +149,7 @@ def lay_out(layout: PlateLayout, homes: NDArray[np.float64] | None, *, seed: int
     else:
         everywhere = np.tile(np.arange(_N_POSITIONS), (layout.n_batches, 1))
         position = stream.permuted(everywhere, axis=1)[:, : layout.n_wells]
-    # Wells in the order of a plate, as files have them.
+    # Wells in plate order, as in files.
     order = np.argsort(position, axis=1)
     return Wells(
         layout=layout,
@@ -160,7 +160,7 @@ def lay_out(layout: PlateLayout, homes: NDArray[np.float64] | None, *, seed: int
 
 
 def address_of(position: Integers) -> NDArray[Any]:
-    """Return the addresses of positions, ``A01`` to ``AF48``."""
+    """Return the well addresses of positions, ``A01`` to ``AF48``."""
     letters = [
         chr(ord("A") + row) if row < 26 else f"A{chr(ord('A') + row - 26)}"
         for row in range(_N_ROWS)
@@ -176,7 +176,7 @@ def address_of(position: Integers) -> NDArray[Any]:
 
 
 def is_edge(position: Integers) -> NDArray[np.bool_]:
-    """Tell which positions are in the outermost rows and columns of a plate."""
+    """Return which positions are in the outermost rows and columns of a plate."""
     row, column = np.divmod(position, _N_COLUMNS)
     return np.asarray(
         (row == 0) | (row == _N_ROWS - 1) | (column == 0) | (column == _N_COLUMNS - 1)

@@ -1,8 +1,8 @@
-"""A screen of plates in the layout of RxRx3-core, with the truth about every factor of it.
+"""Simulated plate screens in the layout of RxRx3-core, with known factors.
 
-Every well has independent factors of variance one. A guide moves biological factors, a plate moves
-technical ones, and what is observed is a mixing of all of them with noise: so which components
-carry biology, which carry plates, and how well the best transform can do are known.
+Every well has independent factors of variance one. Guides shift biological factors, plates shift
+technical ones, and the observed rows are a mixing of all of them with noise. So it is known which
+components carry biology, which carry plates, and how well the best transform can do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Embeddings, InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.simulate.mixings import LinearMixing, Mixing, orthonormal_rows, rigid_mixing
 from upto.simulate.plate_effects import (
     ScreenEffects,
@@ -37,33 +37,33 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 SCREEN_MIXINGS = ("none", "rigid", "principal", *MIXINGS)
-"""The mixings that `draw_screen` knows by name."""
+"""Names of the mixings of `draw_screen`."""
 
 _BLOCK = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Screen:
-    """A screen with its truth; made by `draw_screen`.
+    """A simulated screen with its ground truth, drawn by `draw_screen`.
 
     Parameters
     ----------
     rows
-        What is observed, one row a well.
+        Observed rows, one per well.
     experiment_name, plate, batch, address
-        Where each well is; plate numbers begin again in every experiment, batches do not.
+        Location of each well; plate numbers restart in every experiment, batches do not.
     treatment, is_control
-        The guide of each well or ``EMPTY_control``, and whether it is the latter.
+        Guide of each well or ``EMPTY_control``, and whether it is the latter.
     factors
-        The factors of each well, with all that guides and plates did to them.
+        Factors of each well, including the effects of guides and plates.
     effects
-        Which factors are biological and technical, and how far they were moved.
+        Effect sizes, and the numbers of biological and technical factors.
     guides, shifts
-        The guides, and one row for each: how far it moves every factor.
+        Guides, and the shift of every factor by each, one row per guide.
     batches, offsets
-        The batches, and one row for each: how far it moves every factor.
+        Batches, and the offset of every factor in each, one row per batch.
     mixing
-        The map from factors to rows, before noise and before what plates do to rows.
+        Map from factors to rows, before noise and plate effects on rows.
     """
 
     rows: Array
@@ -83,21 +83,21 @@ class Screen:
 
     @property
     def biological(self) -> tuple[int, ...]:
-        """The factors that guides move."""
+        """Factors shifted by guides."""
         return self.effects.biological
 
     @property
     def technical(self) -> tuple[int, ...]:
-        """The factors that plates move."""
+        """Factors shifted by plates."""
         return self.effects.technical
 
     @property
     def shared(self) -> tuple[int, ...]:
-        """The factors that both move."""
+        """Factors shifted by both."""
         return tuple(sorted({*self.biological} & {*self.technical}))
 
     def axes_of(self, guide: str) -> tuple[int, ...]:
-        """Return the factors that a guide moves or stretches.
+        """Return the factors that a guide shifts or scales.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class Screen:
         return self._embeddings(self.rows, name)
 
     def factor_embeddings(self, *, name: str = "factors") -> Embeddings:
-        """Return the factors as a run: what a transform that finds all of them would give."""
+        """Return the factors as a run: the output of a perfect transform."""
         return self._embeddings(self.factors, name)
 
     def _embeddings(self, rows: Array, name: str) -> Embeddings:
@@ -147,33 +147,32 @@ def draw_screen(
     dtype: Any = np.float64,
     seed: int,
 ) -> Screen:
-    """Draw a screen in which the right answer is known.
+    """Draw a screen with known factors.
 
     Parameters
     ----------
     layout
-        Which wells there are; by default 4 experiments of 9 plates of 64 wells.
+        Layout of the plates; by default 4 experiments of 9 plates of 64 wells.
     effects
-        What guides and plates do to the factors.
+        Effects of guides and plates on the factors.
     n_features, n_factors
-        How many coordinates are observed and how many factors they are mixed from; by default as
-        many.
+        Number of observed coordinates, and of the factors they are mixed from; equal by default.
     sources
-        What the factors are, as in `draw_sources`; ICA cannot find ``gaussian`` ones.
+        Distribution of the factors, as in `draw_sources`; ICA cannot recover ``gaussian`` ones.
     mixing
-        ``none``: every factor is a coordinate, as where features are axis-aligned. ``rigid``: a
-        random rotation, after which no direction has more variance than another but by what plates
-        and guides do. ``principal``: factors of different variances, then a rotation, so that
-        principal components are the factors. One of `MIXINGS`, whose stretches `lipschitz` bounds:
-        ``linear`` is a random matrix, the others bend. Or a mixing of your own.
+        ``none``: every factor is a coordinate, i.e. axis-aligned. ``rigid``: a random rotation;
+        apart from guide and plate effects, all directions have the same variance.
+        ``principal``: factors of different variances, then a rotation, so that principal
+        components are the factors. One of `MIXINGS` with constant 1 + `lipschitz`: ``linear`` is
+        a random matrix, the others are nonlinear. Or any `Mixing`.
     lipschitz
-        L, where 1 + L is the largest stretch of ``principal`` and of `MIXINGS`.
+        L, where 1 + L is the bi-Lipschitz constant of ``principal`` and of `MIXINGS`.
     noise
         Standard deviation of the noise on every coordinate.
     dtype
         ``float64`` or ``float32``.
     seed
-        The seed.
+        Seed of the random number generator.
 
     Examples
     --------
@@ -256,7 +255,7 @@ def _mixing(
         if (kind.n_in, kind.n_out) != (n_factors, n_features):
             message = (
                 f"the mixing maps {kind.n_in} coordinates to {kind.n_out}, not {n_factors} factors "
-                f"to {n_features} features: make the widths meet."
+                f"to {n_features} features: make the widths match."
             )
             raise InputError(message)
         return kind
@@ -266,7 +265,7 @@ def _mixing(
     if kind == "rigid":
         return rigid_mixing(n_factors, n_out=n_features, seed=seed)
     if kind in MIXINGS:
-        # Rows of factors of variance one are about this far from zero.
+        # Rows of unit-variance factors have about this norm.
         radius = float(np.sqrt(n_factors))
         return draw_mixing(
             kind, n_factors, n_out=n_features, lipschitz=lipschitz, radius=radius, seed=seed
@@ -295,13 +294,13 @@ def _check_widths(n_features: int, n_factors: int | None, effects: ScreenEffects
     moved = len({*effects.biological, *effects.technical})
     if n_factors < moved:
         message = (
-            f"{n_factors} factors are fewer than the {moved} that guides and plates move: ask for "
-            f"{moved} or more, or for fewer biological and technical ones."
+            f"{n_factors} factors are fewer than the {moved} that guides and plates shift: use "
+            f"{moved} or more, or fewer biological and technical ones."
         )
         raise InputError(message)
     if n_features < n_factors:
         message = (
-            f"{n_features} features cannot hold {n_factors} factors: ask for {n_factors} or more."
+            f"{n_features} features cannot represent {n_factors} factors: use {n_factors} or more."
         )
         raise InputError(message)
     return n_factors

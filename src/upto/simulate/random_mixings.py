@@ -1,4 +1,4 @@
-"""Random mixings by name, all with the constant that is asked for."""
+"""Random mixings by name, with a prescribed bi-Lipschitz constant."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def draw_mixing(
         ``spiral`` and ``inversion`` map the ball onto a ball. ``twist``, ``spiral`` and ``wave``
         need two dimensions.
     n_in, n_out
-        Widths; more coordinates out are an isometric embedding.
+        Input and output width; a larger output is an isometric embedding.
     lipschitz
-        L, at or above 0.
+        L, at least 0.
     radius
-        The ball about zero on which the constant is valid and attained.
+        Radius of the ball about zero on which the constant is valid and attained.
     seed
-        The seed.
+        Seed of the random number generator.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def _leaky(n: int, lipschitz: float, _: float, seed: int) -> Mixing:
 
 def _check(lipschitz: float) -> None:
     if not (np.isfinite(lipschitz) and lipschitz >= 0):
-        message = f"L = {lipschitz:g} is not a constant: give one at or above 0, 0 an isometry."
+        message = f"L = {lipschitz:g} is not a valid constant: give 0, an isometry, or more."
         raise InputError(message)
 
 
@@ -85,4 +85,4 @@ MIXINGS: dict[str, Maker] = {
         n, lipschitz=lipschitz, radius=radius, seed=seed
     ),
 }
-"""The mixings that `draw_mixing` knows."""
+"""Constructors of the mixings of `draw_mixing`."""

@@ -1,4 +1,4 @@
-"""Independent sources of mean zero and variance one, with what is true of each in closed form."""
+"""Independent sources of mean zero and variance one, with closed-form properties."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import betaln, digamma, gammaln
 
 from upto.core import InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,20 +24,20 @@ _ROOT_3 = math.sqrt(3.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A distribution of mean zero and variance one, not of the sample but in truth.
+    """A distribution with population mean zero and variance one.
 
     Parameters
     ----------
     name
-        Its name, with its parameter if it has one.
+        Name, with the parameter if there is one.
     skewness, excess_kurtosis
-        Its third and fourth standardised cumulants; None where infinite.
+        Third and fourth standardised cumulants; None if infinite.
     negentropy
-        The entropy it lacks to a Gaussian, in nats; None where infinite or without a closed form.
+        Negentropy in nats; None if infinite or without a closed form.
     low, high
-        The ends of its support; None where unbounded.
+        Ends of the support; None if unbounded.
     draw
-        Draws a number of values from a generator.
+        Function of a generator and a number of values that draws them.
     """
 
     name: str
@@ -50,25 +50,25 @@ class Source:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether its support is bounded, as the theorems ask."""
+        """Whether the support is bounded, as the theorems require."""
         return self.low is not None and self.high is not None
 
     @property
     def is_gaussian(self) -> bool:
-        """Whether ICA cannot tell it from another of its kind."""
+        """Whether it is Gaussian, so that ICA cannot separate two of them."""
         return self.negentropy == 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sources:
-    """Rows of independent sources, and what each column is."""
+    """Rows of independent sources, and the distribution of each column."""
 
     rows: Float
     kinds: tuple[Source, ...]
 
     @property
     def diameter(self) -> float | None:
-        """The diameter of the support, a box; None where it is unbounded."""
+        """Diameter of the support, a box; None if unbounded."""
         widths = [
             each.high - each.low
             for each in self.kinds
@@ -85,12 +85,12 @@ def draw_sources(
     Parameters
     ----------
     kind
-        One of `SOURCES` by name, a `Source`, or several of them to be taken in turn, as
-        ``("laplace", "uniform")`` for heavy and light tails by turns.
+        Name of one of `SOURCES`, a `Source`, or several of them to cycle through, e.g.
+        ``("laplace", "uniform")`` for alternating heavy and light tails.
     n_rows, n_sources
-        How many rows and columns.
+        Number of rows and columns.
     seed
-        The seed; a column is the same whatever columns stand beside it.
+        Seed of the random number generator; a column does not depend on the others.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def draw_sources(
     ((1000, 3), -1.2, 6.0)
     """
     if n_rows < 1 or n_sources < 1:
-        message = f"{n_rows} rows of {n_sources} sources cannot be drawn: ask for at least one."
+        message = f"{n_rows} rows of {n_sources} sources cannot be drawn: use at least one."
         raise InputError(message)
     turns = [kind] if isinstance(kind, str | Source) else list(kind)
     if not turns:
@@ -137,7 +137,7 @@ def student_t(degrees_of_freedom: float = 5.0) -> Source:
 
 
 def generalised_normal(shape: float = 4.0) -> Source:
-    """Return the density proportional to exp(-|x/a|^shape): 1 is Laplace's, 2 is Gauss's."""
+    """Return the density proportional to exp(-|x/a|^shape): 1 is Laplace, 2 is Gaussian."""
     beta = _above(shape, 0.0, "a shape")
     scale = math.exp(0.5 * (gammaln(1 / beta) - gammaln(3 / beta)))
     kurtosis = math.exp(gammaln(5 / beta) + gammaln(1 / beta) - 2 * gammaln(3 / beta)) - 3
@@ -157,7 +157,7 @@ def generalised_normal(shape: float = 4.0) -> Source:
 
 
 def bimodal(separation: float = 0.9) -> Source:
-    """Return two Gaussians of equal weight whose means are `separation` from zero, below 1."""
+    """Return two Gaussians of equal weight with means ±`separation`, below 1."""
     if not 0 < separation < 1:
         message = (
             f"a separation of {separation:g} is impossible at variance one: take one in (0, 1)."
@@ -175,9 +175,9 @@ def bimodal(separation: float = 0.9) -> Source:
 
 
 def sparse(density: float = 0.1) -> Source:
-    """Return a Gaussian that is zero but for a fraction of the rows."""
+    """Return a Gaussian that is zero except in a fraction `density` of the rows."""
     if not 0 < density <= 1:
-        message = f"a density of {density:g} is no fraction: take one above 0 and at most 1."
+        message = f"a density of {density:g} is not a fraction: use one above 0 and at most 1."
         raise InputError(message)
     scale = 1 / math.sqrt(density)
     return Source(
@@ -236,14 +236,14 @@ SOURCES: dict[str, Source] = {
     "bimodal": bimodal(),
     "sparse": sparse(),
 }
-"""The sources by name; those with a parameter at its default."""
+"""Sources by name, with default parameters."""
 
 
 def draw_ball(n_rows: int, n_dimensions: int, *, radius: float | None = None, seed: int) -> Float:
-    """Draw points of the uniform distribution on a ball about zero.
+    """Draw points uniformly from a ball about zero.
 
-    By default the radius is √(d + 2), at which the covariance is the identity. The coordinates
-    are uncorrelated, but for d above 1 they are not independent. The diameter is twice the radius.
+    The default radius √(d + 2) makes the covariance the identity. Coordinates are uncorrelated, but
+    for d above 1 not independent. The diameter is twice the radius.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Smooth maps of a space onto itself whose bi-Lipschitz constant is prescribed and exact.
+"""Smooth maps of a space onto itself with a prescribed, exact bi-Lipschitz constant.
 
-A shear I + k·u·vᵀ with orthonormal u and v has the singular values s and 1/s with s - 1/s = k: so
-twists and waves, which are rotated shears at every point, keep volumes and have exact constants.
+A shear I + k·u·vᵀ with orthonormal u and v has the singular values s and 1/s with s - 1/s = k. So
+twists and waves, which are rotated shears at every point, preserve volume and have exact constants.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from upto.core import InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.simulate.mixings import Mixing, orthonormal_rows
 
 _NEWTON_STEPS = 60
@@ -20,7 +20,7 @@ _NEWTON_STEPS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RadialWarp(Mixing):
-    """Moves every point along its ray: x becomes x·(1 + a·sin(ω|x|)/(ω|x|)).
+    """Map that moves points along their rays: x becomes x·(1 + a·sin(ω|x|)/(ω|x|)).
 
     Along the ray the stretch is 1 + a·cos(ω|x|), across it 1 + a·sin(ω|x|)/(ω|x|).
     """
@@ -63,10 +63,10 @@ class RadialWarp(Mixing):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Twist(Mixing):
-    """Turns every sphere about zero by an angle that depends on its radius.
+    """Map that rotates every sphere about zero by an angle that depends on its radius.
 
-    The angle is k·|x|²/(2R²), or k·log|x| where it is a spiral: time one of a flow without
-    divergence, since every sphere keeps its volume.
+    The angle is k·|x|²/(2R²), or k·log|x| for a spiral: the time-one map of a divergence-free flow,
+    since every sphere keeps its volume.
     """
 
     generator: Float
@@ -114,7 +114,7 @@ class Twist(Mixing):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BallInversion(Mixing):
-    """Inversion in a sphere that meets the ball's at right angles: conformal, its own inverse.
+    """Inversion in a sphere orthogonal to that of the ball: conformal, and its own inverse.
 
     It maps the ball onto itself; the stretch, the same in all directions, is (1 - t²)/|t·x/R - e|².
     """
@@ -143,7 +143,7 @@ class BallInversion(Mixing):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ShearWave(Mixing):
-    """Slides every point along u by a·sin(ω·v·x), with u and v orthonormal."""
+    """Map that shifts points along u by a·sin(ω·v·x), with u and v orthonormal."""
 
     slide: Float
     front: Float
@@ -168,7 +168,7 @@ class ShearWave(Mixing):
 
 
 def radial_warp(n: int, *, lipschitz: float, radius: float = 1.0) -> RadialWarp:
-    """Return a radial warp; its constant is attained halfway to `radius`, and valid everywhere.
+    """Return a radial warp; its constant is attained at half of `radius` and valid everywhere.
 
     Examples
     --------
@@ -195,9 +195,9 @@ def twist(n: int, *, lipschitz: float, radius: float = 1.0, seed: int) -> Twist:
 
 
 def spiral(n: int, *, lipschitz: float, seed: int) -> Twist:
-    """Return a logarithmic spiral: at every point but zero the same singular values.
+    """Return a logarithmic spiral, with the same singular values at every point except zero.
 
-    In an odd number of dimensions they are largest across the axis. At zero it is continuous but
+    In odd dimensions they are largest perpendicular to the axis. At zero the map is continuous but
     not differentiable.
     """
     _check(n, lipschitz, 1.0, least=2)
@@ -230,7 +230,7 @@ def ball_inversion(n: int, *, lipschitz: float, radius: float = 1.0, seed: int) 
 
 
 def shear_wave(n: int, *, lipschitz: float, radius: float = 1.0, seed: int) -> ShearWave:
-    """Return a wave of slides; its constant is attained at zero and valid everywhere."""
+    """Return a shear wave; its constant is attained at zero and valid everywhere."""
     _check(n, lipschitz, radius, least=2)
     slide, front = orthonormal_rows(random_stream(seed, "mixing", "wave"), 2, n)
     frequency = math.pi / radius
@@ -282,8 +282,8 @@ def _check(n: int, lipschitz: float, radius: float, *, least: int) -> None:
         message = f"{n} dimensions are too few for this map: it needs {least} or more."
         raise InputError(message)
     if not (math.isfinite(lipschitz) and lipschitz >= 0):
-        message = f"L = {lipschitz:g} is not a constant: give one at or above 0, 0 an isometry."
+        message = f"L = {lipschitz:g} is not a valid constant: give 0, an isometry, or more."
         raise InputError(message)
     if not (math.isfinite(radius) and radius > 0):
-        message = f"a radius of {radius:g} is not positive: give one that is."
+        message = f"a radius of {radius:g} is not positive: give a positive one."
         raise InputError(message)

@@ -1,7 +1,7 @@
-"""What the theorems promise: bounds with every constant, and when they say nothing."""
+"""Bounds of the theorems, with every constant and the conditions under which they hold."""
 
-from upto.theory.decoders import Preimages, check_decoder, find_preimages
-from upto.theory.diversity import (
+from upto.theory.decoder_assumptions import Preimages, check_decoder, find_preimages
+from upto.theory.head_diversity import (
     HeadDiversity,
     as_head,
     centred_rank,
@@ -23,7 +23,6 @@ from upto.theory.rigid import (
     rigid_promise,
     rigid_promise_from_defect,
 )
-from upto.theory.sources import statistical_from_structural, structure_promises
 from upto.theory.sprite_surface import (
     conformal_factor,
     position_distance,
@@ -32,6 +31,7 @@ from upto.theory.sprite_surface import (
     stitched_defect,
 )
 from upto.theory.spurious import ComponentsTest, bootstrap_components
+from upto.theory.structural import statistical_from_structural, structure_promises
 from upto.theory.whitening_bounds import rotation_promise, whitening_promise
 
 __all__ = [

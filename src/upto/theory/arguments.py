@@ -1,4 +1,4 @@
-"""Numbers a theorem can be given, and what is said where a bound is no number."""
+"""Check the arguments of theorems, and handle infinite bounds."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _NOTHING = "; but the bound is infinite or overflows, so nothing is promised"
 
 
 def check_number(value: Any, name: str) -> float:
-    """Return a real number, of Python or of numpy, that is not undefined."""
-    # True is a number to Python, and a word like "0.1" would become one.
+    """Return a real number, of Python or NumPy, that is not NaN."""
+    # Python treats True as a number, and float() would accept text such as "0.1".
     if isinstance(value, bool) or not isinstance(value, Real):
         message = f"{name} is {value!r}, but it must be a number."
         raise InputError(message)
@@ -33,7 +33,7 @@ def check_number(value: Any, name: str) -> float:
 
 
 def check_size(value: float, name: str) -> float:
-    """Return a number that may be zero or infinite, but neither negative nor undefined."""
+    """Return a number that is at least zero, possibly infinite, and not NaN."""
     number = check_number(value, name)
     if number < 0.0:
         message = f"{name} is {number:g}, but it must be zero or more."
@@ -42,40 +42,40 @@ def check_size(value: float, name: str) -> float:
 
 
 def check_finite(value: float, name: str) -> float:
-    """Return a size that is not infinite either."""
+    """Return a finite number of at least zero."""
     number = check_size(value, name)
     if math.isinf(number):
-        message = f"{name} is infinite: a bound needs a number."
+        message = f"{name} is infinite: a bound needs a finite number."
         raise InputError(message)
     return number
 
 
 def check_count(value: int, name: str, *, least: int = 1) -> int:
-    """Return a whole number that is large enough."""
+    """Return a whole number of at least `least`."""
     number = check_number(value, name)
     if not least <= number <= _LARGEST_COUNT or not number.is_integer():
-        message = f"{name} is {number:g}, but it must be a whole number from {least} on."
+        message = f"{name} is {number:g}, but it must be a whole number of at least {least}."
         raise InputError(message)
     return int(number)
 
 
 def check_spectrum(smallest_eigenvalue: float, radius: float) -> tuple[float, float]:
-    """Return a smallest variance and the norm no row exceeds; the first cannot be the larger."""
+    """Check a smallest eigenvalue of a covariance against the largest norm of a row."""
     eigenvalue = check_finite(smallest_eigenvalue, "the smallest eigenvalue")
     norm = check_finite(radius, "the radius")
     # The variance in any direction is a mean of squared projections.
     if math.sqrt(eigenvalue) > norm * (1.0 + 1e-9):
         message = (
             f"the smallest eigenvalue is {eigenvalue:g}, but rows no longer than {norm:g} have "
-            f"variances of at most {norm * norm:g}: check which number is which."
+            f"variances of at most {norm * norm:g}: check that they are not exchanged."
         )
         raise InputError(message)
     return eigenvalue, norm
 
 
 def infinite_says_nothing(promise: Promise) -> Promise:
-    """Say why nothing is promised where a bound is no number though its condition may hold."""
-    # The condition of a bound within this one may have said so already.
+    """Add to the condition of an infinite bound that nothing is promised."""
+    # The condition of a nested bound may contain it already.
     condition = promise.condition.replace(_NOTHING, "")
     if promise.value is None and promise.holds is not False:
         return replace(promise, condition=condition + _NOTHING, holds=None)

@@ -1,7 +1,7 @@
-"""Exact answers on stored numbers, which are fractions: ranks, and rows that are opposite.
+"""Exact arithmetic on stored numbers, which are fractions: ranks and opposite rows.
 
-A rank is that of the numbers modulo a prime, or larger. So full rank modulo one prime is a proof;
-a lower one modulo two primes of 25 bits is an accident about once in 10¹⁵ matrices.
+The rank is at least the rank modulo a prime. So full rank modulo one prime is a proof; a lower rank
+modulo two primes of 25 bits is accidental for about one in 10¹⁵ matrices.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.theory.piecewise import PiecewiseNetwork
 
 Whole = NDArray[np.int64]
@@ -21,11 +21,11 @@ Whole = NDArray[np.int64]
 _PRIMES = (2**25 - 39, 2**25 - 49)
 _BITS = 53
 _AT_ONCE = 4096
-"""How many products of two residues add up to less than 2⁶³."""
+"""Number of products of two residues whose sum is below 2⁶³."""
 
 
 def loses_rank(matrix: Float) -> bool:
-    """Say whether the columns of a matrix are linearly dependent, with no rounding at all."""
+    """Return whether the columns of a matrix are linearly dependent, exactly."""
     return all(_rank(_residues(matrix, prime), prime) < matrix.shape[1] for prime in _PRIMES)
 
 
@@ -37,7 +37,7 @@ def layer_residues(network: PiecewiseNetwork) -> list[list[Whole]]:
 def piece_loses_rank(
     network: PiecewiseNetwork, pattern: NDArray[np.bool_], residues: list[list[Whole]]
 ) -> bool:
-    """Say whether the affine map that a network is on a piece forgets a direction, exactly."""
+    """Return whether the affine map of a network on a piece loses rank, exactly."""
     for prime, layers in zip(_PRIMES, residues, strict=True):
         leak = _residues(np.array([network.leak]), prime)
         linear: Whole = np.eye(network.n_inputs, dtype=np.int64)
@@ -56,7 +56,7 @@ def piece_loses_rank(
 
 
 def are_opposite(row: Float, other: Float) -> bool:
-    """Say whether one row is the other times a negative number, exactly."""
+    """Return whether one row is a negative multiple of the other, exactly."""
     first, second = _fractions(row), _fractions(other)
     place = int(np.abs(row).argmax())
     one, two = first[place], second[place]
@@ -64,7 +64,7 @@ def are_opposite(row: Float, other: Float) -> bool:
 
 
 def leave_no_gap(row: Float, bias: float, other: Float, other_bias: float) -> bool:
-    """Say whether ReLUs of two opposite rows are never both zero on an open set."""
+    """Return whether the ReLUs of two opposite rows are never both zero on an open set."""
     place = int(np.abs(row).argmax())
     one, two = abs(Fraction(float(row[place]))), abs(Fraction(float(other[place])))
     return Fraction(float(bias)) * two + Fraction(float(other_bias)) * one >= 0
@@ -75,7 +75,7 @@ def _fractions(values: Float) -> list[Fraction]:
 
 
 def _residues(values: Float, prime: int) -> Whole:
-    """Return stored numbers modulo a prime; they are whole numbers times powers of two."""
+    """Return stored numbers, which are integers times powers of two, modulo a prime."""
     significands, exponents = np.frexp(values)
     whole = np.ldexp(significands, _BITS).astype(np.int64) % prime
     kinds, owner = np.unique(exponents - _BITS, return_inverse=True)

@@ -1,7 +1,7 @@
-"""Gaussian mixtures fitted by expectation maximisation, many data sets at once.
+"""Gaussian mixtures by expectation maximisation, for many data sets at once.
 
-A bootstrap fits one mixture to hundreds of data sets of one shape, so data sets are a leading axis
-and every step is a few products of stacks. Rows are expected in units of about one.
+A bootstrap fits a mixture to hundreds of data sets of the same shape, so data sets are the leading
+axis and every step is a few batched products. Rows should be of order one.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FLOOR = 1e-6
-"""What is added to every variance, so that no component shrinks to a point."""
+"""Added to every variance, so that no component collapses to a point."""
 _STARTS = 4
 _FIRST_STEPS = 12
 _STEPS = 300
@@ -27,7 +27,7 @@ _CONVERGED = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fits:
-    """One mixture for each data set of a stack: weights, means, covariances and log-likelihood."""
+    """One mixture per data set of a stack: weights, means, covariances and log-likelihood."""
 
     weights: Float
     means: Float
@@ -69,12 +69,12 @@ def fit_mixtures(
     n_components
         Number of components.
     rng
-        Generator of the starts.
+        Random number generator for the starts.
     diagonal
         Whether coordinates are independent within components.
     start
-        Where to start, the first mixture for every data set; else some random starts are tried for
-        a few steps each, and the best goes on.
+        Mixture to start from, the first one for every data set; by default several random starts
+        run for a few steps each, and the best continues.
     """
     count = len(rows)
     if start is not None:
@@ -90,7 +90,7 @@ def fit_mixtures(
 
 
 def _start(rows: Float, n_components: int, rng: np.random.Generator) -> Fits:
-    """Start from random rows as means, with the variances of all rows."""
+    """Return a start with random rows as means and the variances of all rows."""
     count, n_rows, width = rows.shape
     chosen = np.argsort(rng.random(size=(count, n_rows)), axis=1)[:, :n_components]
     spread = rows.var(axis=1)[:, None, :, None] * np.eye(width) + FLOOR * np.eye(width)
@@ -103,13 +103,13 @@ def _start(rows: Float, n_components: int, rng: np.random.Generator) -> Fits:
 
 
 def _climb(rows: Float, fits: Fits, *, diagonal: bool, steps: int) -> Fits:
-    """Step until the likelihood of every data set has nearly stopped rising."""
+    """Iterate until the likelihood of every data set has converged."""
     moving = np.arange(len(rows))
     current = fits
     for _ in range(steps):
         here = _taken(current, moving)
         stepped = _step(rows[moving], here, diagonal=diagonal)
-        # The likelihood that a step returns is that of where it started.
+        # The likelihood that a step returns is that of its start.
         rising = ~(stepped.log_likelihood - here.log_likelihood <= _CONVERGED)
         current = _replaced(current, moving, stepped)
         moving = moving[rising]
@@ -119,7 +119,7 @@ def _climb(rows: Float, fits: Fits, *, diagonal: bool, steps: int) -> Fits:
 
 
 def distances(rows: Float, fits: Fits) -> tuple[Float, Float]:
-    """Return squared distances of rows to components, in their shapes, and joint log-densities."""
+    """Return squared Mahalanobis distances of rows to components, and joint log-densities."""
     width = rows.shape[2]
     roots = np.linalg.cholesky(fits.covariances)
     away = rows[:, None] - fits.means[:, :, None]

@@ -1,8 +1,7 @@
-"""Whether rows follow a mixture of J Gaussians that was fitted to them.
+"""Goodness-of-fit test of a mixture of J Gaussians.
 
-Two statistics are looked at, each for a stack of data sets, so that those of data sets drawn from
-the mixture tell which values are chance: what one component more adds to the likelihood, and
-Mardia's kurtosis of the rows about their components.
+Two statistics are compared with those of data sets drawn from the mixture: the gain in likelihood
+from one more component, and Mardia's kurtosis of the rows about their components.
 """
 
 from __future__ import annotations
@@ -15,35 +14,36 @@ from scipy.special import gammaincc
 from upto.theory.expectation import distances, fit_mixtures, log_likelihood
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.theory.expectation import Fits
 
 
 _UNCONVERGED = 0.01
-"""How far the mean log-likelihood of a fit may be below the best: ten times what is usual."""
+"""Largest shortfall of the mean log-likelihood of a fit: ten times the usual one."""
 
 
 def misfit_level(
     rows: Float, fitted: Fits, rng: np.random.Generator, *, level: float, n_draws: int, at_once: int
 ) -> float:
-    """Return the p-value of rows being drawn from mixtures like the one that was fitted to them.
+    """Return the p-value of rows being drawn from a mixture like the fitted one.
 
     Parameters
     ----------
     rows
         One data set, as a stack.
     fitted
-        The mixture with any covariances that fits it best.
+        The best-fitting mixture with unrestricted covariances.
     rng
-        Generator of draws and starts.
+        Random number generator for draws and starts.
     level, n_draws, at_once
-        Where no further draw can bring the p-value down to the level, drawing stops.
+        Level, largest number of draws and batch size; drawing stops early once further draws cannot
+        bring the p-value down to the level.
     """
     count = fitted.means.shape[1]
     seen = _statistics(rows, fitted, count, rng)
     beyond = np.zeros(len(seen))
     drawn = 0
-    # Two statistics are looked at, so each has half of the level.
+    # Bonferroni: each of the two statistics has half of the level.
     while drawn < n_draws and (beyond + 1).min() * len(seen) <= level * (n_draws + 1):
         size = min(at_once, n_draws - drawn, 10)
         again = fitted.draw(rng, size, rows.shape[1])
@@ -54,10 +54,10 @@ def misfit_level(
 
 
 def parameters_level(rows: Float, given: Fits, fitted: Fits, *, diagonal: bool) -> float:
-    """Return the p-value of given parameters being those of the law of rows, or fitted to them.
+    """Return the p-value of the given parameters being true, or fitted to the rows.
 
-    Twice what the likelihood loses by them is χ² with as many degrees as there are parameters if
-    they are those of the law, and about zero if they were fitted.
+    Twice the loss in log-likelihood is χ² with as many degrees of freedom as parameters if they are
+    true, and about zero if they were fitted.
     """
     count, width = given.means.shape[1:]
     shape = width if diagonal else width * (width + 1) // 2

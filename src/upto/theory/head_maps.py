@@ -1,4 +1,4 @@
-"""The map between two representations that their heads alone determine.
+"""The map between two representations, determined by their heads alone.
 
 Two models of the same classes have ``C f + β = log p`` up to a constant in y, where the rows of C
 are centred class vectors and β are centred biases. If their log-probabilities differ by δ, then
@@ -8,8 +8,8 @@ are centred class vectors and β are centred biases. If their log-probabilities 
 and, as soon as C' has full rank M, ``f' = A f* + b + C'⁺ δ`` with A = C'⁺ C* and b = C'⁺ (β* - β').
 Nothing else is assumed: equal probabilities (δ = 0) make the representations equal up to A and b,
 and log-probabilities within η leave them within ‖C'⁺‖ ‖δ‖. Without biases b = 0 and the map is
-linear; with them it is affine, and K ≥ M + 1 classes still suffice: the bias need not be treated as
-a further coordinate, which would ask for one class more.
+linear; with them it is affine, and K ≥ M + 1 classes still suffice: treating the bias as a further
+coordinate would require one class more.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 import scipy.linalg
 
 from upto.core import Constant, Group, InputError, Promise, finite_or_none
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.theory.arguments import check_size, infinite_says_nothing
-from upto.theory.diversity import (
+from upto.theory.head_diversity import (
     as_frequencies,
     as_head,
     centred_rank,
@@ -47,20 +47,19 @@ class HeadMap:
     matrix, shift
         A (M×M) and b (M); b is zero for heads without biases.
     method
-        Whether all classes were used, or M differences as in the proof of the theorem.
+        ``"least-squares"`` over all classes, or M ``"pairs"`` as in the proof of the theorem.
     condition
-        Condition number of A; None where A is not invertible, as when the first head lacks
-        diversity.
+        Condition number of A; None if A is not invertible, as when the first head lacks diversity.
     spread
-        Smallest singular value of what was inverted: of the root of the covariance of the second
-        head's class vectors, or of L'.
+        Smallest singular value of the inverted matrix: the square root of the covariance of the
+        second head's class vectors, or L'.
     amplification
-        How much larger the error of the representation can be than that of the log-probabilities.
+        Largest ratio of the error of the representation to that of the log-probabilities.
     head_error
-        How far the second head is from ``A⁻ᵀ g* + const``: the norm of the difference after A,
+        Distance of the second head from ``A⁻ᵀ g* + const``: the norm of the difference after A,
         over that of the first head; zero for models with the same probabilities.
     bias_error
-        Root mean square of what the biases differ by after the same map.
+        Root mean square difference of the biases after the same map.
     """
 
     matrix: Float
@@ -73,12 +72,12 @@ class HeadMap:
     bias_error: float
 
     def apply(self, features: ArrayLike) -> Float:
-        """Map representations of the first model, one a row, to the second's."""
+        """Map representations of the first model, one per row, to those of the second."""
         rows = np.asarray(features, dtype=np.float64)
         return np.asarray(rows @ self.matrix.T + self.shift, dtype=np.float64)
 
     def apply_to_head(self, head: ArrayLike) -> Float:
-        """Map class vectors of the first model to the second's, up to one constant vector.
+        """Map class vectors of the first model to those of the second, up to a constant vector.
 
         Raises
         ------
@@ -88,21 +87,21 @@ class HeadMap:
         if self.condition is None:
             message = (
                 f"the {len(self.matrix)}×{len(self.matrix)} map is not invertible, so class "
-                "vectors cannot follow it: the first head lacks diversity."
+                "vectors cannot be mapped: the first head lacks diversity."
             )
             raise InputError(message)
         vectors = np.asarray(head, dtype=np.float64)
         return np.asarray(np.linalg.solve(self.matrix.T, vectors.T).T, dtype=np.float64)
 
     def promise(self, log_error: float, *, reach: float | None = None) -> Promise:
-        """Bound how far the second representation is from the mapped first one.
+        """Bound the distance of the second representation from the mapped first one.
 
         Parameters
         ----------
         log_error
-            The largest |log p'(y|x) - log p*(y|x)| over classes, η.
+            Largest |log p'(y|x) - log p*(y|x)| over classes, η.
         reach
-            The largest norm of f' about its mean, if known: what holds without the theorem.
+            Largest norm of f' about its mean, if known: a bound that holds without the theorem.
 
         Raises
         ------
@@ -157,15 +156,15 @@ def linear_map_between(
     Parameters
     ----------
     first_head, second_head
-        K×M class vectors g* and g', one row a class, the classes in one order.
+        K×M class vectors g* and g', one row per class, with classes in the same order.
     first_bias, second_bias
-        One number a class; heads without one have none.
+        One number per class; None for heads without biases.
     frequencies
-        A weight for each class in the least squares; equal by default.
+        Weight of each class in the least squares; equal by default.
     method
         ``"least-squares"`` uses all classes; ``"pairs"`` is A = (L* L'⁻¹)ᵀ of the proof, with M
-        differences chosen from the second head. They agree where the probabilities do; with noise
-        the first is the better one.
+        differences chosen from the second head. They agree if the probabilities do; with noise,
+        least squares is more accurate.
 
     Raises
     ------
@@ -194,7 +193,7 @@ def linear_map_between(
     n_classes, width = first.shape
     shares = as_frequencies(frequencies, n_classes)
     occurring = np.flatnonzero(shares)
-    # The first head's biases less the second's: what the shift makes up for.
+    # Biases of the first head minus those of the second, which the shift compensates.
     biases = _bias(first_bias, n_classes) - _bias(second_bias, n_classes)
     first, second, biases = first[occurring], second[occurring], biases[occurring]
     rank = centred_rank(second)
@@ -204,7 +203,7 @@ def linear_map_between(
             f"needs {width}: its representation is not determined by its probabilities."
         )
         raise InputError(message)
-    # One factorisation of [C' C* β* - β'] solves the least squares and holds its residual.
+    # One factorisation of [C' C* β* - β'] gives the least-squares solution and its residual.
     triangle = centred_triangle([second, first, biases[:, None]], shares[occurring])
     if method == "pairs":
         matrix, shift, spread = _from_pairs(first, second, biases)
@@ -215,7 +214,7 @@ def linear_map_between(
         matrix, shift = solved[:, :width], solved[:, width]
         spread = float(scipy.linalg.svdvals(square)[-1])
         amplification = 1 / spread
-    # R [A; -1] has the norm of C' A - C*, whichever way A was found.
+    # R [A; -1] has the norm of C' A - C*, for either method.
     left = triangle[:, :width] @ matrix - triangle[:, width : 2 * width]
     left_bias = triangle[:, :width] @ shift - triangle[:, 2 * width]
     scale = float(np.linalg.norm(triangle[:, width : 2 * width]))
@@ -235,7 +234,7 @@ def linear_map_between(
 
 def _from_pairs(first: Any, second: Any, biases: Float) -> tuple[Float, Float, float]:
     base, chosen = independent_differences(second)
-    # One row a pair: these are L'ᵀ and L*ᵀ of the paper.
+    # One row per pair: these are L'ᵀ and L*ᵀ of the paper.
     ours = np.asarray(second[chosen], dtype=np.float64) - second[base]
     theirs = np.asarray(first[chosen], dtype=np.float64) - first[base]
     matrix = np.linalg.solve(ours, theirs)

@@ -1,14 +1,14 @@
-"""What a deep latent mixture model identifies, from what is assumed of its prior and decoder.
+"""Identifiability of deep latent mixture models, from assumptions on prior and decoder.
 
 The model is x = f(z) + noise of known law, with z in R^m a Gaussian mixture whose component is the
 hidden state U, and f into R^n, m ≤ n. The hierarchy is that of Kivva et al. 2022: Theorems 3.9 and
-3.10, whose rows are `LEVELS` here. An assumption that nobody stated and no check decided counts as
-missing.
+3.10, whose rows are `LEVELS` here. An assumption that is neither stated nor decided by a check
+counts as missing.
 
-The paper lets components be degenerate, and then its theorems fail: thirds at 0, 1 and 3 and thirds
-at 0, 1 and 5 have one image under two injective decoders, and a component that is a point can stand
-anywhere among the preimages of its image. So P1 asks for positive definite covariances here; of one
-only where f is continuous and injective. docs/linear-identifiability.md has the proof.
+The paper allows degenerate components, for which its theorems fail: thirds at 0, 1 and 3 and thirds
+at 0, 1 and 5 have one image under two injective decoders, and a component that is a point can be
+anywhere among the preimages of its image. So P1 requires positive definite covariances here; of one
+component only, if f is continuous and injective. docs/linear-identifiability.md has the proof.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ MEANINGS = {
     "distinct": "no two components of the mixture are equal",
     "P2": "coordinates of z are independent given U, and two states have variances whose ratios "
     "all differ",
-    "P3": "hidden variables are as many as possible, all seen, and none seen only where another is",
+    "P3": "hidden variables are maximal, all observed, and none observed only where another is",
     "F1": "f is piecewise affine: affine on each of finitely many polyhedra with an interior",
-    "F2": "f is weakly injective: some ball of its image has single preimages, and infinite ones "
-    "have measure zero",
+    "F2": "f is weakly injective: some ball of its image has single preimages, and points "
+    "with infinitely many have measure zero",
     "F3": "f is observably injective: almost every point of its image has one preimage",
     "F4": "f is injective",
     "continuous": "f is continuous",
@@ -39,26 +39,26 @@ MEANINGS = {
 """The assumptions by name; a model with one hidden variable also has ``"one hidden variable"``."""
 
 NOISE = "noise of known law"
-"""What every level rests on besides, and nothing here checks."""
+"""A further assumption of every level, not checked here."""
 _ONE = "one hidden variable"
 _IMPLIED = (("P1", "P1 partly"), ("P3", "distinct"), ("F4", "F3"), ("F3", "F2"))
-"""Pairs of which the first implies the second, in an order in which one pass finds all."""
+"""Pairs of which the first implies the second, ordered so that one pass finds all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
-    """One assumption, whether it holds, and how that is known.
+    """One assumption, whether it holds, and the evidence.
 
     Parameters
     ----------
     name
-        As ``"P1"``.
+        Name, e.g. ``"P1"``.
     holds
-        None where the check could not decide; what was seen is then evidence, not proof.
+        Whether it holds; None if undecided, when the evidence is not proof.
     evidence
-        What was found, in words with the numbers.
+        Result of the check, with the numbers.
     hidden_variables
-        For how many hidden variables P3 was checked.
+        Number of hidden variables for which P3 was checked.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """One row of the hierarchy: what follows, by which theorem, from any one of some sets."""
+    """One row of the hierarchy: a guarantee, its theorem, and sets of sufficient assumptions."""
 
     what: str
     routes: tuple[tuple[str, ...], ...]
@@ -121,9 +121,9 @@ LEVELS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
-    """A level, the assumptions it needs, and those it still lacks: none where it is reached.
+    """A level, the assumptions it needs, and those it still lacks: none if it is reached.
 
-    Of several sets of assumptions that would do, `needs` is the one that lacks least.
+    Of several sufficient sets of assumptions, `needs` is the one that lacks the fewest.
     """
 
     level: Level
@@ -132,7 +132,7 @@ class Guarantee:
 
     @property
     def reached(self) -> bool:
-        """Whether all that it needs is there."""
+        """Whether all needed assumptions hold."""
         return not self.lacks
 
     def __str__(self) -> str:
@@ -145,20 +145,20 @@ class Guarantee:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identified:
-    """What is identified from the law of x alone.
+    """Parts of the model identified from the law of x alone.
 
     Parameters
     ----------
     prior
-        The group up to which P(Z) is identified; None where it is not.
+        Group up to which P(Z) is identified; None if it is not.
     decoder
-        The same for f.
+        Group up to which f is identified; None if it is not.
     hidden
         Whether P(U), and with it the number and sizes of the hidden variables, is identified.
     guarantees
-        Every level, reached or not, and what the others lack.
+        Every level, reached or not, with the assumptions it lacks.
     assumptions
-        What it rests on, those that follow from others included.
+        The assumptions, including those that follow from others.
     """
 
     prior: Group | None
@@ -169,7 +169,7 @@ class Identified:
 
     @property
     def remark(self) -> str:
-        """What is left of f where it is observably but not known to be fully injective."""
+        """Guarantee for f if it is observably, but not known to be fully, injective."""
         known = {each.name: each.holds for each in self.assumptions}
         if self.decoder is not None or self.prior is None or not known.get("F3"):
             return ""
@@ -201,14 +201,14 @@ class Identified:
                 columns=tuple(Column(name=name) for name in ("assumption", "holds", "evidence")),
                 rows=(
                     *((each.name, words[each.holds], each.evidence) for each in self.assumptions),
-                    (NOISE, "assumed", "the model; no check of prior or decoder tells"),
+                    (NOISE, "assumed", "the model; not testable from prior or decoder"),
                 ),
             ),
         )
 
 
 def stated(*names: str) -> tuple[Assumption, ...]:
-    """Take assumptions as given, because the model was built so.
+    """Return assumptions that hold by construction of the model.
 
     Examples
     --------
@@ -221,26 +221,26 @@ def stated(*names: str) -> tuple[Assumption, ...]:
 def what_is_identified(
     assumptions: Iterable[Assumption], *, hidden_variables: int | None = None
 ) -> Identified:
-    """Say what the law of x identifies under assumptions that were stated or checked.
+    """Return what the law of x identifies under stated or checked assumptions.
 
     Parameters
     ----------
     assumptions
-        What was stated or checked; where two say different things of one assumption, a failure
-        counts most and an undecided check least.
+        Stated or checked assumptions; if two disagree, a failure takes precedence, and an undecided
+        check counts least.
     hidden_variables
-        The number k of hidden variables, if it is known. Where it is one, P(U) is the weights of
-        the mixture, and components that are distinct take the place of P2 and P3.
+        Number k of hidden variables, if known. If it is one, P(U) are the weights of the mixture,
+        and distinct components replace P2 and P3.
 
     Raises
     ------
     InputError
-        If an assumption has no meaning here, or P3 was checked for another number of variables.
+        If an assumption is unknown, or P3 was checked for another number of variables.
     """
     known: dict[str, Assumption] = {}
     for check in assumptions:
         if check.name not in MEANINGS:
-            message = f"{check.name!r} is none of {', '.join(MEANINGS)}."
+            message = f"{check.name!r} is not one of {', '.join(MEANINGS)}."
             raise InputError(message)
         before = known.get(check.name)
         if before is None or _weight(check) > _weight(before):
@@ -277,7 +277,7 @@ def _weight(check: Assumption) -> int:
 
 
 def _add_implied(known: dict[str, Assumption]) -> None:
-    """Add what follows: F4 ⇒ F3 ⇒ F2 for a piecewise affine f, and so on; failures count most."""
+    """Add implied assumptions, e.g. F4 ⇒ F3 ⇒ F2 for a piecewise affine f; failures win."""
     for stronger, weaker in reversed(_IMPLIED):
         if _holds(known, weaker) is False and _holds(known, stronger) is not False:
             evidence = f"follows from the failure of {weaker}"

@@ -1,11 +1,11 @@
-"""Lemma A.8 and Theorem 2: near runs have near independent components.
+"""Lemma A.8 and Theorem 2: close runs have close independent components.
 
 The curvature μ is that of the mean contrast of the rows over rotations: the smallest absolute
 eigenvalue of its Riemannian Hessian on skew matrices that are orthonormal in the Frobenius norm,
-whose entries are ±1/√2. That is the number `upto.ica.smallest_curvature` and
-`upto.ica.pair_curvature` measure and `upto unmix` reports, so it is used as it is. They flip the
-contrast of sub-Gaussian components, which changes no bound on derivatives, and at an optimum their
-smallest eigenvalue is the smallest absolute one. A negative one means that there is no optimum.
+whose entries are ±1/√2. This is what `upto.ica.smallest_curvature` and `upto.ica.pair_curvature`
+measure and `upto unmix` reports, so it is used unchanged. They flip the contrast of sub-Gaussian
+components, which changes no bound on derivatives, and at an optimum their smallest eigenvalue is
+the smallest absolute one. A negative eigenvalue means that it is not an optimum.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContrastBounds:
-    """How large the derivatives of a contrast Σ G(sₖ) can be where the components are.
+    """Bounds on the derivatives of a contrast Σ G(sₖ) at the components.
 
     Parameters
     ----------
     name
-        What the contrast is called.
+        Name of the contrast.
     first
-        G₁, a bound on the norm of the gradient: √d times the largest size of g.
+        G₁, a bound on the norm of the gradient: √d times the largest |g|.
     second
-        G₂, a bound on the norm of the Hessian: the largest size of g′.
+        G₂, a bound on the norm of the Hessian: the largest |g′|.
     third
-        A bound on the size of g″, which tells whether the curvature is kept; None for none.
+        Bound on |g″|, needed to prove that the curvature is kept; None if unknown.
     """
 
     name: str
@@ -54,18 +54,18 @@ class ContrastBounds:
 def contrast_bounds(
     contrast: str | Contrast, *, n_dimensions: int, radius: float, alpha: float = 1.0
 ) -> ContrastBounds:
-    """Return the bounds of a contrast of the library on rows no longer than `radius`.
+    """Return the bounds of a contrast on rows of norm at most `radius`.
 
     Parameters
     ----------
     contrast
-        ``logcosh``, ``exp``, ``cube`` or one of the library's contrasts.
+        ``logcosh``, ``exp``, ``cube`` or a contrast of `upto.ica`.
     n_dimensions
-        The number d of components.
+        Number d of components.
     radius
-        The norm of the longest row; only the bounds of ``cube`` depend on it.
+        Largest norm of a row; only the bounds of ``cube`` depend on it.
     alpha
-        The parameter of ``logcosh``.
+        Parameter of ``logcosh``.
     """
     d = check_count(n_dimensions, "n_dimensions")
     r = check_finite(radius, "the radius")
@@ -99,24 +99,24 @@ def ica_promise(
     alpha: float = 1.0,
     curvature_at_optimum: float | None = None,
 ) -> Promise:
-    """Return what Lemma A.8 promises: near white runs have near components.
+    """Return the bound of Lemma A.8: close white runs have close components.
 
     Parameters
     ----------
     error
-        ε, the largest distance between a row of one white run and its row in the other.
+        ε, the largest distance between corresponding rows of the two white runs.
     radius
-        B, the norm no row of the first white run exceeds.
+        B, the largest norm of a row of the first white run.
     curvature
-        μ, the curvature of the contrast that is kept while one run is moved into the other;
-        infinite for a single component, which cannot turn. Zero or less promises nothing.
+        μ, a lower bound on the curvature of the contrast while one run is moved into the other;
+        infinite for a single component, which cannot rotate. At zero or below there is no bound.
     n_dimensions
-        The number of components.
+        Number of components.
     contrast, alpha
         The contrast, or bounds on its derivatives.
     curvature_at_optimum
-        The curvature measured at the components of the first run. Where it is given, the promise
-        says whether it is proved that `curvature` is kept: give a half of it as `curvature`.
+        Curvature measured at the components of the first run. If given, the condition states
+        whether `curvature` is proved to be kept; half of it is a good choice for `curvature`.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def ica_promise(
     """
     eps, b = check_size(error, "the error"), check_finite(radius, "the radius")
     d = check_count(n_dimensions, "n_dimensions")
-    # Rows on the way from one run to the other are no longer than this.
+    # Rows between the two runs have at most this norm.
     ball = b + eps if math.isfinite(b + eps) else b
     bounds = _bounds(contrast, alpha, d, ball)
     inner = _perturbed(eps, b, ball, curvature, d, bounds, curvature_at_optimum)
@@ -141,17 +141,17 @@ def ica_promise(
             Constant(
                 symbol="K",
                 value=finite_or_none(inner.linear),
-                meaning="1 + B(G₁ + G₂B)/μ, what multiplies ε",
+                meaning="1 + B(G₁ + G₂B)/μ, the factor of ε",
             ),
             Constant(
                 symbol="K′",
                 value=finite_or_none(inner.quadratic),
-                meaning="B G₂/μ, what multiplies ε²",
+                meaning="B G₂/μ, the factor of ε²",
             ),
             Constant(
                 symbol="ε", value=finite_or_none(eps), meaning="largest error between white rows"
             ),
-            Constant(symbol="B", value=b, meaning="norm no white row exceeds"),
+            Constant(symbol="B", value=b, meaning="largest norm of a white row"),
             *inner.constants(),
         ),
         condition=f"both runs are white and no row of the first is longer than {b:.4g}; "
@@ -175,27 +175,27 @@ def unmixing_promise(
     curvature_at_optimum: float | None = None,
     translated: bool = False,
 ) -> Promise:
-    """Return what Theorem 2 promises: near runs, each unmixed by itself, have near components.
+    """Return the bound of Theorem 2: close runs, unmixed separately, have close components.
 
-    Rows can have several optima that no signed permutation takes to each other, as those of a star
-    with eight points have: what is promised is of optima that correspond, and whether two searches
-    end in such is not a question of these numbers.
+    Rows can have several optima that no signed permutation maps to each other, e.g. a star with
+    eight points. The bound is for corresponding optima; these numbers do not determine whether two
+    searches end in such.
 
     Parameters
     ----------
     error
         ε, the worst error of the best linear map from one run to the other.
     radius, smallest_eigenvalue
-        R and λ: the norm no row of either centred run exceeds, and below no eigenvalue of either
-        covariance.
+        R, the largest norm of a row of either centred run, and λ, a lower bound on the eigenvalues
+        of both covariances.
     curvature, n_dimensions
-        As for `ica_promise`.
+        Same as in `ica_promise`.
     smallest_singular, largest_singular
-        Between these are the singular values of the linear map; both are one for a rotation.
+        Bounds on the singular values of the linear map; both are one for a rotation.
     contrast, alpha, curvature_at_optimum
-        As for `ica_promise`.
+        Same as in `ica_promise`.
     translated
-        Whether `error` is that of a map with a translation, as after Theorem 1, and not of centred
+        Whether `error` is that of a map with a translation, as after Theorem 1, not of centred
         runs: centring moves every row by up to another ε.
 
     Examples
@@ -237,30 +237,32 @@ def unmixing_promise(
         condition = f"{condition}; {inner.condition}"
         holds = inner.holds
         if d > 1:
-            condition += "; both searches end in corresponding optima: no number given shows that"
+            condition += "; both searches end in corresponding optima, which is not checked here"
             holds = False if holds is False else None
     promise = Promise(
         statement="Theorem 2",
-        claim="Each run whitened and unmixed by itself, at corresponding optima of both searches "
-        "a signed permutation takes every row to within this distance of its row in the other",
+        claim="With each run whitened and unmixed separately, at corresponding optima a signed "
+        "permutation maps every row to within this distance of its row in the other",
         up_to=Group.SIGNED_PERMUTATION,
         value=None if inner is None else inner.value(moved),
         ceiling=finite_or_none(2.0 * b),
         constants=(
-            Constant(symbol="K", value=finite_or_none(linear), meaning="what multiplies ε"),
-            Constant(symbol="K′", value=finite_or_none(quadratic), meaning="what multiplies ε²"),
+            Constant(symbol="K", value=finite_or_none(linear), meaning="factor of ε"),
+            Constant(symbol="K′", value=finite_or_none(quadratic), meaning="factor of ε²"),
             Constant(
                 symbol="K whitening",
                 value=finite_or_none(factor),
-                meaning="what whitening multiplies an error by, Lemma A.6",
+                meaning="factor of an error under whitening, Lemma A.6",
             ),
             Constant(
                 symbol="shift",
                 value=shift,
-                meaning="2 where the error allows a translation that centring undoes, otherwise 1",
+                meaning="2 if the error is up to a translation that centring removes, else 1",
             ),
             *given_constants(eps, float(radius), float(smallest_eigenvalue)),
-            Constant(symbol="B", value=finite_or_none(b), meaning="R/√λ, no white row is longer"),
+            Constant(
+                symbol="B", value=finite_or_none(b), meaning="R/√λ, largest norm of a white row"
+            ),
             *(() if inner is None else inner.constants()),
         ),
         condition=condition,
@@ -271,7 +273,7 @@ def unmixing_promise(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Perturbed:
-    """How a stationary point follows its rows: the constants that Lemma A.8 and Theorem 2 share."""
+    """Perturbation of a stationary point: the constants shared by Lemma A.8 and Theorem 2."""
 
     linear: float
     quadratic: float
@@ -292,7 +294,7 @@ class _Perturbed:
         lost = Constant(
             symbol="μ lost",
             value=None if self.lost is None else finite_or_none(self.lost),
-            meaning="how much of the curvature can be lost between the runs",
+            meaning="largest loss of curvature between the runs",
         )
         return (
             Constant(
@@ -308,7 +310,7 @@ class _Perturbed:
             Constant(
                 symbol="μ",
                 value=finite_or_none(self.curvature),
-                meaning="curvature of the contrast that is kept between the runs",
+                meaning="curvature of the contrast kept between the runs",
             ),
             *(() if self.lost is None else (lost,)),
         )
@@ -340,13 +342,13 @@ def _perturbed(
     elif mu == math.inf:
         message = (
             f"the curvature of {n_dimensions} components is infinite, but only a single one cannot "
-            "turn: measure it with upto.ica.smallest_curvature."
+            "rotate: measure it with upto.ica.smallest_curvature."
         )
         raise InputError(message)
     if mu <= 0.0:
         linear = quadratic = math.inf
     elif math.isinf(mu) or b == 0.0:
-        # Without a turn, or rows that a turn moves, bounds of the contrast do not matter.
+        # Without a rotation, or rows that it moves, bounds of the contrast do not matter.
         linear, quadratic = 1.0, 0.0
     else:
         linear = 1.0 + b * (bounds.first + bounds.second * b) / mu
@@ -358,19 +360,19 @@ def _perturbed(
             quadratic=quadratic,
             curvature=mu,
             bounds=bounds,
-            condition=f"{words}: at zero some components can turn into each other, below zero they "
-            "are no optimum",
+            condition=f"{words}: at zero some components can rotate into each other, below zero "
+            "they are not an optimum",
             holds=False,
         )
     holds: bool | None = None
     lost = None
     if math.isinf(mu):
-        words, holds = "a single component cannot turn", True
+        words, holds = "a single component cannot rotate", True
     elif kept is None or bounds.third is None or not math.isfinite(error):
-        words += " while one run is moved into the other; no number given here shows that"
+        words += " while one run is moved into the other, which is not checked here"
     else:
         # Both terms of the Hessian, E[g′(s)(Ωs)²] and E[g(s)ᵀΩ²s] with |Ω| = 1, for components
-        # that move by no more than the promise itself.
+        # that move by no more than the bound itself.
         rate = bounds.third * ball * ball / 2.0 + 1.5 * bounds.second * ball + bounds.first / 2.0
         moved = linear * error + quadratic * error * error
         lost = rate * moved if moved > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""Appendix A.4: from singular values of the Jacobian to a bi-Lipschitz constant."""
+"""Appendix A.4: bi-Lipschitz constants from singular values of the Jacobian."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from upto.theory.arguments import check_size, infinite_says_nothing
 
 
 def lipschitz_from_singular_values(smallest: float, largest: float) -> Promise:
-    """Return the local bi-Lipschitz constant Λ that extreme singular values give.
+    """Return the local bi-Lipschitz constant Λ from the extreme singular values.
 
-    Its constants hold L = Λ - 1, which `rigid_promise` asks for, and Λ up to one global scale of
-    the output.
+    Its constants include L = Λ - 1, the input of `rigid_promise`, and Λ up to a global scale of the
+    output.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def lipschitz_from_singular_values(smallest: float, largest: float) -> Promise:
 
 
 def lipschitz_from_isometry(deviation: float) -> Promise:
-    """Return the local bi-Lipschitz constant of dynamical isometry.
+    """Return the local bi-Lipschitz constant under dynamical isometry.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ LOCAL_CLAIM = "Near every point, distances are neither stretched nor shrunk by m
 
 
 def scaled_stretch(smallest: float, largest: float) -> float:
-    """Return the smallest Λ that one global scale of the output can reach."""
+    """Return the smallest Λ over global scales of the output."""
     if smallest <= 0.0 or math.isinf(largest):
         return math.inf
     return math.sqrt(largest / smallest)
 
 
 def stretch_constants(stretch: float, scaled: float) -> tuple[Constant, ...]:
-    """List a bi-Lipschitz constant, its excess and what a global scale would make of it."""
+    """List a bi-Lipschitz constant, its excess, and its value after a global scale."""
     return (
         Constant(
             symbol="Λ",

@@ -1,7 +1,7 @@
 """Certified bi-Lipschitz constants of linear layers with LeakyReLU between them.
 
-An activation stretches by between its leak and one and a layer by between its extreme singular
-values, so products of these bound the whole network, at kinks as well and whatever the biases.
+An activation stretches by a factor between its leak and one, a layer by one between its extreme
+singular values, so their products bound the whole network, including kinks, for any biases.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from upto.theory.isometry import scaled_stretch, stretch_constants
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 _CLAIM = "No distance is stretched or shrunk by more than this, between any two points"
@@ -31,14 +31,14 @@ _LEAST_ROOT = math.sqrt(_LEAST)
 def leaky_bound(leak: float, n_activations: int) -> Promise:
     """Return leak^-k, for layers with orthonormal columns and k activations between them.
 
-    The paper counts layers, of which there is one more than activations between them.
+    The paper counts layers, one more than activations.
 
     Parameters
     ----------
     leak
         Slope of LeakyReLU below zero, between 0 and 1.
     n_activations
-        How many activations there are.
+        Number of activations.
 
     Examples
     --------
@@ -68,25 +68,24 @@ def leaky_bound(leak: float, n_activations: int) -> Promise:
             Constant(symbol="k", value=float(count), meaning="activations between layers"),
         ),
         condition=f"all layers have orthonormal columns, so none is narrower than the one before, "
-        f"and the leak, {slope:.4g}, is more than 0; the weights are not seen here",
+        f"and the leak, {slope:.4g}, is more than 0; the weights are not checked here",
         holds=False if slope == 0.0 < count else None,
     )
     return infinite_says_nothing(promise)
 
 
 def certify_network(weights: Sequence[Any], leaks: Sequence[float]) -> Promise:
-    """Return a bi-Lipschitz constant that a chain of layers certainly does not exceed.
+    """Return a certified upper bound on the bi-Lipschitz constant of a chain of layers.
 
-    Singular values are verified from the residual of their own decomposition, so that rounding
-    here cannot make the constant too small. What rounding does when the network runs is not
-    covered.
+    Singular values are verified from the residual of their decomposition, so that rounding here
+    cannot make the constant too small. Rounding when the network runs is not covered.
 
     Parameters
     ----------
     weights
-        The weight of each layer, outputs by inputs, from the latent space outwards.
+        Weight of each layer, outputs by inputs, from the latent space outwards.
     leaks
-        The slope below zero of each activation between them, one less than layers.
+        Slope below zero of each activation between layers, one fewer than layers.
 
     Examples
     --------
@@ -118,7 +117,7 @@ def certify_network(weights: Sequence[Any], leaks: Sequence[float]) -> Promise:
             failed.append(f"the leak of activation {number} is 0")
         low, high = _product(low, min(1.0, slope)), high * max(1.0, slope)
     reasons = failed + open_
-    # Every factor was rounded once, and the quotients below once more.
+    # Every factor is rounded once, and the quotients below once more.
     slack = 1.0 + 2.0 * (len(matrices) + len(slopes) + 2) * _ROUNDING
     stretch = scaled = math.inf
     if low > 0.0 and not reasons:
@@ -133,12 +132,12 @@ def certify_network(weights: Sequence[Any], leaks: Sequence[float]) -> Promise:
             Constant(
                 symbol="σ₋",
                 value=0.0 if reasons else low,
-                meaning="no distance becomes smaller than this many times itself",
+                meaning="smallest factor by which a distance changes",
             ),
             Constant(
                 symbol="σ₊",
                 value=finite_or_none(high),
-                meaning="no distance becomes larger than this many times itself",
+                meaning="largest factor by which a distance changes",
             ),
         ),
         condition="no layer is narrower than the one before, every layer is injective and every "
@@ -149,17 +148,17 @@ def certify_network(weights: Sequence[Any], leaks: Sequence[float]) -> Promise:
 
 
 def _product(first: float, second: float) -> float:
-    """Multiply stretches; below the least normal number digits are lost, so that is nothing."""
+    """Multiply stretches; subnormal products lose digits and count as zero."""
     product = first * second
     return product if min(first, second, product) >= _LEAST else 0.0
 
 
 def verified_extremes(matrix: Float) -> tuple[float, float]:
-    """Return certain bounds on the smallest and largest singular value of a matrix.
+    """Return certified bounds on the smallest and largest singular value of a matrix.
 
     The computed factors U, s and V need not be accurate: with the norms of A - U diag(s) Vᵀ,
     UᵀU - I and VᵀV - I bounded from above, singular values of A are proved to be near s. The
-    smallest is 0 where columns outnumber rows.
+    smallest is 0 if columns outnumber rows.
 
     Parameters
     ----------
@@ -167,12 +166,12 @@ def verified_extremes(matrix: Float) -> tuple[float, float]:
         A matrix of finite numbers.
     """
     rows, columns = matrix.shape
-    # A power of two changes no digit, and squares of the scaled entries cannot overflow.
+    # Scaling by a power of two is exact, and squares of the scaled entries cannot overflow.
     _, exponent = math.frexp(float(np.abs(matrix).max()))
     scale = math.ldexp(1.0, min(max(exponent, -1000), 1000))
     matrix = matrix / scale
     left, values, right = np.linalg.svd(matrix, full_matrices=False)
-    # A product of k terms is rounded by at most this much of the product of norms, in any order.
+    # The rounding of a product, in any order, is at most this fraction of the product of norms.
     product = (max(rows, columns) + 4) * _ROUNDING
     residual = _norm((left * values) @ right - matrix)
     # Norms of U and V are at most twice √min(n, m); diag(s) is applied to U first.
@@ -192,7 +191,7 @@ def verified_extremes(matrix: Float) -> tuple[float, float]:
 
 
 def _norm(matrix: Float) -> float:
-    """Return the Frobenius norm, rounded up; squares below the least number count as that."""
+    """Return the Frobenius norm, rounded up; squares that underflow count as the least number."""
     size = float(np.linalg.norm(matrix)) * (1.0 + (matrix.size + 4) * _ROUNDING)
     return size + matrix.size * _LEAST_ROOT
 

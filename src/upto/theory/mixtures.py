@@ -1,4 +1,4 @@
-"""The parameters of a Gaussian mixture, however they are given."""
+"""Read the parameters of Gaussian mixtures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.theory.exact import loses_rank
 from upto.theory.precision import significand_precision
 
@@ -19,22 +19,21 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-6
 _EPS = float(np.finfo(np.float64).eps)
 _PRODUCTS = 4.0
-"""How much more than the rounding of each number a covariance that was computed may have."""
+"""Error of a computed covariance, in multiples of the rounding of each number."""
 _ILL_CONDITIONED = 1e8
-"""Correlations of a larger condition number may be what computing them lost."""
+"""Correlations with a larger condition number may be errors of their computation."""
 _POINT = 1e-6
-"""Standard deviations up to this, in the largest of the coordinate, may be none."""
+"""Standard deviations below this fraction of the largest of the coordinate may be zero."""
 _EXTREME = 1e100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Components:
-    """A mixture in units in which every coordinate that varies has variance one.
+    """A mixture in units in which every varying coordinate has variance one.
 
     No assumption depends on units, and tolerances mean the same in each coordinate. `rounding` is
-    how far, relatively, a covariance may be from what it was before it was stored, `arithmetic` the
-    rounding of the type it came in, `given` are the parameters in the units they came in, and
-    `reading` says how they were read where it is unclear.
+    the relative error of a covariance from storage, `arithmetic` the rounding of its type, `given`
+    are the parameters in their original units, and `reading` notes how ambiguous ones were read.
     """
 
     weights: Float
@@ -62,7 +61,7 @@ class Components:
         return found
 
     def positive_definite(self) -> list[bool | None]:
-        """Say of each component whether it fills the space; None where rounding may do so."""
+        """Return whether each covariance is positive definite; None if rounding may cause it."""
         largest = self.variances.max(axis=0)
         return [
             self._fills(scaled, stored, largest)
@@ -84,12 +83,12 @@ class Components:
         return None if slight or values[-1] > _ILL_CONDITIONED * smallest else True
 
     def pair_unit(self, first: int, second: int) -> Float:
-        """Return the deviation of each coordinate in two components; that of all where none is."""
+        """Return the deviation of each coordinate in two components, or overall if it is zero."""
         own = 0.5 * (self.variances[first] + self.variances[second])
         return np.sqrt(np.where(own > 0, own, 1.0))
 
     def differ(self, tolerance: float) -> NDArray[np.bool_]:
-        """Say for every pair of components which coordinates have different laws."""
+        """Return, for every pair of components, which coordinates have different laws."""
         count, width = self.means.shape
         apart = np.zeros((count, count, width), dtype=bool)
         for one, two in combinations(range(count), 2):
@@ -100,7 +99,7 @@ class Components:
         return apart
 
     def are_equal(self, first: int, second: int, tolerance: float) -> bool:
-        """Say whether two components are one law, correlations included."""
+        """Return whether two components have the same law, including correlations."""
         unit = self.pair_unit(first, second)
         means = np.abs(self.means[first] - self.means[second]) / unit
         shapes = np.abs(self.covariances[first] - self.covariances[second]) / unit[:, None] / unit
@@ -108,7 +107,7 @@ class Components:
 
 
 def as_components(mixture: Any) -> Components:
-    """Read a mixture: its parameters, in units of the standard deviation of each coordinate."""
+    """Read a mixture, in units of the standard deviation of each coordinate."""
     if hasattr(mixture, "weights_"):
         weights, means, covariances = mixture.weights_, mixture.means_, mixture.covariances_
         if mixture.covariance_type == "tied":
@@ -137,7 +136,7 @@ def as_components(mixture: Any) -> Components:
             reading = f"; the {count}×{count} numbers are read as variances of {count} components"
         covariances = covariances[:, :, None] * np.eye(means.shape[1])
     _refuse_misfits(weights, means, covariances)
-    # Whole numbers are no rounded ones, and what is zero by design tells nothing.
+    # Whole numbers are not rounded, and zeros by design are not informative.
     stored = significand_precision(
         covariances.reshape(-1, 1).astype(kind if kind.kind == "f" else float)
     )
@@ -163,7 +162,7 @@ def _as_numbers(values: Any) -> NDArray[Any]:
         found = np.empty(0, dtype=object)
     if found.dtype.kind not in "fiub":
         message = (
-            "the parameters of the mixture are no arrays of real numbers: give J, J×d and J×d×d "
+            "the parameters of the mixture are not arrays of real numbers: give J, J×d and J×d×d "
             "numbers."
         )
         raise InputError(message)
@@ -171,7 +170,7 @@ def _as_numbers(values: Any) -> NDArray[Any]:
 
 
 def _may_be_covariance(values: Float) -> bool:
-    """Say whether J×d variances look like one covariance matrix."""
+    """Return whether J×d variances look like a covariance matrix."""
     if values.shape[0] != values.shape[1] or len(values) < 2:
         return False
     apart = values - np.diag(np.diagonal(values))
@@ -196,8 +195,8 @@ def _refuse_misfits(weights: Float, means: Float, covariances: Float) -> None:
     largest, widest = (float(np.abs(each).max()) for each in (means, covariances))
     if max(largest, widest) > _EXTREME or 0.0 < widest < 1.0 / _EXTREME:
         message = (
-            f"means up to {largest:.3g} and covariances up to {widest:.3g} have squares that are "
-            "no numbers: give latents in other units, which changes nothing of what is identified."
+            f"squares of means up to {largest:.3g} and covariances up to {widest:.3g} overflow: "
+            "give latents in other units, which does not affect identifiability."
         )
         raise InputError(message)
     if weights.min() <= 0 or abs(weights.sum() - 1.0) > _ROUNDING:

@@ -1,11 +1,11 @@
-"""Networks of affine layers and (leaky) ReLUs: their pieces, and what makes them injective.
+"""Networks of affine layers and (leaky) ReLUs: affine pieces and injectivity.
 
-Two facts decide. A leaky ReLU is a bijection, so a leaky network whose weights all have full column
-rank is injective. And ``x ↦ ReLU(W x + b)`` is injective if and only if, at every u, the rows w_i
-with w_i·u + b_i ≥ 0 span the input space. If they do and two points x, y have one image, every row
-that is active at u = (x + y)/2 is either active at one of them, hence equal at both, or zero at
-both; so it annihilates x - y, which therefore is zero. If at some u they do not, a small step
-across all of them changes nothing.
+Two facts are used. A leaky ReLU is a bijection, so a leaky network whose weights all have full
+column rank is injective. And ``x ↦ ReLU(W x + b)`` is injective if and only if, at every u, the
+rows w_i with w_i·u + b_i ≥ 0 span the input space. If they do and two points x, y have one image,
+every row that is active at u = (x + y)/2 is either active at one of them, hence equal at both, or
+zero at both; so it annihilates x - y, which is therefore zero. If they do not at some u, a small
+step orthogonal to all of them changes nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.theory.exact import are_opposite, leave_no_gap, loses_rank
 from upto.theory.precision import rounding_norm, stored_precision
 from upto.theory.spectrum import noise_directions
@@ -41,9 +41,9 @@ class PiecewiseNetwork:
     Parameters
     ----------
     weights
-        One matrix a layer, outputs × inputs.
+        One matrix per layer, outputs × inputs.
     biases
-        One vector a layer; none by default.
+        One vector per layer; zero by default.
     leak
         Slope of the activation below zero: zero for a ReLU, one for the identity.
     activated_output
@@ -91,11 +91,11 @@ class PiecewiseNetwork:
         return min(len(matrix) for matrix, _ in self.layers)
 
     def is_activated(self, layer: int) -> bool:
-        """Say whether the activation follows a layer."""
+        """Return whether the activation follows a layer."""
         return layer < len(self.layers) - 1 or self.activated_output
 
     def __call__(self, latents: ArrayLike) -> Float:
-        """Map latents, one a row."""
+        """Map latents, one per row."""
         rows = np.asarray(latents, dtype=np.float64)
         for number, (matrix, offset) in enumerate(self.layers):
             rows = rows @ matrix.T + offset
@@ -104,7 +104,7 @@ class PiecewiseNetwork:
         return rows
 
     def pattern(self, latents: ArrayLike) -> NDArray[np.bool_]:
-        """Say which units are active at each latent; equal patterns lie in one piece."""
+        """Return which units are active at each latent; equal patterns are in one piece."""
         rows = np.asarray(latents, dtype=np.float64)
         found = [np.empty((len(rows), 0), dtype=bool)]
         for number, (matrix, offset) in enumerate(self.layers):
@@ -115,7 +115,7 @@ class PiecewiseNetwork:
         return np.hstack(found)
 
     def piece(self, pattern: NDArray[np.bool_]) -> tuple[Float, Float]:
-        """Return the matrix and offset of the affine map that f is where a pattern is active."""
+        """Return the matrix and offset of f on the piece with an activation pattern."""
         linear, shift = np.eye(self.n_inputs), np.zeros(self.n_inputs)
         start = 0
         for number, (matrix, offset) in enumerate(self.layers):
@@ -129,7 +129,7 @@ class PiecewiseNetwork:
 
 
 def certify_injective(network: PiecewiseNetwork) -> tuple[bool | None, str]:
-    """Decide from the weights alone, where they can, whether a network is injective.
+    """Decide from the weights alone, if possible, whether a network is injective.
 
     Parameters
     ----------
@@ -138,17 +138,20 @@ def certify_injective(network: PiecewiseNetwork) -> tuple[bool | None, str]:
 
     Returns
     -------
-    True, False, or None where the weights do not decide; and why.
+    True, False, or None if the weights do not decide, and the reason.
     """
     width = network.n_inputs
     if network.narrowest < width:
         return (
             False,
-            f"a layer of {network.narrowest} units cannot carry {width} latent coordinates",
+            f"a layer of {network.narrowest} units cannot represent {width} latent coordinates",
         )
     rank = column_rank(network.layers[0][0])
     if rank < width and loses_rank(network.layers[0][0]):
-        return False, f"the first layer has rank {rank} and forgets {width - rank} directions"
+        return (
+            False,
+            f"the first layer has rank {rank} and is constant along {width - rank} directions",
+        )
     if rank < width:
         return None, f"the first layer has rank {width}, but {rank} up to rounding"
     for number, reason in _doubts(network):
@@ -163,10 +166,10 @@ def column_rank(matrix: Float) -> int:
 
 
 def slight_margin(matrix: Float) -> str:
-    """Say why a matrix of full column rank may have it by accident; nothing where it may not.
+    """Return why a matrix may have full column rank by accident; empty if it may not.
 
-    Weights that were rounded when they were stored have full rank even if they had none before. It
-    is asked as of heads: by precision, condition number, and singular values that lie apart.
+    Weights that were rounded for storage have full rank even if they had not before. The criteria
+    are those for heads: precision, condition number, and a separate group of singular values.
     """
     values = np.asarray(np.linalg.svd(matrix, compute_uv=False), dtype=np.float64)
     smallest, largest = float(values[-1]), float(values[0])
@@ -175,12 +178,12 @@ def slight_margin(matrix: Float) -> str:
     if smallest <= rounding:
         return (
             f"has full rank by a singular value of {smallest:.2g}, and rounding to "
-            f"{precision.name} can make {rounding:.2g}"
+            f"{precision.name} can cause {rounding:.2g}"
         )
     if largest > _ILL_CONDITIONED * smallest:
         return (
             f"has full rank with a condition number of {largest / smallest:.2g}, above "
-            f"{_ILL_CONDITIONED:.0e}, which noise can make"
+            f"{_ILL_CONDITIONED:.0e}, which noise can cause"
         )
     if apart := noise_directions(values, len(matrix)):
         return (
@@ -191,7 +194,7 @@ def slight_margin(matrix: Float) -> str:
 
 
 def always_active_span(matrix: Float, offset: Float) -> int:
-    """Count the directions a ReLU layer sees at every point, whatever the point.
+    """Return the number of directions to which a ReLU layer is sensitive at every point.
 
     It is the rank of `always_active_rows`.
     """
@@ -201,11 +204,11 @@ def always_active_span(matrix: Float, offset: Float) -> int:
 
 
 def always_active_rows(matrix: Float, offset: Float) -> Float:
-    """Return rows of a ReLU layer whose rank is not above that of the active rows at any point.
+    """Return rows of a ReLU layer whose rank is a lower bound on that of active rows anywhere.
 
     A row w with bias b and a row -c w with bias b', c > 0, are never both inactive if and only if
     b + b'/c ≥ 0. If the rank of all such rows is the number of inputs, the layer is injective. Both
-    are asked exactly: rows that are only nearly opposite are both inactive far out.
+    are tested exactly: rows that are only nearly opposite are both inactive far out.
     """
     kept = {
         first
@@ -219,7 +222,7 @@ def always_active_rows(matrix: Float, offset: Float) -> Float:
 def _nearly_opposite(matrix: Float, offset: Float) -> list[tuple[int, int]]:
     """Return pairs of rows that are opposite, and leave no gap, up to rounding.
 
-    Each entry is compared by itself: what is zero in one row must be zero in the other.
+    Entries are compared one by one: a zero in one row must be a zero in the other.
     """
     norms = np.linalg.norm(matrix, axis=1)
     alive = np.flatnonzero(norms > 0)
@@ -237,7 +240,7 @@ def _nearly_opposite(matrix: Float, offset: Float) -> list[tuple[int, int]]:
 
 
 def _doubts(network: PiecewiseNetwork) -> Iterator[tuple[int, str]]:
-    """Name the layers that are not known to be injective on all of their inputs."""
+    """Yield the layers that are not known to be injective on all inputs, with the reason."""
     for number, (matrix, offset) in enumerate(network.layers):
         inputs = matrix.shape[1]
         seen = matrix
@@ -245,7 +248,7 @@ def _doubts(network: PiecewiseNetwork) -> Iterator[tuple[int, str]]:
             seen = always_active_rows(matrix, offset)
             span = always_active_span(matrix, offset)
             if span < inputs:
-                reason = f"surely sees {span} of {inputs} directions at every point"
+                reason = f"is certainly sensitive to {span} of {inputs} directions at every point"
                 rounded = len(_nearly_opposite(matrix, offset)) // 2 - len(seen) // 2
                 if rounded > 0:
                     reason += f", and {rounded} pairs of rows are opposite up to rounding"
@@ -264,24 +267,22 @@ def _as_numbers(values: Any, name: str) -> Float:
     except ValueError:
         found = np.empty(0, dtype=object)
     if found.dtype.kind not in "fiub":
-        message = f"{name} of a layer are no array of real numbers: give one row for each output."
+        message = f"{name} of a layer are not an array of real numbers: give one row per output."
         raise InputError(message)
     return found.astype(np.float64)
 
 
 def _refuse_misfits(weights: tuple[Float, ...], biases: tuple[Float, ...], leak: Any) -> None:
     if not isinstance(leak, Real) or not 0.0 <= float(leak) <= 1.0:
-        message = (
-            f"a leak of {leak!r} is no number between zero and one: give the slope below zero."
-        )
+        message = f"a leak of {leak!r} is not between zero and one: give the slope below zero."
         raise InputError(message)
     shapes = ", ".join(str(each.shape) for each in (*weights, *biases))
     fits = bool(weights) and all(each.ndim == 2 and each.size for each in weights)
     fits = fits and [each.shape for each in biases] == [(len(each),) for each in weights]
     if not fits or any(len(one) != two.shape[1] for one, two in pairwise(weights)):
         message = (
-            f"weights and biases of shapes {shapes} do not follow each other: give outputs × "
-            "inputs and one bias for each output."
+            f"weights and biases of shapes {shapes} do not match: give outputs × inputs "
+            "and one bias per output."
         )
         raise InputError(message)
     if not all(np.isfinite(each).all() for each in (*weights, *biases)):

@@ -1,13 +1,12 @@
-"""How precisely numbers were stored, from their type and from the numbers themselves.
+"""Precision with which numbers were stored, from their type and their values.
 
-Numbers that were widened keep the gaps of the type they came from: bfloat16 read as float32 uses 8
-of 24 bits. And numbers of few bits that were multiplied by one scale have few significands, for a
-product of s·2ᵉ with c is (s·c)·2ᵉ, whatever e is: so two numbers share one far more often than
-numbers of all bits do. It is looked for in the whole matrix, within its rows (class vectors that
-were brought to length one) and within its columns (a gain that was multiplied in). Rows of length
-one that are too few to show it are taken to be as coarse as they may be; of other matrices, some
-hundreds of numbers are needed. Quantised weights and decimals are multiples of a step instead
-(`upto.theory.quantised`); of both, that which rounds more counts.
+Widened numbers keep the gaps of their original type: bfloat16 read as float32 uses 8 of 24 bits.
+And numbers of few bits that were multiplied by one scale have few significands, as the product of
+s·2ᵉ with c is (s·c)·2ᵉ for any e: two numbers then share a significand far more often than numbers
+with all bits do. This is tested in the whole matrix, within rows (class vectors scaled to length
+one) and within columns (a gain that was multiplied in). Rows of length one that are too few for
+the test count as coarse as they may be; other matrices need some hundreds of numbers. Quantised
+weights and decimals are multiples of a step instead (`upto.theory.quantised`); the coarser counts.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.theory.quantised import find_steps
 
 if TYPE_CHECKING:
@@ -35,33 +34,33 @@ _NAMES = {
     3: "float8 (e5m2)",
 }
 _SHORT = {3: 2.0**3, 4: 2.0**4, 8: 2.0**8, 11: 2.0**11}
-"""Bits, and up to how many significands speak for them: twice as many as there are."""
+"""Bits, and the largest number of significands that indicates them: twice as many as exist."""
 _SINGLE = 24
 _EIGHTS = 4
-"""Small whole numbers have no more bits than this either, by design."""
+"""Largest number of bits that small whole numbers have by design."""
 _FEWEST_PAIRS = 64
 _SAMPLE = 2**16
 _LINES = 512
 _TELLING = 64.0
-"""Pairs for each significand from which on none that coincides is no accident."""
+"""Pairs per significand above which the absence of coincidences is not an accident."""
 _ONE_LENGTH = 1e-5
 _HALF_STEP = 2.0**-24
-"""Numbers of float16 are multiples of this."""
+"""Numbers in float16 are multiples of this."""
 _ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Precision:
-    """The precision numbers were stored with.
+    """Precision with which numbers were stored.
 
     Parameters
     ----------
     name
-        The type, as ``"bfloat16"``.
+        The type, e.g. ``"bfloat16"``.
     bits
-        Bits of the significand, the leading one included; zero for whole numbers.
+        Bits of the significand, including the leading one; zero for whole numbers.
     step
-        The least distance of two numbers, however small they are.
+        Smallest distance between two numbers of any size.
     squares
         For numbers that are multiples of several steps, the mean square over rows of the step in
         each column.
@@ -73,7 +72,7 @@ class Precision:
     squares: Float | None = None
 
     def gaps(self, values: Float) -> Float:
-        """Return the distance of each number to the next one of this precision."""
+        """Return the distance from each number to the next one of this precision."""
         if self.bits == 0:
             return np.full(values.shape, self.step)
         _, exponents = np.frexp(values)
@@ -87,7 +86,7 @@ def stored_precision(values: NDArray[Any]) -> Precision:
     Parameters
     ----------
     values
-        Finite numbers, one row a class.
+        Finite numbers, one row per class.
     """
     relative = significand_precision(values)
     if relative.bits == 0:
@@ -95,7 +94,7 @@ def stored_precision(values: NDArray[Any]) -> Precision:
     own = type_precision(values).bits
     coarsest, most = relative, rounding_norm(values, relative)
     # Multiples of a step may have been computed in the type they have, or rounded to fewer bits:
-    # those of a coarse step are multiples of a fine one too, so the coarsest counts.
+    # multiples of a coarse step are multiples of a fine one too, so the coarsest counts.
     for bits in sorted({own, min(own, _SINGLE), relative.bits}, reverse=True):
         found = find_steps(values, bits)
         if found is None:
@@ -109,12 +108,12 @@ def stored_precision(values: NDArray[Any]) -> Precision:
 
 
 def significand_precision(values: NDArray[Any]) -> Precision:
-    """Find how many bits of the significand the numbers of a matrix use, whatever their steps.
+    """Find the number of significand bits the numbers of a matrix use, whatever their steps.
 
     Parameters
     ----------
     values
-        Finite numbers, one row a class.
+        Finite numbers, one row per class.
     """
     known = type_precision(values)
     if known.bits == 0:
@@ -133,24 +132,24 @@ def significand_precision(values: NDArray[Any]) -> Precision:
 
 
 def type_precision(values: NDArray[Any]) -> Precision:
-    """Return the precision that the type of a matrix has, whatever its numbers are."""
+    """Return the precision of the type of a matrix, whatever its values."""
     kind = values.dtype
     if kind.kind == "f":
         bits = min(max(_NAMES), np.finfo(kind).nmant + 1)
         step = float(np.finfo(kind).smallest_subnormal)
         return Precision(name=_NAMES[bits], bits=bits, step=step)
-    # Ones and zeros are no rounded weights; larger whole numbers may be quantised ones.
+    # Ones and zeros are not rounded weights; larger whole numbers may be quantised ones.
     largest = max(abs(int(values.max(initial=0))), abs(int(values.min(initial=0))))
     return Precision(name=str(kind), bits=0, step=float(largest > 1))
 
 
 def rounding_norm(values: NDArray[Any], precision: Precision) -> float:
-    """Return what rounding of stored numbers may do to the smallest singular value.
+    """Return the largest effect of rounding on the smallest singular value.
 
-    Rounding of a matrix whose rows have no part along a unit vector u leaves them a part whose norm
-    is at most half a gap a number, and typically 1/√12 of a gap since errors have either sign. The
-    bound taken is one gap a number, for the coordinate in which gaps are largest: about three
-    times what is typical, and more than any rounding can do for up to four coordinates.
+    If the rows of a matrix have no component along a unit vector u, rounding gives them one of at
+    most half a gap per number, typically 1/√12 of a gap since errors have either sign. The bound
+    used is one gap per number, in the coordinate with the largest gaps: about three times the
+    typical effect, and more than any rounding can cause for up to four coordinates.
     """
     if precision.squares is not None:
         return float(np.sqrt(len(values) * precision.squares.max()))
@@ -172,7 +171,7 @@ def _are_halves(block: NDArray[Any]) -> bool:
 
 
 def _scaled_bits(values: NDArray[Any]) -> int | None:
-    """Return the bits of numbers that were multiplied by some scales after they were stored."""
+    """Return the bits of numbers that were rescaled after rounding."""
     most = max(2, _SAMPLE // values.shape[1])
     rows = np.abs(values[:: max(1, len(values) // most)][:most])
     found = []
@@ -192,7 +191,7 @@ def _scaled_bits(values: NDArray[Any]) -> int | None:
 
 
 def _n_sizes(values: NDArray[Any]) -> int:
-    """Count numbers of different size, in some rows."""
+    """Count distinct absolute values, in some rows."""
     most = max(2, _SAMPLE // values.shape[1])
     sizes = np.unique(np.abs(values[:: max(1, len(values) // most)][:most]))
     return int(np.count_nonzero(sizes))
@@ -202,7 +201,7 @@ def _coincidences(lines: NDArray[Any]) -> tuple[float, float]:
     """Count pairs of numbers within lines, and those that share a significand."""
     pairs = coincidences = 0.0
     for line in lines[:: max(1, len(lines) // _LINES)]:
-        # Equal numbers may be equal by design: only those of different exponents tell.
+        # Equal numbers may be equal by design: only different exponents are evidence.
         sizes = np.unique(line[line > 0])
         significands = np.frexp(sizes)[0].astype(np.float32)
         counts = np.unique(significands, return_counts=True)[1].astype(np.float64)

@@ -1,4 +1,4 @@
-"""What can be checked of the assumptions on the prior on a fitted Gaussian mixture."""
+"""Check the assumptions on the prior on a Gaussian mixture."""
 
 from __future__ import annotations
 
@@ -35,13 +35,12 @@ def check_prior(
     gap: float = _ROUNDING,
     seed: int = 0,
 ) -> tuple[Assumption, ...]:
-    """Assumption P1, P2 and P3 on a Gaussian mixture, and distinct components.
+    """Check assumptions P1, P2 and P3, and distinct components, on a Gaussian mixture.
 
-    Parameters of a prior that a model was built or trained with are its prior, and are taken as
-    they are, up to the precision they were stored with. Parameters that were fitted to rows are not
-    those of the law of these rows: the law may be no Gaussian mixture, and a component may be there
-    by chance, with variances that differ from the others' then. So nothing is known from them; with
-    the rows, `bootstrap_components` can tell.
+    Parameters of a prior that a model was built or trained with are exact, up to the precision they
+    were stored with. Parameters fitted to rows are not those of the law of the rows: it may not be
+    a Gaussian mixture, and a component may be spurious, with variances unlike the others'. So they
+    decide nothing by themselves; with the rows, `bootstrap_components` can.
 
     Parameters
     ----------
@@ -50,23 +49,22 @@ def check_prior(
         the result of `upto.measures.fit_mixture`, which are fitted, or a tuple of the three arrays.
         Covariances are J×d×d, or J×d variances.
     rows
-        What the mixture was fitted to, one row a latent: what can be tested on them is. Where they
-        do not follow the mixture, P1, P2 and distinct components are not known; where coordinates
-        are correlated within its components, P2 is false.
+        Rows the mixture was fitted to, one per latent, to test the assumptions on. If they do not
+        follow the mixture, P1, P2 and distinct components are undecided; if coordinates are
+        correlated within its components, P2 is false.
     fitted
-        Whether parameters that are given as such were fitted to rows too.
+        Whether a tuple of parameters was fitted to rows too.
     states
-        J×k: the value of each hidden variable U_1 … U_k in each component; one variable whose
-        values are the components by default.
+        J×k values of the hidden variables U_1 … U_k in each component; by default one variable
+        whose values are the components.
     correlation
-        Coordinates correlated by more than this within a component are not independent. Whether
-        they are where they are correlated by less, but by more than rounding, is not known.
+        Coordinates correlated by more than this within a component are not independent; smaller
+        correlations above rounding leave independence undecided.
     gap
-        Variance ratios whose logarithms differ by no more than this count as equal; the same
-        tolerance, in standard deviations of a coordinate within them, tells whether components
-        differ.
+        Variance ratios whose logarithms differ by no more than this count as equal; components are
+        equal within the same tolerance, in standard deviations of a coordinate within them.
     seed
-        Seed of the test on `rows`.
+        Seed of the random number generator of the test on `rows`.
 
     Returns
     -------
@@ -115,7 +113,7 @@ def _tested(components: Components, rows: ArrayLike, seed: int) -> ComponentsTes
     if given.ndim == 2 and given.shape[1] != width:
         message = (
             f"rows of {given.shape[1]} coordinates do not fit a mixture in {width} dimensions: "
-            "give those that it was fitted to."
+            "give those it was fitted to."
         )
         raise InputError(message)
     diagonal = bool(components.correlations().max() <= _ROUNDING)
@@ -125,11 +123,11 @@ def _tested(components: Components, rows: ArrayLike, seed: int) -> ComponentsTes
 
 
 def _estimated(check: Assumption, test: ComponentsTest | None, *, told: bool) -> Assumption:
-    """Return what a check of parameters says that were fitted: nothing, unless a test tells."""
+    """Return a check of fitted parameters: undecided, unless a test decides it."""
     if test is None:
-        reason = "parameters fitted to rows do not tell"
+        reason = "parameters fitted to rows do not decide this"
         if check.name != "P3":
-            reason += "; give the rows, and a test may"
+            reason += "; give the rows for a test"
         evidence = f"{reason}: as fitted, {check.evidence}"
         return replace(check, holds=None, evidence=evidence)
     holds = True if told and check.holds else None
@@ -146,8 +144,8 @@ def distinct_ratios(variances: ArrayLike) -> tuple[tuple[int, int] | None, float
 
     Returns
     -------
-    The pair and the smallest gap between its sorted log-ratios: infinite for one coordinate. There
-    is no pair, and the gap is zero, where fewer than two components have positive variances.
+    The pair and the smallest gap between its sorted log-ratios: infinite for one coordinate. If
+    fewer than two components have positive variances, there is no pair and the gap is zero.
     """
     found = np.asarray(variances, dtype=np.float64)
     usable = np.flatnonzero((found > 0).all(axis=1))
@@ -174,8 +172,8 @@ def _mixture(components: Components) -> tuple[Assumption, Assumption]:
         words.append(f"{flat} of {count} are degenerate: points, or flat in a direction")
     if unknown:
         words.append(
-            f"{unknown} of {count} fill the space by no more than rounding, to "
-            f"{components.stored_as} or in what they were computed from, can make"
+            f"{unknown} of {count} are positive definite by no more than rounding, to "
+            f"{components.stored_as} or in their computation, can cause"
         )
     if not flat and not unknown:
         words.append("all covariances are positive definite")
@@ -191,7 +189,7 @@ def _mixture(components: Components) -> tuple[Assumption, Assumption]:
 def _distinct(components: Components, tolerance: float) -> Assumption:
     count = len(components.weights)
     pairs = list(combinations(range(count), 2))
-    # Correlations tell components apart too, so look at whole covariances here.
+    # Correlations distinguish components too, so whole covariances are compared.
     same = [
         (first + 1, second + 1)
         for first, second in pairs
@@ -237,14 +235,14 @@ def _conditional_independence(components: Components, tolerance: float, gap: flo
         f"{widest:.3g} apart"
     )
     apart = widest > gap
-    # A difference of two log-ratios has four numbers in it, each rounded.
+    # A difference of two log-ratios contains four numbers, each rounded.
     rounded = 4.0 * components.rounding
     if gap < widest <= rounded:
         unknown = True
-        evidence += f", and rounding to {components.stored_as} can make {rounded:.2g}"
+        evidence += f", and rounding to {components.stored_as} can cause {rounded:.2g}"
     if None in (components.positive_definite()[each] for each in pair):
         unknown = True
-        evidence += "; rounding may have made one of them positive definite"
+        evidence += "; one of them may be positive definite only by rounding"
     return Assumption(name="P2", holds=None if apart and unknown else apart, evidence=evidence)
 
 
@@ -256,7 +254,7 @@ def _hidden_variables(
     count, variables = grid.shape
     for variable, coordinates in enumerate(neighbours, 1):
         if not coordinates:
-            evidence = f"no coordinate depends on hidden variable {variable}, so it is not seen"
+            evidence = f"no coordinate depends on hidden variable {variable}, so it is not observed"
             return Assumption(name="P3", holds=False, evidence=evidence)
     for coordinate in range(components.means.shape[1]):
         seen = [i for i in range(variables) if coordinate in neighbours[i]]
@@ -290,7 +288,7 @@ def _hidden_variables(
 
 
 def _neighbours(differ: NDArray[np.bool_], grid: NDArray[np.intp]) -> list[set[int]]:
-    """Find, for each hidden variable, the coordinates that depend on it given the others."""
+    """Return, for each hidden variable, the coordinates that depend on it given the others."""
     found: list[set[int]] = []
     for variable in range(grid.shape[1]):
         others = np.delete(grid, variable, axis=1)
@@ -323,7 +321,7 @@ def _grid(states: ArrayLike | None, count: int) -> NDArray[np.intp]:
     if len(np.unique(values, axis=0)) != count or math.prod(sizes) != count or min(sizes) < 2:
         shape = "×".join(str(size) for size in sizes)
         message = (
-            f"hidden variables with {shape} values do not number {count} components: give every "
+            f"hidden variables with {shape} values do not make {count} components: give every "
             "combination of at least two values each once."
         )
         raise InputError(message)

@@ -1,9 +1,9 @@
-"""Whether numbers are whole multiples of one step, as quantised weights and rounded decimals are.
+"""Detect numbers that are multiples of a step, as quantised weights and decimals are.
 
-Floating-point numbers that once were small whole numbers times a scale keep that scale as their
-step, up to the rounding of the product. There may be one for the whole matrix, for each column, for
-each row, or for each block along a row; and whole numbers may count from an offset. Numbers that
-were not rounded so are near multiples of a step by chance only, and the more there are, the less.
+Floating-point numbers that were small integers times a scale keep that scale as their step, up to
+the rounding of the product. There may be one for the whole matrix, for each column, for each row,
+or for each block along a row; and integers may count from an offset. Other numbers are near
+multiples of a step only by chance, which becomes less likely the more numbers there are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 _SAMPLE = 2**16
 _FEWEST_ROWS = 64
 _FEWEST_NUMBERS = 32
-"""Of fewer numbers that are not zero, small whole ones may be meant as they are."""
+"""With fewer non-zero numbers, small integers may be exact values."""
 _MOST_LEVELS = 2.0**18
 _LARGEST_CODE = 1
-"""Ones, zeros and minus ones are no rounded weights."""
+"""Ones, zeros and minus ones are not rounded weights."""
 _DIVISORS = 16
 _FAR = 0.125
-"""Multiples known to no more than this part of a step tell nothing."""
+"""Multiples known less precisely than this fraction of a step are not informative."""
 _EVIDENCE = 20.0
-"""Bits by which multiples must be nearer to whole ones than by chance."""
+"""Bits by which multiples must be closer to integers than by chance."""
 _MARGIN = 1.5
 _TINY = 2.0**-50
 _COARSER = 2.0
@@ -44,12 +44,12 @@ _BLOCKS = (256, 128, 64, 32, 16)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Steps:
-    """Steps of a matrix, and what they belong to.
+    """Steps of a matrix.
 
     Parameters
     ----------
     name
-        What numbers were rounded to, as ``"multiples of 0.001"``.
+        Rounding of the numbers, e.g. ``"multiples of 0.001"``.
     squares
         Mean square over rows of the step in each column.
     """
@@ -59,12 +59,12 @@ class Steps:
 
 
 def find_steps(values: NDArray[Any], bits: int) -> Steps | None:
-    """Find the steps of which the numbers of a matrix are multiples; None where there are none.
+    """Find the steps of which the numbers of a matrix are multiples; None if there are none.
 
     Parameters
     ----------
     values
-        Finite numbers, one row a class.
+        Finite numbers, one row per class.
     bits
         Bits of the significand with which multiples of a step were stored.
     """
@@ -78,14 +78,14 @@ def find_steps(values: NDArray[Any], bits: int) -> Steps | None:
         if found is None:
             continue
         squares = _by_column(np.square(found), rows.shape, block)
-        # A few whole numbers have a common divisor by chance, so a finer choice must say much more.
+        # A few integers share a divisor by chance, so smaller groups must have much larger steps.
         if best is None or squares.max() > _COARSER**2 * best.squares.max():
             best = Steps(name=name.format(float(found[0])), squares=squares)
     return best
 
 
 def _groups(rows: Float) -> Iterator[tuple[str, Float, int]]:
-    """Yield numbers that may share a step, one line each, and how many columns a line spans."""
+    """Yield groups of numbers that may share a step, one per line, and the columns they span."""
     count, width = rows.shape
     yield "multiples of {:.3g}", rows.reshape(1, -1), 0
     if count > 1:
@@ -95,7 +95,7 @@ def _groups(rows: Float) -> Iterator[tuple[str, Float, int]]:
     for block in _BLOCKS:
         if block < width:
             missing = -width % block
-            # The last block is filled up with a number of its own.
+            # The last block is padded with its own last number.
             filled = np.pad(rows, ((0, 0), (0, missing)), mode="edge")
             yield f"multiples of a step for each {block} numbers", filled.reshape(-1, block), block
 
@@ -110,8 +110,8 @@ def _by_column(squares: Float, shape: tuple[int, int], block: int) -> Float:
 
 
 def _line_steps(lines: Float, bits: int) -> Float | None:
-    """Return the step of each line, zero where it may be a code; None where one has none."""
-    # Most matrices have no step, and a few lines show it.
+    """Return the step of each line, zero if it may be a code; None if a line has no step."""
+    # Most matrices have no step, which a few lines suffice to show.
     few = lines[:_FEW_LINES]
     for from_least in (False, True):
         if (
@@ -128,7 +128,7 @@ def _line_steps(lines: Float, bits: int) -> Float | None:
 
 
 def _heights(lines: Float, bits: int, *, from_least: bool) -> tuple[Float, Float]:
-    """Return sorted heights above zero, or above the least number, and how far each may be off."""
+    """Return sorted heights above zero, or above the smallest number, and their errors."""
     sizes = np.sort(np.abs(lines), axis=1)
     if not from_least:
         return sizes, 2.0**-bits * sizes
@@ -139,14 +139,14 @@ def _heights(lines: Float, bits: int, *, from_least: bool) -> tuple[Float, Float
 def _steps_of(heights: Float, errors: Float, code: int) -> tuple[Float, float] | None:
     """Search for steps of sorted heights that are known up to errors.
 
-    A line of multiples up to `code` is no evidence either way.
+    A line of multiples up to `code` is not evidence either way.
     """
     rises = np.diff(heights, axis=1, prepend=0.0)
     steps, evidence = np.zeros(len(heights)), np.zeros(len(heights))
-    # Where rises between large numbers were rounded away, the least number itself is left.
+    # If differences of large numbers were lost to rounding, the smallest number is left.
     starts = [_least(each, errors) for each in (rises, heights)]
     waiting = np.isfinite(starts[1][0])
-    # Steps are chosen among rises and divisors, so chance has as many tries.
+    # Steps are chosen among rises and divisors: that many comparisons may succeed by chance.
     distinct = np.maximum(1, np.count_nonzero(rises > 8.0 * errors, axis=1))
     costs = 2.0 * np.log2(distinct) + math.log2(2 * _DIVISORS)
     for begun, error in starts:
@@ -172,7 +172,7 @@ def _steps_of(heights: Float, errors: Float, code: int) -> tuple[Float, float] |
 
 
 def _least(rises: Float, errors: Float) -> tuple[Float, Float]:
-    """Return the least rise of each line that is no rounding, and its relative error."""
+    """Return the smallest rise of each line beyond rounding, and its relative error."""
     found = np.where(rises > 8.0 * errors, rises, np.inf)
     where = found.argmin(axis=1)[:, None]
     least = np.take_along_axis(found, where, axis=1)[:, 0]
@@ -180,13 +180,13 @@ def _least(rises: Float, errors: Float) -> tuple[Float, Float]:
 
 
 def _refined(heights: Float, errors: Float, step: Float, relative: Float) -> tuple[Float, Float]:
-    """Narrow steps down by all heights whose multiples are sure, from small ones to large ones."""
+    """Refine steps by all heights whose multiples are certain, from small to large."""
     for _ in range(3):
         reach = step * np.minimum(_FAR / np.maximum(relative, _TINY), _MOST_LEVELS)
         whole = np.rint(heights / step[:, None])
         sure = (heights <= reach[:, None]) & (whole > 0)
         whole = np.where(sure, whole, 1.0)
-        # Each height allows an interval of steps, and the step lies in all of them.
+        # Each height allows an interval of steps; the step is in all of them.
         low = np.where(sure, (heights - errors) / whole, 0.0).max(axis=1)
         high = np.where(sure, (heights + errors) / whole, np.inf).min(axis=1)
         better = (low <= high) & (high - low < 2.0 * relative * step)
@@ -197,9 +197,9 @@ def _refined(heights: Float, errors: Float, step: Float, relative: Float) -> tup
 
 
 def _fit(heights: Float, errors: Float, step: Float, relative: Float) -> tuple[Float, Float]:
-    """Return the largest multiple of each line, and by how many bits multiples beat chance.
+    """Return the largest multiple of each line, and the evidence against chance in bits.
 
-    The largest is zero where a height is no multiple.
+    The largest is zero if a height is not a multiple.
     """
     some = slice(None, None, max(1, heights.shape[1] // _FEW_HEIGHTS))
     largest, bits = np.zeros(len(heights)), np.zeros(len(heights))
@@ -210,7 +210,7 @@ def _fit(heights: Float, errors: Float, step: Float, relative: Float) -> tuple[F
     largest[fits] = np.where(fine & (whole[:, -1] <= _MOST_LEVELS), whole[:, -1], 0.0)
     fresh = (np.diff(whole, axis=1, prepend=0.0) > 0) & (slack <= _FAR)
     known = np.where(fresh, -np.log2(np.maximum(2.0 * slack, _TINY)), 0.0)
-    # One height is the measure of the step.
+    # One height determines the step.
     bits[fits] = known.sum(axis=1) - known.max(axis=1)
     return largest, bits
 

@@ -1,10 +1,10 @@
-"""Theorem 1: decoders that hardly stretch leave a rigid motion and a small error.
+"""Theorem 1: near-isometric decoders agree up to a rigid motion and a small error.
 
-Written with L, the excess of the bi-Lipschitz constant Λ = 1 + L: an isometry has L = 0. Two
-decoders of equal outputs are stitched into a map from one latent space to the other that stretches
-by at most 1 + e = (1 + L₁)(1 + L₂), so no distance within a diameter Δ changes by more than eΔ.
-Such a map is near a rigid motion. The constant of the literature for that step is not printed where
-we could read it; `isometry_constant` is our own, proved for every e.
+L is the excess of the bi-Lipschitz constant Λ = 1 + L: an isometry has L = 0. Two decoders with
+equal outputs compose to a map from one latent space to the other that stretches by at most
+1 + e = (1 + L₁)(1 + L₂), so no distance within a diameter Δ changes by more than eΔ. Such a map is
+close to a rigid motion. The literature's constant for that step is not printed in the sources
+available to us; `isometry_constant` is our own, proved for every e.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from upto.theory.arguments import check_count, check_finite, check_size, infinit
 
 
 def isometry_constant(n_dimensions: int, defect: float, *, n_flat: int | None = None) -> float:
-    """Return our constant c of isometric approximation: a worst error of at most c √e Δ.
+    """Return our constant c of isometric approximation: the worst error is at most c √e Δ.
 
     It is √(1 + e/2) · (1 + √(n′ + 1) · (1 + (2n)^¼)) and is valid for every e.
 
     Parameters
     ----------
     n_dimensions
-        The dimension n of the space.
+        Dimension n of the space.
     defect
-        The relative defect e: the largest change of a distance, as a fraction of the diameter.
+        Relative defect e: the largest change of a distance, as a fraction of the diameter.
     n_flat
-        The dimension n′ of a flat that contains the set; n where it is not known to be less.
+        Dimension n′ of an affine subspace that contains the set; n by default.
 
     Examples
     --------
@@ -44,14 +44,14 @@ def isometry_constant(n_dimensions: int, defect: float, *, n_flat: int | None = 
 
 
 def relative_defect(lipschitz: float, second: float | None = None) -> float:
-    """Return e = (1 + L₁)(1 + L₂) - 1, what stitching two decoders does to distances.
+    """Return the relative defect e = (1 + L₁)(1 + L₂) - 1 of two decoders.
 
     Parameters
     ----------
     lipschitz
         L, the excess over one of the bi-Lipschitz constant of a decoder.
     second
-        That of the other decoder; the same where it is not given.
+        L of the second decoder; the same by default.
 
     Examples
     --------
@@ -73,19 +73,19 @@ def rigid_promise(
     second_lipschitz: float | None = None,
     n_flat: int | None = None,
 ) -> Promise:
-    """Return what Theorem 1 promises for the worst error after the best rigid motion.
+    """Return the bound of Theorem 1 on the worst error after the best rigid motion.
 
     Parameters
     ----------
     lipschitz
         L, the excess over one of the local bi-Lipschitz constant of the decoders: zero for an
-        isometry, and 0.05 where no distance changes by more than 5 %.
+        isometry, and 0.05 if no distance changes by more than 5 %.
     n_dimensions, diameter
         Dimension of the latent spaces, and diameter Δ of that of the first run.
     second_lipschitz
-        L of the second decoder, where the two are known apart.
+        L of the second decoder, if it differs.
     n_flat
-        Dimension of a flat that contains the representations, where it is less.
+        Dimension of an affine subspace that contains the representations, if it is smaller.
 
     Examples
     --------
@@ -103,12 +103,12 @@ def rigid_mean_promise(
     diameter: float,
     second_lipschitz: float | None = None,
 ) -> Promise:
-    """Return what Theorem 1 promises for the root mean square error; it is several times smaller.
+    """Return the bound of Theorem 1 on the root mean square error, which is several times smaller.
 
     Parameters
     ----------
     lipschitz, n_dimensions, diameter, second_lipschitz
-        As for `rigid_promise`.
+        Same as in `rigid_promise`.
     """
     changed = _stitched(lipschitz, second_lipschitz, diameter)
     return changed.mean("Theorem 1, mean square", n_dimensions)
@@ -117,36 +117,36 @@ def rigid_mean_promise(
 def rigid_promise_from_defect(
     defect: float, *, n_dimensions: int, diameter: float, n_flat: int | None = None
 ) -> Promise:
-    """Return the bound on the worst error that a measured near-isometry defect gives.
+    """Return the bound on the worst error from a measured near-isometry defect.
 
-    It needs neither decoders nor convexity: only that no distance between two rows changes by more
-    than the defect from one run to the other.
+    It requires neither decoders nor convexity, only that no distance between two rows changes by
+    more than the defect from one run to the other.
 
     Parameters
     ----------
     defect
         δ, the largest change of a distance between two rows.
     n_dimensions, diameter, n_flat
-        As for `rigid_promise`, of the run the distances are changed from.
+        Same as in `rigid_promise`, for the first run.
     """
     changed = _measured(defect, diameter)
     return changed.worst("Lemma A.4 with our constant", n_dimensions, n_flat)
 
 
 def rigid_mean_promise_from_defect(defect: float, *, n_dimensions: int, diameter: float) -> Promise:
-    """Return the bound on the root mean square error that a measured defect gives.
+    """Return the bound on the root mean square error from a measured defect.
 
     Parameters
     ----------
     defect, n_dimensions, diameter
-        As for `rigid_promise_from_defect`.
+        Same as in `rigid_promise_from_defect`.
     """
     return _measured(defect, diameter).mean("Lemma A.4 in mean square", n_dimensions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Changed:
-    """How much distances change, however it is known: what every bound here is made of.
+    """Largest change of distances, from which every bound here is computed.
 
     `defect` is e, `change` is eΔ and `spread` is √(eΔ(Δ + eΔ/2)), which the constants multiply.
     """
@@ -165,10 +165,10 @@ class _Changed:
         return self._promise(
             n,
             statement=statement,
-            claim="A rigid motion takes every row of one run to within this distance of its row in "
+            claim="A rigid motion maps every row of one run to within this distance of its row in "
             "the other",
             value=isometry_constant(n, 0.0, n_flat=n_flat) * self.spread,
-            # Jung: each run lies in a ball of radius its diameter over √2; match the centres.
+            # Jung: each run is in a ball of radius diameter/√2; match the centres.
             ceiling=(2.0 * self.width + self.change) / math.sqrt(2.0),
             named=Constant(
                 symbol="c",
@@ -184,8 +184,8 @@ class _Changed:
         return self._promise(
             n,
             statement=statement,
-            claim="The best rigid motion takes one run to the other with this root mean square "
-            "error",
+            claim="The best rigid motion maps one run to the other with at most this root mean "
+            "square error",
             value=factor * self.spread,
             # Each run has a variance of at most half its squared diameter, and some rotation makes
             # their covariance positive.
@@ -226,7 +226,7 @@ class _Changed:
 def _stitched(lipschitz: float, second: float | None, diameter: float) -> _Changed:
     e = relative_defect(lipschitz, second)
     width = check_finite(diameter, "the diameter")
-    # A single point has no distances, whatever e. Products of lengths would underflow or overflow.
+    # A single point has no distances, whatever e. Products of lengths could underflow or overflow.
     return _Changed(
         width=width,
         defect=e if width > 0.0 else 0.0,
@@ -235,8 +235,8 @@ def _stitched(lipschitz: float, second: float | None, diameter: float) -> _Chang
         given=_excesses(lipschitz, second),
         condition="both decoders are injective, smooth and nowhere stretch or shrink more than "
         "given, the two models have equal outputs, and both latent supports are convex, the first "
-        f"with a diameter of at most {width:.4g}: no number given here shows that. The lemma as "
-        f"cited asks for e ≤ 1 (here {e:.4g}); our constant does not",
+        f"with a diameter of at most {width:.4g}; none of this is checked here. The lemma as "
+        f"cited requires e ≤ 1 (here {e:.4g}); our constant does not",
         holds=None,
     )
 
@@ -258,7 +258,7 @@ def _measured(defect: float, diameter: float) -> _Changed:
             ),
         ),
         condition=f"no distance between two rows changes by more than {change:.4g}, and none is "
-        f"larger than {width:.4g} in the first run; nothing else",
+        f"larger than {width:.4g} in the first run",
         holds=True,
     )
 

@@ -1,4 +1,4 @@
-"""The pieces of a network with one input: exactly which of its images have several preimages."""
+"""Affine pieces of a network with one input, and the exact overlaps of their images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 if TYPE_CHECKING:
     from upto.theory.piecewise import PiecewiseNetwork
@@ -22,7 +22,7 @@ _ROUNDING = 1e-9
 class Segment:
     """A piece: ``f(z) = slope z + offset`` for z from `low` to `high`, which may be infinite.
 
-    `slope_error` and `offset_error` bound what rounding on the way may have done to each number.
+    `slope_error` and `offset_error` bound the accumulated rounding of each number.
     """
 
     low: float
@@ -35,22 +35,22 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalarPreimages:
-    """How the images of the pieces meet.
+    """Overlaps of the images of the pieces.
 
     Parameters
     ----------
     n_pieces
         Number of pieces.
     n_flat
-        Pieces that are constant.
+        Number of constant pieces.
     n_overlapping
-        Pairs of pieces whose images share a stretch.
+        Number of pairs of pieces whose images share an interval.
     n_crossing
-        Pairs whose images meet in one point that is not a common end.
+        Number of pairs whose images meet in one point that is not a common end.
     n_single
-        Pieces with a stretch whose images have one preimage.
+        Number of pieces with an interval whose images have one preimage.
     is_exact
-        Whether rounding is too small to have changed any of these numbers.
+        Whether rounding is too small to change any of these numbers.
     """
 
     n_pieces: int
@@ -75,7 +75,9 @@ def segments(network: PiecewiseNetwork) -> tuple[Segment, ...]:
         If it has more inputs.
     """
     if network.n_inputs != 1:
-        message = f"a network of {network.n_inputs} inputs has no ordered pieces: give one input."
+        message = (
+            f"a network of {network.n_inputs} inputs has no ordered pieces: it must have one input."
+        )
         raise InputError(message)
     none = np.zeros(1)
     found = [
@@ -96,7 +98,7 @@ def segments(network: PiecewiseNetwork) -> tuple[Segment, ...]:
 
 
 def scalar_preimages(network: PiecewiseNetwork) -> ScalarPreimages:
-    """Find how the images of the pieces of a network with one input meet.
+    """Find the overlaps of the images of the pieces of a network with one input.
 
     Parameters
     ----------
@@ -138,7 +140,7 @@ def scalar_preimages(network: PiecewiseNetwork) -> ScalarPreimages:
 
 
 def _is_exact(piece: Segment, size: float) -> bool:
-    """Say whether rounding is far below the tolerance that images are compared with."""
+    """Return whether rounding is far below the tolerance for comparing images."""
     reach = 1.0 + float(np.linalg.norm(piece.offset))
     slope, offset = (float(np.linalg.norm(e)) for e in (piece.slope_error, piece.offset_error))
     return slope <= _ROUNDING / 4.0 * size and offset <= _ROUNDING / 4.0 * reach
@@ -146,7 +148,7 @@ def _is_exact(piece: Segment, size: float) -> bool:
 
 def _mapped(piece: Segment, matrix: Float, offset: Float) -> Segment:
     size = np.abs(matrix)
-    # Of n products that are added, rounding loses at most n + 1 units of their sizes.
+    # A sum of n products is rounded by at most n + 1 units of their sizes.
     unit = (matrix.shape[1] + 1) * float(np.finfo(np.float64).eps)
     return Segment(
         low=piece.low,
@@ -189,7 +191,7 @@ def _between(low: float, high: float) -> float:
 
 
 def _shared(piece: Segment, other: Segment) -> tuple[float, float] | None:
-    """Return from where to where a piece has images that another piece has too."""
+    """Return the interval of a piece whose images another piece has too."""
     length, other_length = np.linalg.norm(piece.slope), np.linalg.norm(other.slope)
     along, toward = piece.slope / length, other.slope / other_length
     apart = other.offset - piece.offset
@@ -218,7 +220,7 @@ def _within(point: float, piece: Segment) -> bool:
 
 
 def _covers(spans: list[tuple[float, float]], low: float, high: float) -> bool:
-    """Say whether stretches leave nothing of a piece uncovered."""
+    """Return whether intervals cover a whole piece."""
     reached = low
     for start, stop in sorted(spans):
         if start > reached + _ROUNDING * _reach(reached):

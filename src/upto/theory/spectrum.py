@@ -1,8 +1,8 @@
-"""Whether the smallest singular values of a matrix lie apart, as those of rounding or noise do.
+"""Detect a separate group of small singular values, as caused by rounding or noise.
 
-Noise of one deviation in q directions of K rows has singular values between √K - √q and √K + √q
-deviations, and nothing in between them and what is no noise. Numbers that were rounded, and then
-centred, turned or added up, show no bits of the type they had; such a group of values they show.
+Noise of one standard deviation in q directions of K rows has singular values between √K - √q and
+√K + √q deviations, with a gap to the signal. Numbers that were rounded and then centred, rotated or
+added up no longer show the bits of their type, but they do show such a group.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 _WIDE = 10.0
 _WIDE_FLATNESS = 3.0
-"""A gap this wide is one, whatever the group below it looks like, within reason."""
+"""A gap this wide counts for almost any group below it."""
 _NARROW = 1.5
 _NARROW_FLATNESS = 1.2
 _FEWEST = 8
 _MANY_ROWS = 4
-"""A narrow gap is one above this many values, as flat as noise, with so many rows a coordinate."""
+"""A narrow gap counts above this many values, as flat as noise, with this many rows each."""
 
 
 def noise_directions(values: NDArray[np.float64], n_rows: int) -> int:
-    """Count the smallest singular values that lie apart from the others; zero where none do.
+    """Count the smallest singular values separated from the others; zero if none are.
 
-    One alone does not count, for a rare class makes one too. At most half do: of a few large values
-    above many of one size, as most heads have them, the few are the exception.
+    A single one does not count, as a rare class causes one too. At most half do: with a few large
+    values above many of one size, as in most heads, the few are the exception.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Appendix A.6: the images of a white square, moved and grown, as a surface in closed form.
+"""Appendix A.6: the surface of images of a white square that moves and grows, in closed form.
 
 The square has its centre at (p, 0) and half side r. Images are smoothed by a Gaussian, squared
-norms are divided by the constant that the smoothing brings, and the width goes to zero.
+norms are divided by the smoothing constant, and the width goes to zero.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ def sprite_metric(half_side: float) -> NDArray[np.float64]:
 
 
 def conformal_factor(half_side: float) -> float:
-    """Return 2√r, by which lengths in (p, √2 r) grow in every direction: the map is conformal."""
+    """Return 2√r, the stretch of (p, √2 r) in every direction: the map is conformal."""
     return 2.0 * math.sqrt(_half_side(half_side))
 
 
 def position_distance(first: float, second: float, *, half_side: float) -> float:
-    """Return the distance along the images of a square that moves and does not grow, 2√r a unit.
+    """Return the distance along the images of a moving square of constant size, 2√r per unit.
 
     Parameters
     ----------
     first, second
-        The positions p₀ and p₁.
+        Positions p₀ and p₁.
     half_side
-        The half side r.
+        Half side r.
     """
     start, end = check_number(first, "the first position"), check_number(second, "the second")
     return conformal_factor(half_side) * abs(end - start)
@@ -55,16 +55,16 @@ def position_distance(first: float, second: float, *, half_side: float) -> float
 def sprite_promise(smallest: float, largest: float, *, scaling: Scaling = "centred") -> Promise:
     """Return the bi-Lipschitz constant of the images over (p, √2 r).
 
-    The paper's clause on the scale cannot be read, so there are three answers; `centred` is the
-    smallest constant any scale of the images reaches.
+    The paper's clause on the scale is illegible, so there are three options; `centred` gives the
+    smallest constant over all scales of the images.
 
     Parameters
     ----------
     smallest, largest
         Extreme half sides of the square.
     scaling
-        ``centred``: images scaled so that stretching and shrinking are equal; ``smallest``: so that
-        the smallest square is not stretched; ``none``: as they are.
+        ``centred``: scale images so that stretching and shrinking are equal; ``smallest``: so that
+        the smallest square is not stretched; ``none``: no scaling.
 
     Examples
     --------
@@ -95,28 +95,28 @@ def sprite_promise(smallest: float, largest: float, *, scaling: Scaling = "centr
             Constant(symbol="r₊", value=high, meaning="largest half side"),
         ),
         condition=f"half sides are between {low:.4g} and {high:.4g}, the smaller of which must be "
-        "more than 0, and the square stays inside the frame, which no number given here shows",
+        "more than 0, and the square stays inside the frame, which is not checked here",
         holds=None if low > 0.0 else False,
     )
     return infinite_says_nothing(promise)
 
 
 def stitched_defect(sprite: float, encoder: float, *, diameter: float) -> float:
-    """Return the near-isometry defect (Λ Λₑ - 1)Δ of an encoder on top of the images.
+    """Return the near-isometry defect (Λ Λₑ - 1)Δ of an encoder of the images.
 
     Parameters
     ----------
     sprite, encoder
         Bi-Lipschitz constants Λ of the images and Λₑ of the encoder, both at least one.
     diameter
-        Diameter Δ of the latent space (p, √2 r), which is convex as the encoder's image is.
+        Diameter Δ of the latent space (p, √2 r), which is convex, as is the encoder's image.
     """
     for name, constant in (("sprite", sprite), ("encoder", encoder)):
         value = check_number(constant, f"the bi-Lipschitz constant of the {name}")
         if value < 1.0:
             message = (
                 f"the bi-Lipschitz constant of the {name} is {value:g}, but it is at least one: "
-                "give Λ and not its excess L."
+                "give Λ, not its excess L."
             )
             raise InputError(message)
     width = check_finite(diameter, "the diameter")
@@ -126,6 +126,6 @@ def stitched_defect(sprite: float, encoder: float, *, diameter: float) -> float:
 def _half_side(value: float) -> float:
     r = check_size(value, "the half side")
     if r > 1.0:
-        message = f"the half side is {r:g}, but the frame [-1, 1]² holds at most 1."
+        message = f"the half side is {r:g}, but the frame [-1, 1]² allows at most 1."
         raise InputError(message)
     return r

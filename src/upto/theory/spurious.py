@@ -1,9 +1,9 @@
-"""Whether the components of a mixture that was fitted to rows are there, and differ as they seem.
+"""Test the components of a mixture that was fitted to rows.
 
 A fit with one component too many splits a component along an accident of the rows, and the halves
-have variances that differ by more than those of real components would by chance. So the rows are
-asked: do they follow J Gaussians at all, and are these the parameters given? Would one component
-less do? Are coordinates independent within components, and could two variance ratios be equal?
+have variances that differ by more than those of real components would by chance. So the tests are:
+do the rows follow J Gaussians, with the parameters given? Is one component fewer enough? Are
+coordinates independent within components, and could two variance ratios be equal?
 """
 
 from __future__ import annotations
@@ -26,53 +26,53 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 LEVEL = 0.05
-"""How often components that are not there may be taken for real ones."""
+"""Rate at which spurious components may be accepted."""
 
 SLIGHT = 0.2
-"""Correlations within components must be shown to be below this to be taken for none."""
+"""Limit that correlations within components must be shown to be below to be neglected."""
 
 _MOST_ROWS = 4000
 _ONE_SIDED = 1.645
 _FEWEST_DRAWS = 20
-"""So many draws have a standard error that is known to a sixth."""
+"""Number of draws whose standard error is known to a sixth."""
 _NUMBERS = 2_000_000
-"""How many numbers the rows of a stack of data sets may be, times their components."""
+"""Largest size of a stack of data sets, in numbers times components."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentsTest:
-    """What rows say of the components of a mixture that was fitted to them.
+    """Tests of the components of a mixture on the rows it was fitted to.
 
     Parameters
     ----------
     n_components, n_rows
-        J, and how many rows the test used: at most 4,000 of them, drawn at random.
+        J, and the number of rows used: at most 4,000, drawn at random.
     n_draws
-        How many data sets were drawn from the mixture with one component less.
+        Number of data sets drawn from the mixture with one component fewer.
     given
-        p-value of the parameters given being those of the rows; one where none were.
+        p-value of the parameters given being those of the rows; one if none were given.
     fit
-        p-value of J components with any covariances. Where a p-value is large, drawing stops
+        p-value of J components with unrestricted covariances. If a p-value is large, drawing stops
         early, and it is that of the data sets drawn so far.
     fewer
-        p-value of J - 1 components with any covariances; one for J = 1, and where the rows do not
-        follow J.
+        p-value of J - 1 components with unrestricted covariances; one for J = 1, and if the rows do
+        not follow J.
     independent
-        p-value of coordinates being independent within J components; one where that was not asked.
+        p-value of coordinates being independent within J components; one if not tested.
     correlation
-        The largest correlation within a component of J with any covariances.
+        Largest correlation within a component, with unrestricted covariances.
     correlation_limit
-        The upper 95 % limit of these: the largest absolute one plus 1.645 standard errors, which
-        data sets of independent coordinates show; one where that was not asked.
+        Upper 95 % limit of the correlations: the largest absolute one plus 1.645 standard errors,
+        from data sets with independent coordinates; one if not tested.
     pair
-        The two components, of the test's own fit, whose variance ratios are told apart best.
+        The two components, of the test's own fit, whose variance ratios differ most clearly.
     ratios
-        p-value of two coordinates having equal variance ratios in every pair of components; one
-        where an earlier question was answered no, or coordinates are not independent.
+        p-value of two coordinates having equal variance ratios in every pair of components; one if
+        an earlier test failed, or coordinates are not independent.
     """
 
     n_components: int
@@ -89,7 +89,7 @@ class ComponentsTest:
 
     @property
     def fits(self) -> bool:
-        """Whether nothing speaks against J Gaussians, and the parameters given, at 0.05 each."""
+        """Whether neither J Gaussians nor the parameters given are rejected, at 0.05 each."""
         return min(self.given, self.fit) > LEVEL
 
     @property
@@ -99,44 +99,44 @@ class ComponentsTest:
 
     @property
     def are_needed(self) -> bool:
-        """Whether no fewer components would do, at a level of 0.05."""
+        """Whether fewer components are rejected, at a level of 0.05."""
         return self.fits and self.fewer <= LEVEL
 
     @property
     def are_nearly_independent(self) -> bool:
-        """Whether correlations within components are shown to be slight, not only not shown."""
+        """Whether correlations within components are shown to be small, not just undetected."""
         return not self.are_correlated and self.correlation_limit < SLIGHT
 
     @property
     def ratios_differ(self) -> bool:
-        """Whether, besides, two components have variance ratios that all differ."""
+        """Whether, in addition, two components have variance ratios that all differ."""
         return self.are_needed and self.are_nearly_independent and self.ratios <= LEVEL
 
     @property
     def says(self) -> str:
-        """The p-values in words."""
+        """Summary of the p-values as text."""
         if self.given <= LEVEL:
             return (
                 f"that {self.n_rows} rows have the law of these parameters has p = "
-                f"{self.given:.2g}, so they tell nothing of each other"
+                f"{self.given:.2g}, so the two do not belong together"
             )
         fit = f"that {self.n_rows} rows follow {_components(self.n_components)} has p = "
         if self.fit <= LEVEL:
-            return f"{fit}{self.fit:.2g}, so their law is another"
-        words = [f"{fit}{self.fit:.2g} (tails a little heavier would not be seen)"]
+            return f"{fit}{self.fit:.2g}, so their law is different"
+        words = [f"{fit}{self.fit:.2g} (slightly heavier tails would go undetected)"]
         if self.n_draws:
             less = _components(self.n_components - 1)
-            words.append(f"that {less} would do {self.fewer:.2g} by {self.n_draws} draws")
+            words.append(f"that {less} would suffice {self.fewer:.2g} by {self.n_draws} draws")
         if self.n_draws and not self.are_needed:
-            words[-1] += ", so a component may be there by chance"
+            words[-1] += ", so a component may be spurious"
         return ", ".join(words)
 
     @property
     def says_of_shapes(self) -> str:
-        """What the rows say of correlations and variance ratios within components."""
+        """Summary of the tests of correlations and variance ratios within components."""
         limit = f"{self.correlation_limit:.2g} at most by their 95 % limit"
         if not self.are_correlated and self.correlation_limit >= SLIGHT:
-            limit += f", where {SLIGHT} would do"
+            limit += f", where {SLIGHT} would suffice"
         return (
             f"correlations within components are up to {self.correlation:.2g}, {limit}, that all "
             f"are zero has p = {self.independent:.2g}, that two variance ratios are equal "
@@ -153,39 +153,39 @@ def bootstrap_components(
     n_draws: int = 99,
     seed: int = 0,
 ) -> ComponentsTest:
-    """Test whether all components of a mixture of J Gaussians are there, and differ in shape.
+    """Test whether all components of a mixture of J Gaussians are real, and differ in shape.
 
-    First, whether rows follow J Gaussians: what a further component adds to the likelihood, and the
-    kurtosis of rows about components, against data sets drawn from the J that fit best. Then the
-    likelihood ratio of J and of J - 1 components, both with any covariances, is compared with that
-    of data sets drawn from the J - 1, each fitted anew (McLachlan 1987); and, if `diagonal`, that
-    of J with any covariances and of J with independent coordinates, with data sets drawn from the
-    latter. That independence is not refuted shows little, so the upper limit of every correlation
-    within a component is asked too, and must be below 0.2. Data sets drawn from the J diagonal ones
-    give the standard error of every difference of log-ratios of variances: all differences of a
-    pair of components must be larger than chance, and the p-value is multiplied by the number of
-    pairs since the best is taken. ``checks/components.py`` measures the levels. The answer does not
-    depend on the order of the rows.
+    First, whether rows follow J Gaussians: the gain in likelihood from a further component, and the
+    kurtosis of rows about components, against data sets drawn from the best-fitting J. Then the
+    likelihood ratio of J and J - 1 components, both with unrestricted covariances, is compared with
+    that of data sets drawn from the J - 1, each refitted (McLachlan 1987); and, if `diagonal`, that
+    of J with unrestricted covariances and J with independent coordinates, with data sets drawn from
+    the latter. Not rejecting independence is weak evidence, so the upper limit of every correlation
+    within a component must also be below 0.2. Data sets drawn from the J diagonal ones give the
+    standard error of every difference of log-ratios of variances: all differences of a pair of
+    components must exceed chance, and the p-value is multiplied by the number of pairs since the
+    best is chosen. ``checks/components.py`` measures the levels. The result does not depend on the
+    order of the rows.
 
     Parameters
     ----------
     rows
-        What a mixture was fitted to, one row a latent.
+        Rows the mixture was fitted to, one per latent.
     n_components
-        J.
+        Number J of components.
     diagonal
-        Whether coordinates are said to be independent within components.
+        Whether to test that coordinates are independent within components.
     parameters
-        Weights, means and J×d×d covariances that are said to be those of the rows.
+        Weights, means and J×d×d covariances to test against the rows.
     n_draws
-        Data sets to draw for each question.
+        Number of data sets to draw for each test.
     seed
-        Seed of draws and starts.
+        Seed of the random number generator.
 
     Raises
     ------
     InputError
-        If the rows are no matrix of finite numbers, or fewer than the parameters.
+        If the rows are not a matrix of finite numbers, or fewer than the parameters.
 
     Examples
     --------
@@ -215,9 +215,9 @@ def bootstrap_components(
         fit = misfit_level(points[None], best, rng, level=LEVEL, n_draws=draws, at_once=at_once)
     if min(given, fit) > LEVEL:
         if count > 1:
-            # Data sets that are drawn have one set of starts, so the rows have no more.
+            # Drawn data sets have one set of starts, so the rows must not have more.
             fewer, drawn = _fewer(points, full, rng, draws, at_once)
-        # Components that are not there are cut along accidents, correlations among them.
+        # Spurious components follow accidents of the rows, including correlations.
         if diagonal and (count == 1 or fewer <= LEVEL):
             independent, limit = _independent(turned, plain, rng, n_rows, draws, at_once)
         if count > 1 and diagonal and fewer <= LEVEL < independent:
@@ -265,7 +265,7 @@ def _correlations(fits: Fits) -> Float:
 def _fewer(
     points: Float, full: Fits, rng: np.random.Generator, n_draws: int, at_once: int
 ) -> tuple[float, int]:
-    """Return the p-value of one component less, and how many data sets it took."""
+    """Return the p-value of one component fewer, and the number of data sets drawn."""
     n_rows, count = len(points), full.means.shape[1]
     small = fit_mixtures(points[None], count - 1, rng, diagonal=False)
     ratio = full.log_likelihood[0] - small.log_likelihood[0]
@@ -281,9 +281,9 @@ def _fewer(
 def _independent(
     full: Fits, plain: Fits, rng: np.random.Generator, n_rows: int, n_draws: int, at_once: int
 ) -> tuple[float, float]:
-    """Return the p-value of independent coordinates within components, among any covariances.
+    """Return the p-value of independent coordinates within components.
 
-    And the upper limit of all correlations within them.
+    Also return the upper limit of all correlations within them.
     """
     count, width = plain.means.shape[1:]
     if width == 1:
@@ -309,7 +309,7 @@ def _level(
     drawn_ratios: Callable[[int], Float], ratio: float, n_draws: int, at_once: int
 ) -> tuple[float, int]:
     beyond = drawn = 0
-    # Once more data sets are beyond than a small p-value allows, no further ones can help.
+    # Once too many data sets exceed the statistic for a small p-value, further ones cannot help.
     while drawn < n_draws and beyond + 1 <= LEVEL * (n_draws + 1):
         size = min(at_once, n_draws - drawn, 10)
         beyond += int(np.sum(drawn_ratios(size) >= ratio))
@@ -322,17 +322,19 @@ def _standard(
 ) -> tuple[Float, Float, Float]:
     points = np.asarray(rows, dtype=np.float64)
     if points.ndim != 2 or 0 in points.shape or not np.isfinite(points).all():
-        message = f"rows of shape {points.shape} are no n×d finite numbers: give one row a latent."
+        message = (
+            f"rows of shape {points.shape} are not n×d finite numbers: give one row per latent."
+        )
         raise InputError(message)
     width = points.shape[1]
     needed = (n_components + 1) * (width + 1) * (width + 2)
     if len(points) < needed:
         message = (
-            f"{len(points)} rows are too few to tell {n_components} components in {width} "
+            f"{len(points)} rows are too few to test {n_components} components in {width} "
             f"dimensions: give at least {needed}."
         )
         raise InputError(message)
-    # Sorted rows are the same rows in any order, and so is what is drawn of them.
+    # Sorting makes the rows, and draws from them, independent of their order.
     points = points[np.lexsort(points.T)]
     if len(points) > _MOST_ROWS:
         points = points[np.sort(rng.choice(len(points), size=_MOST_ROWS, replace=False))]
@@ -347,7 +349,7 @@ def _standard(
 def _equal_ratios(
     fitted: Fits, rng: np.random.Generator, n_rows: int, n_draws: int, at_once: int
 ) -> tuple[tuple[int, int], float]:
-    """Return the best pair of components, and the p-value of two of its ratios being equal."""
+    """Return the best pair of components, and the p-value that two of its ratios are equal."""
     n_components, width = fitted.means.shape[1:]
     pairs = list(combinations(range(n_components), 2))
     if width == 1:
@@ -365,7 +367,7 @@ def _equal_ratios(
         ratios, around = logs[one] - logs[other], spread[:, one] - spread[:, other]
         differences = np.abs(ratios[first] - ratios[second])
         errors = np.std(around[:, first] - around[:, second], axis=0, ddof=1)
-        # Every difference must be told from zero, so the least certain one decides.
+        # Every difference must differ from zero, so the least certain one decides.
         worst = float(2.0 * ndtr(-(differences / errors).min()))
         if worst < smallest:
             best, smallest = (one, other), worst

@@ -1,4 +1,4 @@
-"""Lemmas A.5 and A.6: whitening keeps near things near and leaves only a rotation of linear maps.
+"""Lemmas A.5 and A.6: whitening preserves closeness and reduces linear maps to rotations.
 
 Whitening is by the symmetric root W = Cov^-½ of the covariance. Rows are centred.
 """
@@ -12,16 +12,16 @@ from upto.theory.arguments import check_finite, check_size, check_spectrum, infi
 
 
 def whitening_promise(error: float, *, radius: float, smallest_eigenvalue: float) -> Promise:
-    """Return what Lemma A.5 promises: two near runs are near after each is whitened.
+    """Return the bound of Lemma A.5: close runs are close after each is whitened.
 
     Parameters
     ----------
     error
-        ε, the largest distance between a row of one centred run and its row in the other.
+        ε, the largest distance between corresponding rows of the two centred runs.
     radius
-        R, the norm no row of either centred run exceeds; the diameter is one.
+        R, a bound on the norm of every row of both centred runs; the diameter is one.
     smallest_eigenvalue
-        λ, below no eigenvalue of either covariance.
+        λ, a lower bound on the eigenvalues of both covariances.
 
     Examples
     --------
@@ -37,8 +37,8 @@ def whitening_promise(error: float, *, radius: float, smallest_eigenvalue: float
         factor = (1.0 + white * white) / deviation
     promise = Promise(
         statement="Lemma A.5",
-        claim="Each run whitened by itself, every row is within this distance of its row in the "
-        "other",
+        claim="With each run whitened separately, every row is within this distance of its row in "
+        "the other",
         value=_times(factor, eps),
         ceiling=_trivial(norm, eigenvalue),
         constants=(
@@ -59,16 +59,16 @@ def rotation_promise(
     smallest_singular: float = 1.0,
     largest_singular: float = 1.0,
 ) -> Promise:
-    """Return what Lemma A.6 promises: whitening leaves only a rotation of a linear map.
+    """Return the bound of Lemma A.6: whitening reduces a linear map to a rotation.
 
     Parameters
     ----------
     error
         ε, the worst error of the best linear map from one centred run to the other.
     radius, smallest_eigenvalue
-        As for `whitening_promise`.
+        Same as in `whitening_promise`.
     smallest_singular, largest_singular
-        Between these are the singular values of that map; both are one for a rotation.
+        Bounds on the singular values of that map; both are one for a rotation.
 
     Examples
     --------
@@ -101,8 +101,8 @@ def rotation_promise(
         simple = (1.0 + white * white * ratio * ratio) / deviation / least
     promise = Promise(
         statement="Lemma A.6",
-        claim="Each run whitened by itself, a rotation takes every row to within this distance of "
-        "its row in the other",
+        claim="With each run whitened separately, a rotation maps every row to within this "
+        "distance of its row in the other",
         up_to=Group.RIGID,
         value=_times(tight, eps),
         ceiling=_trivial(norm, eigenvalue),
@@ -115,7 +115,7 @@ def rotation_promise(
             Constant(
                 symbol="K simple",
                 value=finite_or_none(simple),
-                meaning="a larger constant of a simpler form, with s₋ at most 1 and s₊ at least 1",
+                meaning="a larger, simpler constant, with s₋ at most 1 and s₊ at least 1",
             ),
             *given_constants(eps, norm, eigenvalue),
             Constant(symbol="s₋", value=low, meaning="smallest singular value of the linear map"),
@@ -129,27 +129,27 @@ def rotation_promise(
 
 
 def given_constants(error: float, radius: float, eigenvalue: float) -> tuple[Constant, ...]:
-    """List the three numbers every statement on whitened runs is given."""
+    """List the three inputs common to all bounds on whitened runs."""
     return (
         Constant(symbol="ε", value=finite_or_none(error), meaning="largest error before whitening"),
-        Constant(symbol="R", value=radius, meaning="norm no centred row exceeds"),
-        Constant(symbol="λ", value=eigenvalue, meaning="below no eigenvalue of either covariance"),
+        Constant(symbol="R", value=radius, meaning="largest norm of a centred row"),
+        Constant(symbol="λ", value=eigenvalue, meaning="lower bound on eigenvalues of both runs"),
     )
 
 
 def _times(factor: float, error: float) -> float | None:
-    """Multiply; an infinite factor stays infinite, for whitening is then not defined."""
+    """Multiply; an infinite factor stays infinite, as whitening is then undefined."""
     return None if math.isinf(factor) else finite_or_none(factor * error)
 
 
 def _white(radius: float, eigenvalue: float) -> tuple[float, float]:
-    """Return √λ and R/√λ: powers of λ itself overflow long before the bounds do."""
+    """Return √λ and R/√λ, as powers of λ itself overflow long before the bounds do."""
     deviation = math.sqrt(eigenvalue)
     return deviation, radius / deviation
 
 
 def _trivial(radius: float, eigenvalue: float) -> float | None:
-    """Return how far two white rows can be apart: each is no longer than R/√λ."""
+    """Return the largest distance between two white rows, each of norm at most R/√λ."""
     return finite_or_none(2.0 * _white(radius, eigenvalue)[1]) if eigenvalue > 0.0 else None
 
 

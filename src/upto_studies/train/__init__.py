@@ -1,4 +1,4 @@
-"""Train whole ensembles of networks at once."""
+"""Training of whole ensembles of networks at once."""
 
 from upto_studies.train.ensembles import Ensemble
 from upto_studies.train.networks import Network

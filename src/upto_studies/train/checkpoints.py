@@ -1,4 +1,4 @@
-"""The state of a training in a file: what it needs to go on as if nothing had happened."""
+"""Checkpoints from which a training resumes exactly."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from upto.core.errors import shortened
 from upto.engines.device_rows import host_array
 
 INTERVAL = 120.0
-"""Seconds between two writes."""
+"""Seconds between writes."""
 
 _MOST_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class KeptState:
-    """What a checkpoint kept: arrays by name, and how many epochs or steps are behind them."""
+    """Content of a checkpoint: arrays by name, and the number of epochs or steps done."""
 
     path: Path
     arrays: dict[str, NDArray[Any]]
     done: int
 
     def take(self, name: str, shape: tuple[int | None, ...], kind: Any) -> NDArray[Any]:
-        """Return a copy of one array; an axis of None may be of any length."""
+        """Return a copy of one array; an axis of None may have any length."""
         array = self.arrays.get(name)
         if array is None:
             self.refuse(f"{name} is missing")
@@ -45,27 +45,27 @@ class KeptState:
         return array.copy()
 
     def refuse(self, reason: str) -> NoReturn:
-        """Say that the parts of the file do not fit together."""
+        """Raise an error for a damaged file."""
         message = f"{self.path} is damaged ({reason}): remove it, or start without resume."
         raise InputError(message)
 
 
 class TrainingCheckpoint:
-    """Writes the state of a training now and then, and gives it back.
+    """Periodic checkpoint of a training.
 
     Parameters
     ----------
     path
-        The file; None keeps nothing.
+        The file; None writes nothing.
     words
-        What is trained: another training does not continue this one.
+        Description of the training, which must match on resuming.
     unit
-        What trainings are counted in.
+        Unit of progress.
 
     Raises
     ------
     InputError
-        If the file could not be written: better now than after hours.
+        If the file cannot be written; checked at the start of the training.
     """
 
     def __init__(self, path: str | Path | None, words: dict[str, str], unit: str = "epoch") -> None:
@@ -76,15 +76,15 @@ class TrainingCheckpoint:
         self.written = time.monotonic()
 
     def exists(self) -> bool:
-        """Tell whether there is something to go on from."""
+        """Return whether there is a state to resume from."""
         return self.path is not None and self.path.exists()
 
     def is_due(self) -> bool:
-        """Tell whether the state shall be written now."""
+        """Return whether the state is due to be written."""
         return self.path is not None and time.monotonic() - self.written >= INTERVAL
 
     def write(self, arrays: dict[str, Any], done: int) -> None:
-        """Write the state after some epochs or steps, whole or not at all."""
+        """Write the state after some epochs or steps, atomically."""
         if self.path is not None:
             held = {name: host_array(values) for name, values in arrays.items()}
             write_tensors(self.path, held, {**self.words, self.unit: str(done)})
@@ -93,7 +93,7 @@ class TrainingCheckpoint:
     def read(self) -> KeptState:
         """Return the state."""
         if self.path is None:
-            message = "no checkpoint was named: pass one to resume from."
+            message = "there is no checkpoint to resume from: pass one."
             raise InputError(message)
         arrays, words = read_tensors(self.path)
         done = words.pop(self.unit, "")
@@ -101,13 +101,13 @@ class TrainingCheckpoint:
             if words.get(name) != wanted:
                 found = shortened(words.get(name, "unknown"))
                 message = (
-                    f"{self.path} keeps another training ({name} {found}, "
+                    f"{self.path} belongs to another training ({name} {found}, "
                     f"here {wanted}): remove it, or start without resume."
                 )
                 raise InputError(message)
         if not done.isdecimal() or len(done) > _MOST_DIGITS:
             message = (
-                f"{self.path} does not say its {self.unit}: remove it, or start without resume."
+                f"{self.path} does not contain its {self.unit}: remove it, or start without resume."
             )
             raise InputError(message)
         return KeptState(path=self.path, arrays=arrays, done=int(done))
@@ -116,15 +116,17 @@ class TrainingCheckpoint:
 def _refuse_unwritable(path: Path) -> None:
     folder = path.absolute().parent
     if not folder.is_dir():
-        message = f"{folder} is no folder, so no checkpoint can be written there: make it first."
+        message = (
+            f"{folder} is not a folder, so no checkpoint can be written there: create it first."
+        )
         raise InputError(message)
     if path.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        message = f"no checkpoint can be written to {path}: choose a file in a folder of yours."
+        message = f"no checkpoint can be written to {path}: choose a file in a writable folder."
         raise InputError(message)
 
 
 def fingerprint(*arrays: NDArray[Any]) -> str:
-    """Return a short word that changes with the data."""
+    """Return a short hash of the data."""
     check = 0
     for array in arrays:
         check = zlib.crc32(repr(array.shape).encode(), check)

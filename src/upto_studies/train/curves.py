@@ -1,4 +1,4 @@
-"""Curves through pairs: how well a predicted relation fits, with intervals over the pairs."""
+"""Fits of predicted relations to pairs, with bootstrap intervals over pairs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 def relative_change(excess: Float) -> Float:
-    """Return 2L+L², the share by which two decoders of excess L may change a distance."""
+    """Return 2L+L², the fraction by which two decoders of excess L can change a distance."""
     return 2 * excess + excess**2
 
 
 def predicted_shape(excess: Float) -> Float:
-    """Return √(2L+L²), to which Theorem 1 says the error is proportional at most."""
+    """Return √(2L+L²), to which the error bound of Theorem 1 is proportional."""
     return np.sqrt(relative_change(excess))
 
 
@@ -38,7 +38,7 @@ and whether there is an intercept b."""
 
 _LEVEL = 0.95
 _FEWEST = 3
-"""Pairs below which there is no interval."""
+"""Minimum number of pairs for an interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +52,7 @@ class Curve:
     slope, intercept
         a and b.
     r_squared
-        The share of the variance about the mean that it explains; below zero it is worse than
-        the mean.
+        Fraction of the variance about the mean that it explains; negative if worse than the mean.
     """
 
     form: str
@@ -62,7 +61,7 @@ class Curve:
     r_squared: Estimate
 
     def at(self, excess: Float) -> Float:
-        """Return the curve at some excesses."""
+        """Evaluate the curve."""
         shape, _ = FORMS[self.form]
         values: Float = self.slope.value * shape(excess) + self.intercept
         return values
@@ -76,7 +75,7 @@ def fit_curve(
     Returns
     -------
     Curve or None
-        None where there is nothing to fit: fewer than three pairs, or errors that are all equal.
+        None with fewer than three pairs, or if all errors are equal.
     """
     shape, with_intercept = FORMS[form]
     x = shape(excess)
@@ -97,21 +96,21 @@ def fit_curve(
 def correlation(
     first: Float, second: Float, *, n_resamples: int, seed: int, ranks: bool = False
 ) -> Estimate | None:
-    """Return the correlation of two numbers of each pair, with a bootstrap interval.
+    """Return the correlation of two quantities over pairs, with a bootstrap interval.
 
     Parameters
     ----------
     first, second
-        One number a pair.
+        One value per pair.
     n_resamples, seed
-        Of the bootstrap.
+        Number of resamples and seed of the bootstrap.
     ranks
-        Whether to correlate ranks (Spearman) instead of the numbers (Pearson).
+        Whether to correlate ranks (Spearman) instead of values (Pearson).
 
     Returns
     -------
     Estimate or None
-        None where there is none: fewer than three pairs, or numbers that are all equal.
+        None with fewer than three pairs, or if all values are equal.
     """
     if len(first) < _FEWEST or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
@@ -125,7 +124,7 @@ def correlation(
 
 
 def mean_estimate(values: Float, *, n_resamples: int, seed: int) -> Estimate:
-    """Return a mean over pairs with a bootstrap interval; three pairs are the fewest with one."""
+    """Return a mean over pairs with a bootstrap interval, from three pairs."""
     (estimate,) = _estimates(
         lambda rows: np.array([values[rows].mean()]), len(values), n_resamples, seed
     )

@@ -1,4 +1,4 @@
-"""Trained members side by side: what they encode, decode and how much their decoders stretch."""
+"""Ensembles of trained members: their codes, outputs and decoder Jacobians."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import InputError, read_tensors, write_tensors
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines.device_rows import host_array, load_torch
 from upto_studies.train.arguments import checked_device
 from upto_studies.train.networks import Network
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 _BLOCK_VALUES = 2**27
-"""Numbers of the widest layer, of all members, that are computed together."""
+"""Values of the widest layer, over all members, that are computed together."""
 _PARAMETERS = "parameters."
 _NUMBERS = ("leaks", "losses", "epochs", "worst_defect")
-"""What is kept in a file beside the parameters, the network and the seeds."""
+"""Arrays stored in a file in addition to the parameters, the network and the seeds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -37,22 +37,22 @@ class Ensemble:
     Parameters
     ----------
     network
-        What each of them is.
+        Architecture of each member.
     parameters
-        Tensors with the members first, by name.
+        Tensors by name, with members on the first axis.
     leaks
-        The leak of each member's rectifiers.
+        Leak of each member's rectifiers.
     seeds
-        The seed of each.
+        Seed of each member.
     losses
         Mean squared error of each epoch and member; NaN once a member has stopped or diverged.
     epochs
-        How many epochs each was trained.
+        Number of epochs of each member.
     worst_defect
-        How far each member's layers ever were from orthogonal at the end of an epoch, as the
-        Frobenius norm of WᵀW - 1; zero where they are not orthogonal.
+        Largest deviation of each member's layers from orthogonality at the end of any epoch, as
+        the Frobenius norm of WᵀW - 1; zero for networks without orthogonal layers.
     stopped_by
-        Why each stopped: ``"patience"``, ``"limit"`` of its epochs, or ``"divergence"``.
+        Reason why each stopped: ``"patience"``, ``"limit"`` of its epochs, or ``"divergence"``.
     """
 
     network: Network
@@ -69,11 +69,11 @@ class Ensemble:
 
     @property
     def diverged(self) -> NDArray[np.bool_]:
-        """Which members left the range of numbers; what they compute means nothing."""
+        """Mask of members with non-finite numbers, whose outputs are meaningless."""
         return np.array([each == "divergence" for each in self.stopped_by], dtype=bool)
 
     def select(self, members: Sequence[int] | NDArray[np.intp]) -> Ensemble:
-        """Return some of the members."""
+        """Return a subset of the members."""
         chosen = np.asarray(members, dtype=np.intp)
         index = load_torch().as_tensor(chosen, device=self._weight.device)
         return Ensemble(
@@ -94,18 +94,18 @@ class Ensemble:
     def decoder(self, member: int) -> Any:
         """Return one member's decoder as a torch module of linear layers and rectifiers.
 
-        Whatever takes a decoder takes it: ``upto.lipschitz(codes, decoder=ensemble.decoder(0))``.
+        It works wherever a decoder does: ``upto.lipschitz(codes, decoder=ensemble.decoder(0))``.
         """
         return self._module(member, self._code(), self.network.n_layers)
 
     def save(self, path: str | Path) -> None:
-        """Write the members to a safetensors file: arrays and words, no code."""
+        """Write the members to a safetensors file, without code."""
         arrays = {
             f"{_PARAMETERS}{name}": host_array(values) for name, values in self.parameters.items()
         }
         arrays |= {name: getattr(self, name) for name in _NUMBERS}
         words = {
-            # A width that came from an array is a number of NumPy's.
+            # A width taken from an array is a NumPy scalar.
             "network": msgspec.json.encode(self.network, enc_hook=methodcaller("item")).decode(),
             "seeds": " ".join(map(str, self.seeds)),
             "stopped by": msgspec.json.encode(self.stopped_by).decode(),
@@ -121,12 +121,12 @@ class Ensemble:
         path
             The file.
         device
-            Where they shall compute: ``"cpu"`` or a CUDA device.
+            ``"cpu"`` or a CUDA device.
 
         Raises
         ------
         InputError
-            If the file cannot be read, or is not whole.
+            If the file cannot be read, or is incomplete.
         """
         arrays, words = read_tensors(path)
         try:
@@ -134,7 +134,7 @@ class Ensemble:
             seeds = tuple(map(int, words["seeds"].split()))
             stopped_by = msgspec.json.decode(words["stopped by"], type=tuple[StoppedBy, ...])
         except (KeyError, ValueError, msgspec.MsgspecError):
-            message = f"{path} does not hold an ensemble: write one with its method save."
+            message = f"{path} does not contain an ensemble: write one with its method save."
             raise InputError(message) from None
         n_members = len(seeds)
         shapes = {f"{_PARAMETERS}{k}": shape for k, shape in network.shapes(n_members).items()}
@@ -161,15 +161,15 @@ class Ensemble:
         )
 
     def outputs(self, rows: Any) -> Float:
-        """Return what every member makes of the rows: members × rows × outputs."""
+        """Return the outputs of every member: members × rows × outputs."""
         return self._joined(rows, 0, self.network.n_layers)
 
     def encode(self, rows: Any) -> Float:
-        """Return every member's code of the rows: members × rows × code."""
+        """Return the codes of every member: members × rows × code."""
         return self._joined(rows, 0, self._code())
 
     def decode(self, codes: Any) -> Float:
-        """Return what every member's decoder makes of codes: members × rows × outputs."""
+        """Return the decoder outputs of every member: members × rows × outputs."""
         return self._joined(codes, self._code(), self.network.n_layers)
 
     def errors(self, rows: Any, targets: Any | None = None) -> Float:
@@ -177,14 +177,14 @@ class Ensemble:
         torch = load_torch()
         n_in, n_out = self.network.widths[0], self.network.widths[-1]
         if targets is None and n_in != n_out:
-            message = f"the network makes {n_out} values of {n_in}: pass the targets."
+            message = f"the network returns {n_out} values from {n_in}: pass the targets."
             raise InputError(message)
         rows = self._placed(rows)
         goal = rows if targets is None else self._placed(targets)
         if goal.shape != (len(self), rows.shape[1], n_out) or rows.shape[1] == 0:
             message = (
-                f"{rows.shape[1]} rows and {goal.shape[1]} targets of {goal.shape[2]} values are "
-                f"given: pass a target of {n_out} values for each row."
+                f"{rows.shape[1]} rows have {goal.shape[1]} targets of {goal.shape[2]} values: "
+                f"pass a target of {n_out} values per row."
             )
             raise InputError(message)
         total = torch.zeros(len(self), dtype=torch.float64, device=self._weight.device)
@@ -196,10 +196,10 @@ class Ensemble:
         return errors
 
     def decoder_jacobians(self, codes: Any) -> Iterator[tuple[slice, Any]]:
-        """Yield the transposed Jacobians of all decoders at codes, and at which of their rows.
+        """Yield the transposed Jacobians of all decoders at codes, with the slice of rows.
 
-        They are tensors in float64, members × rows × code × outputs, of as many rows at once as fit
-        into memory. The Jacobian of a leaky network is a product of its weights, so this is exact.
+        They are float64 tensors, members × rows × code × outputs, in blocks that fit into memory.
+        The Jacobian of a leaky network is a product of its weights, so this is exact.
         """
         torch = load_torch()
         network, first = self.network, self._code()
@@ -214,7 +214,7 @@ class Ensemble:
             yield block, found
 
     def orthogonality(self) -> Float:
-        """Return each member's largest distance of a layer from orthogonal, as it is now."""
+        """Return each member's current largest deviation of a layer from orthogonality."""
         torch = load_torch()
         if not self.network.orthogonal:
             return np.zeros(len(self))
@@ -244,7 +244,7 @@ class Ensemble:
 
     def _module(self, member: int, first: int, last: int) -> Any:
         if not -len(self) <= member < len(self):
-            message = f"there is no member {member} of {len(self)}: count them from 0."
+            message = f"there is no member {member} of {len(self)}: indices start at 0."
             raise InputError(message)
         leak = float(self.leaks[member])
         return self.network.module(self.parameters, member, leak, first=first, last=last)
@@ -252,17 +252,17 @@ class Ensemble:
     def _placed(self, rows: Any) -> Any:
         torch, weight = load_torch(), self._weight
         if not torch.is_tensor(rows):
-            # A copy in this type is one torch can read, however the rows lie in memory.
+            # Torch can read a copy in this dtype, whatever the memory layout of the rows.
             rows = torch.tensor(np.array(rows, str(weight.dtype).removeprefix("torch."), order="C"))
         placed = rows.to(weight)
-        # Rows are either the same for all members or each member's own.
+        # Rows are either shared by all members or specific to each member.
         if placed.ndim == 2:
             placed = placed[None].expand(len(self), -1, -1)
         if placed.ndim != 3 or len(placed) != len(self):
             shape = " × ".join(map(str, placed.shape))
             message = (
-                f"rows of {len(self)} members are rows × values, or {len(self)} × rows × values, "
-                f"not {shape}."
+                f"rows of {len(self)} members have shape rows × values, or {len(self)} × rows × "
+                f"values, not {shape}."
             )
             raise InputError(message)
         return placed
@@ -270,7 +270,7 @@ class Ensemble:
     def _blocks(self, rows: Any, width: int, n_copies: int = 1) -> Iterator[tuple[slice, Any]]:
         placed = self._placed(rows)
         if placed.shape[2] != width:
-            message = f"the rows have {placed.shape[2]} values, the layer takes {width}."
+            message = f"the rows have {placed.shape[2]} values, but the layer takes {width}."
             raise InputError(message)
         length = max(1, _BLOCK_VALUES // (len(self) * max(self.network.widths) * n_copies))
         for start in range(0, placed.shape[1], length):

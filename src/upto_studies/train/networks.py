@@ -1,4 +1,4 @@
-"""Fully connected networks as a description, and a stack of them run by batched products."""
+"""Descriptions of fully connected networks, and batched evaluation of many of them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Network:
     Parameters
     ----------
     widths
-        Values that enter the first layer, leave it, leave the second, and so on.
+        Number of inputs, then number of outputs of each layer.
     code
-        The layer whose output is the code of an autoencoder, counted from 1: no rectifier follows
-        it. None where there is no code.
+        Layer whose output is the code of an autoencoder, counted from 1; no rectifier follows it.
+        None if there is no code.
     orthogonal
-        Whether every layer keeps orthonormal columns, or rows where it widens.
+        Whether every layer has orthonormal columns, or rows if it widens.
     bias
-        Whether layers add a constant.
+        Whether layers have a bias.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Network:
 
     def __post_init__(self) -> None:
         if len(self.widths) < 2 or min(self.widths) < 1:
-            message = f"a network needs two positive widths or more, not {list(self.widths)}."
+            message = f"a network needs two or more positive widths, not {list(self.widths)}."
             raise InputError(message)
         if self.code is not None and not 1 <= self.code < self.n_layers:
             message = (
@@ -62,25 +62,25 @@ class Network:
     def autoencoder(
         cls, widths: Sequence[int], *, orthogonal: bool = False, bias: bool = True
     ) -> Self:
-        """Describe an encoder of these widths followed by its mirror image."""
+        """Return an encoder of these widths followed by its mirror image."""
         encoder = tuple(widths)
         mirrored = encoder + encoder[-2::-1]
         return cls(widths=mirrored, code=len(encoder) - 1, orthogonal=orthogonal, bias=bias)
 
     @property
     def n_layers(self) -> int:
-        """How many linear layers there are."""
+        """Number of linear layers."""
         return len(self.widths) - 1
 
     def is_rectified(self, layer: int) -> bool:
-        """Whether a rectifier follows a layer, counted from 0: not after the code or the last."""
+        """Return whether a rectifier follows a layer, counted from 0: not after code or last."""
         return layer + 1 not in (self.code, self.n_layers)
 
     def initial(self, seeds: Sequence[int], dtype: str = "float32") -> Parameters:
-        """Draw the parameters of one member for each seed, on the CPU.
+        """Draw the initial parameters of one member per seed, on the CPU.
 
-        Orthogonal layers are uniform; others are normal, scaled to keep the variance of what
-        passes a rectifier.
+        Orthogonal layers are uniform; others are normal, scaled to preserve variance through a
+        rectifier.
         """
         torch = load_torch()
         parameters: Parameters = {}
@@ -101,7 +101,7 @@ class Network:
         return parameters
 
     def shapes(self, n_members: int) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each parameter of some members, by name."""
+        """Return the shape of each parameter by name."""
         shapes: dict[str, tuple[int, ...]] = {}
         for layer, (n_in, n_out) in enumerate(pairwise(self.widths)):
             shapes[f"{layer}.weight"] = (n_members, n_in, n_out)
@@ -117,7 +117,7 @@ class Network:
         layers: list[Any] = []
         for layer in range(first, last):
             n_in, n_out = self.widths[layer : layer + 2]
-            # On this device nothing is drawn for values that are replaced at once.
+            # The meta device avoids drawing values that are replaced at once.
             linear = torch.nn.Linear(n_in, n_out, bias=self.bias, device="meta")
             weight = parameters[f"{layer}.weight"][member].detach()
             linear.weight = torch.nn.Parameter(
@@ -140,7 +140,7 @@ class Network:
         first: int = 0,
         last: int | None = None,
     ) -> Any:
-        """Send rows (members × rows × values) through layers `first` to `last`, exclusive."""
+        """Apply layers `first` to `last`, exclusive, to rows (members × rows × values)."""
         torch = load_torch()
         for layer in range(first, self.n_layers if last is None else last):
             weight = parameters[f"{layer}.weight"]
@@ -149,7 +149,7 @@ class Network:
             else:
                 rows = torch.bmm(rows, weight)
             if self.is_rectified(layer):
-                # Members stand where this function expects channels, each with a slope of its own.
+                # Members take the place of channels, each with its own slope.
                 rows = torch.nn.functional.prelu(rows[None], leaks.reshape(-1))[0]
         return rows
 
@@ -158,7 +158,7 @@ class Network:
     ) -> Any:
         """Return the transposed Jacobian of layers `first` to `last` at rows, in closed form.
 
-        It is the product of the weights with the slopes of the rectifiers between them: members ×
+        It is the product of the weights and the slopes of the rectifiers between them: members ×
         rows × inputs × outputs.
         """
         torch = load_torch()
@@ -167,7 +167,7 @@ class Network:
         product = weight[:, None].expand(n_members, n_rows, n_in, weight.shape[2])
         for layer in range(first, last):
             if layer > first:
-                # One product a member: rows and inputs of the Jacobian are rows of it alike.
+                # One product per member: rows and inputs of the Jacobian are flattened together.
                 flat = product.reshape(n_members, n_rows * n_in, -1)
                 flat = torch.bmm(flat, parameters[f"{layer}.weight"])
                 product = flat.reshape(n_members, n_rows, n_in, -1)

@@ -1,4 +1,4 @@
-"""Steps of a stack of members: momentum on the manifold of orthogonal layers, Adam elsewhere."""
+"""Optimiser of stacked members: momentum on the manifold of orthogonal layers, Adam elsewhere."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _TINY = 1e-12
 
 
 class Optimiser:
-    """Moves every member by its own gradient and its own learning rate.
+    """Optimiser with a gradient and learning rate per member.
 
-    An orthogonal layer keeps its gradient and its momentum tangent to the manifold, has one second
-    moment for the whole matrix, which a rotation does not change, and comes back to the manifold by
-    the nearest orthonormal matrix. Scaling entry by entry, as Adam does, turns the direction out of
-    the tangent space: with a projection after each step it does not converge.
+    For an orthogonal layer, gradient and momentum are tangent to the manifold, one second moment is
+    kept for the whole matrix, which makes it rotation-invariant, and the layer is retracted to the
+    nearest orthonormal matrix. Entrywise scaling, as in Adam, moves the direction out of the
+    tangent space: with a projection after each step it does not converge.
 
     Parameters
     ----------
     parameters
-        What is moved, in place.
+        Parameters, updated in place.
     orthogonal
         Whether weights are orthogonal.
     clip_norm
-        The largest norm of a member's gradient; None for any.
+        Maximum norm of a member's gradient; None for no clipping.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class Optimiser:
         Parameters
         ----------
         gradients
-            Of each parameter.
+            Gradient of each parameter.
         rates, largest_rate
-            The learning rate of each member (members × 1 × 1), and the largest of them.
+            Learning rate of each member (members × 1 × 1), and the largest of them.
         moving
-            Which members move (members × 1 × 1); None for all.
+            Mask of the members to update (members × 1 × 1); None for all.
         """
         torch = load_torch()
         gradients = {
@@ -104,7 +104,7 @@ class Optimiser:
             self._set(values, moved, moving)
 
     def select(self, keep: Any) -> Parameters:
-        """Go on with some members only; return their parameters."""
+        """Keep only some members, and return their parameters."""
         self.parameters = {name: values[keep] for name, values in self.parameters.items()}
         self.state = {name: values[keep] for name, values in self.state.items()}
         return self.parameters
@@ -121,8 +121,8 @@ def _moved_on_manifold(
     values: Any, direction: Any, scale: Any, rates: Any, largest_rate: float
 ) -> Any:
     torch = load_torch()
-    # The learning rate is the root mean square of a step's entries, and no step is longer: so the
-    # host knows how far from the manifold it can be without asking the device.
+    # The learning rate bounds the root mean square of a step's entries, so the host can bound the
+    # distance from the manifold without synchronising with the device.
     root_size = math.sqrt(values[0].numel())
     longest = min(LONGEST_STEP, largest_rate * root_size)
     allowed = (rates * root_size).clamp(max=longest)

@@ -1,6 +1,6 @@
-"""The order in which each member sees its rows: a hash of its seed, the epoch and the row.
+"""Order of the rows for each member: a hash of its seed, the epoch and the row.
 
-Nothing has to be kept to continue, and every device sorts the same keys into the same order.
+No state is needed to resume, and every device sorts the same keys into the same order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-"""The constants of SplitMix64 (Steele, Lea and Flood 2014)."""
+"""Constants of SplitMix64 (Steele, Lea and Flood 2014)."""
 
 
 class Orders:
@@ -27,13 +27,13 @@ class Orders:
     Parameters
     ----------
     seeds
-        One a member.
+        One per member.
     n_rows
-        How many rows there are.
+        Number of rows.
     subsets
-        The rows each member may see; all by default.
+        Training rows of each member; all by default.
     device
-        Where the orders are needed.
+        Device of the orders.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Orders:
         self.positions = torch.arange(int(self.sizes.max()), device=device)
 
     def epoch(self, epoch: int) -> Any:
-        """Return the rows of every member in the order of an epoch; the spare ones are last."""
+        """Return the rows of every member in the order of an epoch; padding is last."""
         torch = load_torch()
         start = _mixed(self.keys + _signed((epoch + 1) * _GOLDEN))
         hashed = _mixed(start + (self.positions + 1) * _signed(_GOLDEN))
@@ -71,7 +71,7 @@ class Orders:
         return order if self.rows is None else torch.gather(self.rows, 1, order)
 
     def select(self, keep: Any) -> None:
-        """Go on with some members only."""
+        """Keep only some members."""
         self.keys = self.keys[keep]
         self.sizes = self.sizes[keep.cpu().numpy()]
         if self.rows is not None:
@@ -86,7 +86,7 @@ def _mixed(values: Any) -> Any:
 
 
 def _shifted(values: Any, n_bits: int) -> Any:
-    # Torch shifts the sign in; a hash wants zeros.
+    # Torch shifts arithmetically; the hash needs a logical shift.
     return (values >> n_bits) & ((1 << (64 - n_bits)) - 1)
 
 

@@ -1,4 +1,4 @@
-"""Pairs of trained autoencoders: how far apart their codes are, and how far from isometric."""
+"""Pairs of trained autoencoders: rigid errors of their codes, and decoder constants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.alignment import Aligner
 from upto.core import InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import choose_engine
 from upto.engines.device_rows import host_array, load_torch
 from upto.geometry.distortion import bi_lipschitz, direction_estimate
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RigidErrors:
-    """What is left between two codes of the same rows after the best rigid motion.
+    """Errors between two codes of the same rows after the best rigid motion.
 
     Parameters
     ----------
     mean, worst
-        Of the distances of the rows the motion was fitted to.
+        Mean and largest distance over the rows the motion was fitted to.
     held_mean
-        The mean of the distances of other rows.
+        Mean distance over held-out rows.
     diameter, held_diameter
-        The largest distance between two of the first codes, of either rows.
+        Diameter of the first codes, of fitted and held-out rows.
     """
 
     mean: float
@@ -51,20 +51,20 @@ class RigidErrors:
 
     @property
     def held_relative(self) -> float:
-        """The mean error of the other rows over their diameter."""
+        """The mean held-out error over the diameter."""
         return self.held_mean / self.held_diameter if self.held_diameter > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class DecoderStretches:
-    """The local bi-Lipschitz constant of decoders at codes: members × rows.
+    """Local bi-Lipschitz constant of decoders at codes: members × rows.
 
     Parameters
     ----------
     exact
         max(σ₁, 1/σₙ) of the Jacobian.
     estimate
-        The same over random directions only, which is never more.
+        The same over random directions only, a lower bound.
     """
 
     exact: Float
@@ -73,20 +73,20 @@ class DecoderStretches:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Pair:
-    """Two autoencoders of one leak that differ in their seeds.
+    """Two autoencoders with one leak and different seeds.
 
     Parameters
     ----------
     leak, n_code
-        Of both, the slope of their rectifiers below zero and the width of their code.
+        Slope of their rectifiers below zero, and width of their code.
     about
-        What they were trained on, where pairs differ in it.
+        Training data, if pairs differ in it.
     reconstruction
-        Mean squared error of each on the rows it was trained on.
+        Mean squared error of each on its training rows.
     errors
-        How far apart their codes are.
+        Rigid errors of their codes.
     stretches
-        Of their decoders at the codes of the same rows.
+        Constants of their decoders at the codes of the same rows.
     """
 
     leak: float
@@ -97,23 +97,23 @@ class Pair:
     stretches: DecoderStretches
 
     def excess(self, *, exact: bool, worst: bool) -> float:
-        """Return L, how far the larger of the two constants is above one.
+        """Return L, the excess of the larger of the two constants over one.
 
         Parameters
         ----------
         exact
-            Whether to take the exact constants or the estimates.
+            Whether to use the exact constants or the estimates.
         worst
-            Whether to take the largest over the codes or the mean.
+            Whether to use the largest over the codes or the mean.
         """
         constants = self.stretches.exact if exact else self.stretches.estimate
         each = constants.max(axis=1) if worst else constants.mean(axis=1)
         return max(float(each.max()) - 1.0, 0.0)
 
     def promises(self) -> tuple[Promise, Promise]:
-        """Return what Theorem 1 promises for the worst and the root mean square error.
+        """Return the bounds of Theorem 1 on the worst and the root mean square error.
 
-        It is given the largest exact constants at the codes, and they may be larger elsewhere.
+        They use the largest exact constants at the codes, which may be larger elsewhere.
         """
         first, second = (max(float(each) - 1.0, 0.0) for each in self.stretches.exact.max(axis=1))
         both = (
@@ -130,7 +130,7 @@ class Pair:
 
     @property
     def breaks_promise(self) -> bool:
-        """Whether an error is above what Theorem 1 promises."""
+        """Whether an error exceeds the bound of Theorem 1."""
         worst, mean = map(float, self.promises())
         return self.errors.worst > worst or self.errors.mean > mean
 
@@ -141,11 +141,11 @@ EXCESSES = {
     "largest L, ten directions": {"exact": False, "worst": True},
     "largest L, exact": {"exact": True, "worst": True},
 }
-"""What L of a pair can be, as arguments of `Pair.excess`."""
+"""Definitions of L of a pair, as arguments of `Pair.excess`."""
 
 
 def rigid_errors(first: Float, second: Float, held_first: Float, held_second: Float) -> RigidErrors:
-    """Fit the best rigid motion from the second codes to the first, and measure what is left."""
+    """Fit the best rigid motion from the second codes to the first, and measure the errors."""
     aligner = Aligner("rigid").fit(second, first)
     left = np.linalg.norm(aligner.transform(second) - first, axis=1)
     held = np.linalg.norm(aligner.transform(held_second) - held_first, axis=1)
@@ -199,19 +199,19 @@ def measure_pairs(
     Parameters
     ----------
     ensemble
-        Autoencoders, an even number.
+        An even number of autoencoders.
     rows
-        What they were trained on. Codes of a random sample of it are compared.
+        Training rows; codes of a random sample of them are compared.
     held_rows
-        What they were not trained on.
+        Held-out rows.
     n_samples
-        The size of the samples of both.
+        Sample size of both.
     n_directions
-        Random directions at each code.
+        Number of random directions at each code.
     seed
-        Of the samples and the directions.
+        Seed of the samples and directions.
     about
-        What the rows are, where several such calls are told apart.
+        Description of the rows, to distinguish several calls.
 
     Raises
     ------
@@ -221,8 +221,8 @@ def measure_pairs(
     if ensemble.diverged.any():
         message = (
             f"{ensemble.diverged.sum()} of {len(ensemble)} members diverged, the first with seed "
-            f"{ensemble.seeds[int(ensemble.diverged.argmax())]}: lower the learning rate, or leave "
-            "their pairs out with Ensemble.select."
+            f"{ensemble.seeds[int(ensemble.diverged.argmax())]}: lower the learning rate, or drop "
+            "their pairs with Ensemble.select."
         )
         raise InputError(message)
     sample = _sampled(rows, n_samples, seed, "samples", about)
@@ -251,7 +251,7 @@ def measure_pairs(
 def converged_pairs(
     pairs: Sequence[Pair], *, reference_leak: float, percentile: float
 ) -> list[Pair]:
-    """Leave out pairs one of whose members reconstructs worse than most at a reference leak."""
+    """Drop pairs with a member that reconstructs worse than most at a reference leak."""
     reference = [pair.reconstruction for pair in pairs if pair.leak == reference_leak]
     if not reference:
         return list(pairs)

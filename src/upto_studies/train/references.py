@@ -1,4 +1,4 @@
-"""Optima that are known in closed form, to hold trained members against."""
+"""Optima in closed form, as references for trained members."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 
 def linear_autoencoder_error(rows: Any, n_code: int) -> float:
-    """Return the least mean squared error of a linear autoencoder without bias.
+    """Return the minimum mean squared error of a linear autoencoder without bias.
 
-    Its optimum projects onto the leading eigenvectors of the uncentred second moment E[xxᵀ]: what
-    remains are the other eigenvalues.
+    The optimum projects onto the leading eigenvectors of the uncentred second moment E[xxᵀ]; the
+    error is the sum of the other eigenvalues over the number of columns.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""When each member slows down and stops."""
+"""Learning-rate decay and early stopping of each member."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 StoppedBy = Literal["patience", "limit", "divergence"]
-"""Why a member is done: its loss stalled, its epochs ran out, or its numbers left their range."""
+"""Why a member stopped: stalled loss, maximum number of epochs, or non-finite numbers."""
 
 
 class Schedule:
-    """Patience that starts a decay, member by member.
+    """Early stopping by patience followed by a decay, per member.
 
-    A loss that no longer falls at a constant learning rate shows the noise of the steps, not the
-    optimum; and a decay from the start never looks stalled before its end. So a member that runs
-    out of patience does not stop at once: its learning rate falls to zero along a cosine first.
+    A loss that stalls at a constant learning rate reflects the noise of the steps, not the optimum;
+    and with a decay from the start it never stalls before the end. So a member that runs out of
+    patience does not stop at once: its learning rate first decays to zero along a cosine.
 
     Parameters
     ----------
     n_members
-        How many there are.
+        Number of members.
     epochs, patience, min_improvement, decay_epochs
         See `Training`.
     """
@@ -45,29 +45,29 @@ class Schedule:
         self.epoch = 0
         self.best = np.full(n_members, np.inf)
         self.waited = np.zeros(n_members, dtype=np.int64)
-        # The epoch in which the decay begins, at the latest the one that leaves room for it.
+        # Epoch in which the decay starts, at the latest the one that leaves room for it.
         self.decay_from = np.full(n_members, epochs - decay_epochs, dtype=np.int64)
         self.epochs_trained = np.zeros(n_members, dtype=np.int64)
         self.losses = np.empty((0, n_members))
 
     @property
     def stopped(self) -> NDArray[np.bool_]:
-        """Which members are done."""
+        """Mask of members that have stopped."""
         return self.epoch >= self.decay_from + self.decay_epochs
 
     @property
     def is_done(self) -> bool:
-        """Whether all are."""
+        """Whether all members have stopped."""
         return bool(self.stopped.all())
 
     def factors(self) -> Float:
-        """Return what is left of each member's learning rate."""
+        """Return the decay factor of each member's learning rate."""
         into = np.clip(self.epoch + 1 - self.decay_from, 0, self.decay_epochs)
         factors: Float = (1 + np.cos(np.pi * into / (self.decay_epochs + 1))) / 2
         return factors
 
     def end_epoch(self, members: NDArray[np.intp], losses: Float) -> None:
-        """Take note of the losses of the members that were trained; NaN of one that diverged."""
+        """Record the losses of the trained members; NaN for one that diverged."""
         row = np.full((1, len(self.best)), np.nan)
         row[0, members] = losses
         self.losses = np.concatenate([self.losses, row])
@@ -81,7 +81,7 @@ class Schedule:
         self.diverge(members[np.isnan(losses)])
 
     def diverge(self, members: NDArray[np.intp]) -> None:
-        """Stop members at once; a best loss that is not a number says why."""
+        """Stop members at once, marked by a NaN best loss."""
         self.best[members] = np.nan
         self.decay_from[members] = np.minimum(
             self.decay_from[members], self.epoch - self.decay_epochs
@@ -89,12 +89,12 @@ class Schedule:
 
     @property
     def diverged(self) -> NDArray[np.bool_]:
-        """Which members were stopped because they diverged."""
+        """Mask of members stopped by divergence."""
         diverged: NDArray[np.bool_] = np.isnan(self.best)
         return diverged
 
     def stopped_by(self) -> tuple[StoppedBy, ...]:
-        """Say for each member that is done why it is."""
+        """Return the stopping reason of each member that has stopped."""
         tired = self.decay_from < self.limit - self.decay_epochs
         return tuple(
             "divergence" if lost else "patience" if early else "limit"
@@ -112,7 +112,7 @@ class Schedule:
         }
 
     def load(self, arrays: dict[str, NDArray[Any]], epoch: int) -> None:
-        """Go on from the arrays of `arrays`."""
+        """Restore the state returned by `arrays`."""
         self.epoch = epoch
         for name, values in arrays.items():
             setattr(self, name, values.copy())

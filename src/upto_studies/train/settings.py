@@ -1,4 +1,4 @@
-"""How members are trained: rates, batches, and when to stop."""
+"""Training settings: rates, batches and stopping."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from upto.core import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """How members are trained.
+    """Training settings of members.
 
     Parameters
     ----------
     epochs
-        The most epochs of a member.
+        Maximum number of epochs of a member.
     batch_rows
-        Rows of a step.
+        Rows per step.
     learning_rate
-        The root mean square of the entries of a step, before it decays.
+        Root mean square of the entries of a step, before decay.
     patience, min_improvement
         A member whose mean squared error has not fallen by more than `min_improvement` below its
-        best for `patience` epochs begins to stop. It is in the units of that error: choose it for
-        the scale of your data, for rows a tenth as large a hundredth.
+        best for `patience` epochs starts to decay. The improvement is in the units of that error:
+        choose it for the scale of the data, e.g. a hundredth for rows a tenth as large.
     decay_epochs
-        How many epochs a member takes to stop: its learning rate falls to zero along a cosine. A
-        member that never runs out of patience begins as late as it can.
+        Epochs of the decay, in which the learning rate falls to zero along a cosine. A member that
+        never runs out of patience starts it as late as possible.
     clip_norm
-        The largest norm of a member's gradient; None for any.
+        Maximum norm of a member's gradient; None for no clipping.
     tf32_epochs
-        In how many first epochs a GPU may round factors to TF32; weights return to their manifold
-        in full float32 always.
+        Number of initial epochs in which a GPU may round factors to TF32; the retraction of weights
+        always uses full float32.
     """
 
     epochs: int
@@ -46,11 +46,11 @@ class Training:
         if self.epochs < 1 or self.batch_rows < 1 or self.patience < 1:
             message = (
                 f"{self.epochs} epochs of batches of {self.batch_rows} rows and a patience of "
-                f"{self.patience} epochs: each must be 1 at least."
+                f"{self.patience} epochs: each must be at least 1."
             )
             raise InputError(message)
         if not 0 <= self.decay_epochs <= self.epochs:
-            message = f"{self.decay_epochs} of {self.epochs} epochs cannot be the last ones."
+            message = f"{self.decay_epochs} decay epochs do not fit into {self.epochs} epochs."
             raise InputError(message)
         if self.clip_norm is not None and not self.clip_norm > 0:
             message = f"gradients cannot be clipped to a norm of {self.clip_norm:g}: pass None."

@@ -1,7 +1,6 @@
-"""Matrices with orthonormal columns or rows: tangent directions, and the way back after a step.
+"""Stiefel manifold: tangent directions and retractions of orthonormal matrices.
 
-Matrices come as a stack, one a member. A matrix that is wider than tall has orthonormal rows, and
-what is said of its columns holds for them.
+Matrices are stacked, one per member. A wide matrix has orthonormal rows instead of columns.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ def orthonormal(matrices: Any) -> Any:
     if _is_wide(matrices):
         return orthonormal(matrices.mT).mT
     basis, triangle = torch.linalg.qr(matrices)
-    # Without the signs the basis depends on how LAPACK reflects, and is not uniform.
+    # Without the signs the basis depends on LAPACK's reflections and is not uniform.
     signs = torch.sign(torch.diagonal(triangle, dim1=-2, dim2=-1))
     return basis * torch.where(signs == 0, 1.0, signs).to(basis.dtype)[..., None, :]
 
@@ -30,10 +29,10 @@ def tangent_part(matrices: Any, directions: Any) -> Any:
 
 
 def retraction_steps(length: float, dtype: Any) -> int:
-    """Return how many Newton–Schulz steps bring a tangent step of this length back to rounding.
+    """Return the number of Newton–Schulz steps that retract a tangent step to rounding error.
 
-    A tangent step of norm t moves the squared singular values from 1 to at most 1 + t², and each
-    step of Newton–Schulz turns a defect δ of them into at most (3 + δ) δ² / 4.
+    A tangent step of norm t raises the squared singular values from 1 to at most 1 + t², and each
+    Newton–Schulz step reduces a defect δ of them to at most (3 + δ) δ² / 4.
     """
     close = 8 * load_torch().finfo(dtype).eps
     steps, defect = 1, (3 + length**2) * length**4 / 4
@@ -44,23 +43,23 @@ def retraction_steps(length: float, dtype: Any) -> int:
 
 
 LONGEST_STEP = 0.6
-"""The norm of a tangent step above which Newton–Schulz gets slow, and is no longer trusted."""
+"""Norm of a tangent step above which Newton–Schulz is slow and no longer trusted."""
 
 
 def nearest_orthonormal(matrices: Any, steps: int) -> Any:
     """Return the nearest matrices with orthonormal columns (rows), by Newton–Schulz steps.
 
-    The matrices must be close already: no squared singular value further than 1 from 1.
+    The matrices must already be close: squared singular values within 1 of 1.
     """
     for _ in range(steps - 1):
         matrices = _newton_schulz(matrices)
-    # Newton–Schulz squares an error, whatever it came from: only the last step must be exact.
+    # Newton–Schulz squares any error, so only the last step must be exact.
     with float32_products(allow_tf32=False):
         return _newton_schulz(matrices)
 
 
 def polished(matrices: Any) -> Any:
-    """Return nearly orthonormal matrices as orthonormal as their own type can say it."""
+    """Return nearly orthonormal matrices, orthonormalised to the precision of their dtype."""
     torch = load_torch()
     return nearest_orthonormal(matrices.to(torch.float64), 3).to(matrices.dtype)
 
@@ -82,12 +81,12 @@ def _excess(matrices: Any) -> Any:
 
 
 def _inner(first: Any, second: Any) -> Any:
-    """Return the inner products of columns, of rows where the matrices are wide."""
+    """Return the inner products of columns, or of rows for wide matrices."""
     return first @ second.mT if _is_wide(first) else first.mT @ second
 
 
 def _less_half(values: Any, matrices: Any, small: Any) -> Any:
-    """Subtract half the product of matrices with a small square one, on its fitting side."""
+    """Subtract half the product of matrices with a small square one, on the matching side."""
     factors = (small, matrices) if _is_wide(matrices) else (matrices, small)
     return load_torch().baddbmm(values, *factors, alpha=-0.5)
 

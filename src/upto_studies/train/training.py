@@ -1,4 +1,4 @@
-"""Train many independent members at once, by products over a leading axis of members."""
+"""Train many independent members at once by batched products."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from upto.core import Progress
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto_studies.train.checkpoints import KeptState
     from upto_studies.train.networks import Network, Parameters
     from upto_studies.train.settings import Training
 
 
 _REMOVED_SHARE = 0.1
-"""The share of members that must have stopped before the others go on without them."""
+"""Fraction of members that must have stopped before they are removed from the batch."""
 
 
 def train_ensemble(
@@ -56,47 +56,45 @@ def train_ensemble(
     resume: bool = False,
     progress: Progress | None = None,
 ) -> Ensemble:
-    """Train one member for each seed, all at once; each as if it were trained alone.
+    """Train one member per seed, all at once, each as if it were trained alone.
 
-    The initial weights and the order of the rows come from a member's own seed. What is made small
-    is the squared error, summed over the outputs.
+    The initial weights and the order of the rows come from a member's own seed. The loss is the
+    squared error, summed over the outputs.
 
     Parameters
     ----------
     network
-        What a member is.
+        Architecture of a member.
     rows
-        What enters it, in float32 or float64, which is what members compute in.
+        Inputs, in float32 or float64, which is also the precision of the members.
     targets
-        What shall leave it; the rows themselves by default.
+        Target outputs; by default the rows themselves.
     seeds
-        One for each member, from 0 up. Two members may share one if something else tells them
-        apart.
+        One non-negative seed per member. Two members may share a seed if other settings differ.
     training
-        How they are trained.
+        Training settings.
     leaks
-        Slope of the rectifiers below zero, of all members or each.
+        Slope of the rectifiers below zero, for all members or each.
     learning_rates
-        One for each member, instead of that of `training`.
+        One per member, instead of that of `training`.
     subsets
-        The numbers of the rows each member sees, or a mask of all rows; all by default.
+        Indices or mask of the training rows of each member; all by default.
     device
         ``"cpu"`` or a CUDA device.
     checkpoint
-        A file to keep the state in, now and then, when training is done, and when it is interrupted
-        by Ctrl-C.
+        File for the state, written periodically, at the end, and on interruption by Ctrl-C.
     resume
-        Whether to go on from that file, if there is one: the result is the same, and a training
-        that is done is not repeated.
+        Whether to continue from that file, if it exists: the result is the same, and a completed
+        training is not repeated.
     progress
-        What epochs are reported to.
+        Receiver of progress reports.
 
     Raises
     ------
     InputError
-        If the data do not fit the network or are not finite, all members diverge, or the checkpoint
-        is damaged or of another training. A member that diverges while others do not is stopped;
-        see `Ensemble.diverged`.
+        If the data do not match the network or are not finite, all members diverge, or the
+        checkpoint is damaged or belongs to another training. If only some members diverge, these
+        are stopped; see `Ensemble.diverged`.
 
     Examples
     --------
@@ -109,7 +107,7 @@ def train_ensemble(
     (3, 64, 2)
     """
     if resume and checkpoint is None:
-        message = "there is nothing to resume from: name the checkpoint too."
+        message = "there is no checkpoint to resume from: pass it too."
         raise InputError(message)
     run = TrainingRun(
         network, rows, targets, seeds, training, leaks, learning_rates, subsets, device
@@ -132,7 +130,7 @@ def _train_epochs(
     try:
         while not run.schedule.is_done:
             run.train_epoch()
-            # An epoch works in place, so one that is interrupted leaves nothing to go on from.
+            # An epoch works in place, so an interrupted one cannot be continued.
             whole = None if kept.path is None else run.state()
             advance(1)
             if whole is not None and (run.schedule.is_done or kept.is_due()):
@@ -144,7 +142,7 @@ def _train_epochs(
 
 
 class TrainingRun:
-    """A training under way; `members` are those still in the batch."""
+    """A training in progress; `members` are those still in the batch."""
 
     def __init__(
         self,
@@ -169,13 +167,13 @@ class TrainingRun:
         self.rows = torch.tensor(host, device=self.device)
         if targets is None and network.widths[0] != network.widths[-1]:
             message = (
-                f"the network makes {network.widths[-1]} values of {network.widths[0]}: pass the "
-                "targets they shall become."
+                f"the network returns {network.widths[-1]} values from {network.widths[0]}: pass "
+                "the targets."
             )
             raise InputError(message)
         goal = host if targets is None else checked_rows("targets", targets, network.widths[-1])
         if len(goal) != len(host):
-            message = f"{len(host)} rows have {len(goal)} targets: give one for each."
+            message = f"{len(host)} rows have {len(goal)} targets: give one per row."
             raise InputError(message)
         self.targets = None
         if targets is not None:
@@ -205,7 +203,7 @@ class TrainingRun:
         )
 
     def words(self) -> dict[str, str]:
-        """Say what is trained, so that a checkpoint of another training is refused."""
+        """Describe the training, so that a checkpoint of another one is rejected."""
         return {
             "network": repr(self.network),
             "training": repr(self.training),
@@ -216,7 +214,7 @@ class TrainingRun:
         }
 
     def state(self) -> tuple[dict[str, Any], int]:
-        """Return a copy of everything the rest of the training depends on, and the epoch."""
+        """Return a copy of the training state, and the epoch."""
         self._keep()
         arrays: dict[str, Any] = {f"all.{k}": values.clone() for k, values in self.all.items()}
         arrays |= {f"state.{k}": values.clone() for k, values in self.optimiser.state.items()}
@@ -225,11 +223,11 @@ class TrainingRun:
         return arrays, self.schedule.epoch
 
     def load(self, kept: KeptState) -> None:
-        """Go on from what `state` returned."""
+        """Restore the state returned by `state`."""
         torch = load_torch()
         n_members = len(self.seeds)
         if kept.done > self.training.epochs:
-            kept.refuse(f"{kept.done} of {self.training.epochs} epochs are behind it")
+            kept.refuse(f"{kept.done} of {self.training.epochs} epochs are done")
         schedule = {
             name: kept.take(
                 f"schedule.{name}",
@@ -261,7 +259,7 @@ class TrainingRun:
         values.copy_(load_torch().as_tensor(kept.take(name, tuple(values.shape), kind)))
 
     def train_epoch(self) -> None:
-        """Show every member still training its rows once."""
+        """Train every remaining member for one epoch."""
         torch = load_torch()
         rates = self.schedule.factors()[self.members] * self.rates[self.members]
         going = ~self.schedule.stopped[self.members]
@@ -295,14 +293,14 @@ class TrainingRun:
         made = self.network.run(parameters, leaks, batch)
         left = made.detach() - goal
         weights: Any = 2.0 / picked.shape[1]
-        # Sending numbers to a device waits for it, so only what differs between members is sent.
+        # Transfers synchronise with the device, so only per-member differences are sent.
         if counts.min() < picked.shape[1]:
             sizes = torch.as_tensor(counts, device=self.device)[:, None]
             spare = torch.arange(picked.shape[1], device=self.device) >= sizes
             left = left.masked_fill(spare[:, :, None], 0.0)
             weights = self._placed(2.0 / np.maximum(counts, 1))
         sums = torch.linalg.vector_norm(left, dim=(1, 2)).to(torch.float64) ** 2
-        # Members do not touch each other, so one backward pass gives each its own gradient.
+        # Members are independent, so one backward pass gives each its own gradient.
         found = torch.autograd.grad(made, list(parameters.values()), left * weights)
         return sums, dict(zip(parameters, found, strict=True))
 
@@ -317,7 +315,7 @@ class TrainingRun:
             self._remove(stopped)
 
     def _refuse_divergence(self) -> None:
-        """Go on without the members that diverged, as long as there are others."""
+        """Drop members that diverged, or raise an error if none is left."""
         if self.schedule.diverged.all():
             k = int(self.schedule.epochs_trained.argmin())
             message = (
@@ -336,7 +334,7 @@ class TrainingRun:
             if name.endswith(".weight")
         ]
         now = host_array(torch.stack(defects).amax(0))
-        # The last defect of a member that diverged is not a number.
+        # The last defect of a member that diverged is NaN.
         self.worst_defect[self.members] = np.fmax(self.worst_defect[self.members], now)
 
     def _keep(self) -> None:
@@ -374,7 +372,7 @@ class TrainingRun:
         )
 
     def _is_finite(self, parameters: Parameters) -> NDArray[np.bool_]:
-        """Tell which members compute numbers: no loss has seen the last step of a training."""
+        """Return a mask of members with finite outputs, since no loss covers the last step."""
         torch = load_torch()
         n_members = len(self.seeds)
         some = self.rows[: self.training.batch_rows].expand(n_members, -1, -1)

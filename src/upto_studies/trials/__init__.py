@@ -1,4 +1,4 @@
-"""Cases made to break the bounds: many of them, some found by climbing, each able to fail."""
+"""Adversarial test cases of the bounds, some found by hill climbing."""
 
 from upto_studies.trials.case import ROUNDING, Case
 from upto_studies.trials.component_cases import perturbed_cases, structure_cases, unmixed_cases

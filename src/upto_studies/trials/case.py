@@ -1,11 +1,11 @@
-"""One case in which a statement could fail: what was measured beside what was promised."""
+"""Test cases of statements: a measured error and its bound."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 ROUNDING = 1e-9
-"""How far rounding may lift a measurement above its bound, as a fraction."""
+"""Relative rounding error allowed above a bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,14 +17,13 @@ class Case:
     statement
         The theorem or lemma.
     kind
-        How the case was made.
+        Construction of the case.
     n_dimensions
         Its dimension.
     measured, bound
-        The error and what is promised for it.
+        The error and its bound.
     accuracy
-        How far what was measured may lie above its bound, as a fraction: rounding, or more where
-        it is the limit of something.
+        Relative error allowed above the bound: rounding, or more if the measurement is a limit.
     """
 
     statement: str
@@ -36,11 +35,11 @@ class Case:
 
     @property
     def ratio(self) -> float:
-        """The share of the bound that the error reaches."""
+        """The error as a fraction of its bound."""
         return self.measured / self.bound
 
     @property
     def is_violated(self) -> bool:
-        """Whether the error exceeds its bound by more than it may be off."""
-        # Not a plain comparison: an undefined error bears nothing out.
+        """Whether the error exceeds its bound by more than `accuracy`."""
+        # Negated, so that NaN counts as a violation.
         return not self.measured <= (1.0 + self.accuracy) * self.bound

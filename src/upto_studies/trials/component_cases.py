@@ -12,14 +12,14 @@ from scipy.spatial.distance import pdist
 from upto.ica.contrasts import Contrast, Cube, Exp, LogCosh
 from upto.simulate import draw_mixing
 from upto.theory.ica_bounds import ica_promise, unmixing_promise
-from upto.theory.sources import structure_promises
+from upto.theory.structural import structure_promises
 from upto_studies.trials.case import Case
 from upto_studies.trials.rigid_cases import squared_errors
 from upto_studies.trials.stationary_points import Followed, contrast_signs, follow, turning_shift
 from upto_studies.trials.white import centred, linear_maps, whitening_map
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 CONTRASTS: tuple[Contrast, ...] = (LogCosh(), LogCosh(2.0), Exp(), Cube())
 _ROWS = 80
@@ -28,24 +28,24 @@ _ROWS = 80
 def perturbed_cases(
     rng: np.random.Generator, count: int, dimensions: list[int]
 ) -> tuple[list[Case], int]:
-    """Move white rows and follow their components: Lemma A.8.
+    """Perturb white rows and follow their components: Lemma A.8.
 
-    Where the curvature at the optimum alone proves that enough of it is kept, there is another
-    case, for which nothing on the way was looked at; and one for how much of it is lost.
+    If the curvature at the optimum alone proves that enough of it is kept, there are two more
+    cases: one that uses no curvature along the path, and one for the curvature lost.
 
     Parameters
     ----------
     rng
-        Generator of everything random.
+        Random number generator.
     count
-        How many runs.
+        Number of runs.
     dimensions
-        Numbers of components to take in turn, from 2 on.
+        Numbers of components to alternate between, each at least 2.
 
     Returns
     -------
     tuple
-        The cases, and how many runs had no stationary point that could be followed.
+        The cases, and the number of runs whose stationary point could not be followed.
     """
     cases, lost = [], 0
     for d, contrast, share in share_out(count, dimensions):
@@ -103,17 +103,17 @@ def perturbed_cases(
 def unmixed_cases(
     rng: np.random.Generator, count: int, dimensions: list[int]
 ) -> tuple[list[Case], int]:
-    """Shake a linear image of a mixed run, and unmix both: Theorem 2.
+    """Perturb a linear image of a mixed run, and unmix both: Theorem 2.
 
     Parameters
     ----------
     rng, count, dimensions
-        As for `perturbed_cases`.
+        See `perturbed_cases`.
 
     Returns
     -------
     tuple
-        The cases, and how many runs had no stationary point that could be followed.
+        The cases, and the number of runs whose stationary point could not be followed.
     """
     cases, lost = [], 0
     for d, contrast, share in share_out(count, dimensions):
@@ -171,18 +171,18 @@ def structure_cases(
 ) -> tuple[list[Case], int]:
     """Generate data from independent sources, reconstruct it and unmix: Theorem 3.
 
-    Sources are all combinations of a few values, so they are exactly independent and white, and
-    they are an exact optimum. Generator and decoder keep balls or are maps of the whole space.
+    Sources are all combinations of a few values, so they are exactly independent and white, and an
+    exact optimum. Generator and decoder map balls to balls or the whole space to itself.
 
     Parameters
     ----------
     rng, count, dimensions
-        As for `perturbed_cases`.
+        See `perturbed_cases`.
 
     Returns
     -------
     tuple
-        The cases, and how many runs had no stationary point that could be followed.
+        The cases, and the number of runs whose stationary point could not be followed.
     """
     cases, lost = [], 0
     for d, contrast, share in share_out(count, dimensions):
@@ -232,7 +232,7 @@ def structure_cases(
 
 
 def share_out(count: int, dimensions: list[int]) -> list[tuple[int, Contrast, int]]:
-    """Share cases out over dimensions and contrasts."""
+    """Distribute cases over dimensions and contrasts."""
     both = list(itertools.product(dimensions, CONTRASTS))
     shares = [count // len(both) + (number < count % len(both)) for number in range(len(both))]
     return [
@@ -267,7 +267,7 @@ def product_sources(rng: np.random.Generator, d: int) -> Float:
 def reconstructed(
     rng: np.random.Generator, sources: Float
 ) -> tuple[str, tuple[float, float], Float]:
-    """Return what two maps of known constants make of sources: the latents of a perfect model."""
+    """Map sources by two maps of known constants to the latents of a perfect model."""
     d = sources.shape[1]
     radius = float(np.linalg.norm(sources, axis=1).max())
     family = ["radial", "twist", "inversion"] if rng.random() < 0.5 else ["linear", "leaky", "wave"]

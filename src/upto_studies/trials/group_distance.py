@@ -1,4 +1,4 @@
-"""How far two mixtures, or two decoders, are from being related by an element of a group."""
+"""Distance of two mixtures, or two decoders, up to an element of a group."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from upto.core import Group
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Parts = tuple[Float, Float, Float]
 
 UNLIKE = 1.0
-"""The distance of mixtures of different numbers of components."""
+"""Distance of mixtures with different numbers of components."""
 
 _EQUAL = 1e-9
 _ANGLES = 360
@@ -27,10 +27,10 @@ _REFINEMENTS = 6
 
 
 def prior_distance(first: Model, second: Model, group: Group) -> float:
-    """Return the least distance of one mixture from an image of another, in standard units.
+    """Return the minimum distance of one mixture from an image of another, in standard units.
 
-    Affine maps of two coordinates are those of standardised mixtures that turn them; the angle is
-    searched for. Scaled permutations are tried one by one.
+    Affine maps of two coordinates are rotations of standardised mixtures; the angle is searched
+    for. Scaled permutations are enumerated.
     """
     one, other = merged(*first.mixture), merged(*second.mixture)
     if len(one[0]) != len(other[0]):
@@ -40,7 +40,7 @@ def prior_distance(first: Model, second: Model, group: Group) -> float:
 
 
 def decoder_distance(first: Model, rival: Rival, group: Group) -> float:
-    """Return how far f is from f′ after one element of the group that also takes P(Z) to P(Z′).
+    """Return the distance of f from f′ after a group element that also maps P(Z) to P(Z′).
 
     The element is the best affine map from z to the latent of the rival with the same image.
     """
@@ -63,7 +63,7 @@ def decoder_distance(first: Model, rival: Rival, group: Group) -> float:
 
 
 def merged(weights: Float, means: Float, covariances: Float) -> Parts:
-    """Return a mixture whose components all differ."""
+    """Merge equal components of a mixture."""
     kept: list[int] = []
     totals: list[float] = []
     for number, weight in enumerate(weights):
@@ -113,7 +113,7 @@ def _turns(one: Parts, other: Parts, group: Group) -> Iterator[Float]:
             for signs in itertools.product((1.0, -1.0), repeat=width):
                 yield np.diag(signs)[list(order)]
         return
-    # Directions are all looked at coarsely, and the best of both orientations more closely.
+    # Coarse search over all directions, then refinement of the best of both orientations.
     for flip in (1.0, -1.0):
         centre, reach = np.pi, np.pi
         for _ in range(_REFINEMENTS):
@@ -131,7 +131,7 @@ def _rotations(angles: Float, flip: float) -> Float:
 
 
 def _mismatch(one: Parts, other: Parts, turns: Float) -> Float:
-    """Return a cost of many turns at once: each component with its nearest of the other mixture."""
+    """Return the cost of many rotations: each component with its nearest in the other mixture."""
     means = np.einsum("kab,jb->kja", turns, one[1])
     covariances = np.einsum("kab,jbc,kdc->kjad", turns, one[2], turns)
     costs = np.abs(one[0][:, None] - other[0])[None] + np.abs(

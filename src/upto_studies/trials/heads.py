@@ -1,10 +1,10 @@
-"""A search for classifiers of equal probabilities whose representations no affine map relates.
+"""Search for classifiers of equal probabilities whose representations no affine map relates.
 
-A head that `head_diversity` calls diverse without reserve promises that representations of the same
+If `head_diversity` calls a head diverse without reserve, representations of the same
 log-probabilities, up to η, are affine images of each other up to η times its amplification. Heads
-are made to be diverse by accident only: of a rank too low and then rounded, in any type and scaled
-afterwards, shifted far from zero, of nearly equal classes, or by classes that hardly occur. The
-rival moves representations along the direction that its head sees least.
+are constructed to be diverse only by accident: of too low rank and then rounded, in any type and
+scaled afterwards, shifted far from zero, of nearly equal classes, or by classes that hardly occur.
+The rival moves representations along the direction to which its head is least sensitive.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import log_softmax
 
-from upto.theory.diversity import HeadDiversity, head_diversity
+from upto.theory.head_diversity import HeadDiversity, head_diversity
 from upto.theory.precision import rounding_norm, type_precision
 from upto_studies.trials.case import Case
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 BY_TYPE = "diversity-by-type"
-"""A control: the rule that takes the precision of a head from its type alone, which is false."""
+"""Control: a false rule that takes the precision of a head from its type alone."""
 
 _ROWS = 60
 _ROUNDING = 1e-13
-"""Log-probabilities are known to this, in units of the largest logit."""
+"""Precision of log-probabilities, in units of the largest logit."""
 
 
 def as_bfloat16(values: Float) -> NDArray[np.float32]:
@@ -62,14 +62,14 @@ def _unit(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _multiples(values: Float, most: int, axis: int | None = None) -> Float:
-    """Round to multiples of a step: one for all numbers, or one for each column or row."""
+    """Round to multiples of a step: one for all numbers, or one per column or row."""
     step = np.abs(values).max(axis=axis, keepdims=True) / most
     found: Float = np.rint(values / step) * step
     return found
 
 
 def _in_blocks(values: Float, block: int, most: int) -> NDArray[np.float32]:
-    """Round to multiples of a step of float16 for each block along a row."""
+    """Round to multiples of a float16 step for each block along a row."""
     found = np.empty(values.shape, dtype=np.float32)
     for start in range(0, values.shape[1], block):
         part = values[:, start : start + block]
@@ -121,18 +121,18 @@ MADE = ("any", "low rank", "nearly low rank", "shifted", "equal classes", "rare"
 
 
 def head_cases(rng: np.random.Generator, count: int) -> list[Case]:
-    """Attack what `head_diversity` calls diverse without reserve.
+    """Attack heads that `head_diversity` calls diverse without reserve.
 
     Parameters
     ----------
     rng
-        Generator of everything random.
+        Random number generator.
     count
-        How many heads; ways to make and to store them are taken in turn.
+        Number of heads; constructions and storage types alternate.
 
     Returns
     -------
-    Cases of the rule, and of one that looks at the type of the numbers only.
+    Cases of the rule, and of one that uses only the type of the numbers.
     """
     cases = []
     kinds = [(made, stored) for made in MADE for stored in STORED]
@@ -141,7 +141,7 @@ def head_cases(rng: np.random.Generator, count: int) -> list[Case]:
         head, counts = _draw_head(rng, made)
         kept = STORED[stored](head)
         found = head_diversity(kept, frequencies=counts)
-        # What was stored is the head, unless it was diverse by rounding only.
+        # The stored head is the true one, unless it is diverse only by rounding.
         true = head if made == "low rank" else np.asarray(kept, dtype=np.float64)
         attack = _attacked(rng, true, counts, found, f"{made}, {stored}")
         if attack is None:
@@ -176,7 +176,7 @@ def _attacked(
         statement="diversity",
         kind=kind,
         n_dimensions=found.width,
-        # The best fit in mean square is no worse than the map that is promised.
+        # The least-squares fit is at least as good as the promised map.
         measured=float(np.sqrt(np.square(left).sum(axis=1).mean())),
         bound=float(error / np.sqrt(found.smallest_variance)),
     )
@@ -184,7 +184,7 @@ def _attacked(
 
 def _draw_head(rng: np.random.Generator, made: str) -> tuple[Float, Float]:
     width = int(rng.integers(2, 17))
-    # Fewer numbers than some hundreds do not show that they were rounded before they were scaled.
+    # Rounding before scaling is detectable only from some hundreds of numbers.
     count = int(rng.integers(max(30, 400 // width), 400))
     if made == "few classes":
         count = width + int(rng.integers(1, 3))

@@ -1,4 +1,4 @@
-"""A search for mixtures whose hidden variables can be chosen in two ways that both satisfy P3."""
+"""Search for mixtures with two choices of hidden variables that both satisfy P3."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from upto.theory.priors import check_prior
 from upto_studies.trials.case import Case
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 Grid = NDArray[np.intp]
 
@@ -22,18 +22,18 @@ _OTHERS = 40
 
 
 def hidden_cases(rng: np.random.Generator, count: int) -> list[Case]:
-    """Attack P3: a law must have one choice of hidden variables that satisfies it.
+    """Attack P3: at most one choice of hidden variables of a law may satisfy it.
 
-    Each coordinate depends on some hidden variables of a grid, or on which states it cannot tell
-    apart by accident. If P3 holds for the grid, other grids of the same states are tried, and one
-    for which it holds too must be the same but for the order of variables and of their values.
+    Each coordinate depends on some hidden variables of a grid, or confuses some states by accident.
+    If P3 holds for the grid, other grids of the same states are tried; any for which it also holds
+    must be the same up to the order of variables and of their values.
 
     Parameters
     ----------
     rng
-        Generator of everything random.
+        Random number generator.
     count
-        How many mixtures.
+        Number of mixtures.
     """
     cases = []
     for number in range(count):
@@ -60,7 +60,7 @@ def hidden_cases(rng: np.random.Generator, count: int) -> list[Case]:
 
 
 def partitions(grid: Grid) -> frozenset[frozenset[frozenset[int]]]:
-    """Return how each hidden variable divides the states: what is left of a grid without names."""
+    """Return the partition of the states by each hidden variable, without names."""
     return frozenset(
         frozenset(
             frozenset(np.flatnonzero(column == value).tolist()) for value in np.unique(column)
@@ -90,7 +90,7 @@ def _draw_mixture(rng: np.random.Generator, grid: Grid) -> tuple[Float, Float, F
     for coordinate in range(width):
         seen = np.flatnonzero(rng.random(size=variables) < 0.6)
         states = np.unique(grid[:, seen], axis=0, return_inverse=True)[1].ravel()
-        # Few values let some states be confused.
+        # With few values, some states are confused.
         levels = rng.normal(size=math.prod(grid.max(axis=0) + 1))
         if rng.random() < 0.3:
             levels = np.round(levels)

@@ -1,9 +1,9 @@
-"""A search for models with one law of x whose latents differ by more than is promised.
+"""Search for models with one law of x whose latents differ by more than promised.
 
-Each model and each rival is given to `check_prior`, `check_decoder` and `what_is_identified`. What
-is promised to both must hold between them; what is promised to one of them only is a promise about
-other rivals. The rule that the paper prints, with degenerate components, is judged on the same
-pairs as a control, and is broken.
+Each model and each rival is tested by `check_prior`, `check_decoder` and `what_is_identified`. A
+promise made for both must hold between them; a promise for only one concerns other rivals. The rule
+as printed in the paper, with degenerate components, is tested on the same pairs as a control, and
+is violated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import Group
-from upto.theory.decoders import check_decoder
+from upto.theory.decoder_assumptions import check_decoder
 from upto.theory.hierarchy import Assumption, Identified, stated, what_is_identified
 from upto.theory.priors import check_prior
 from upto_studies.trials.case import Case
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROUNDING_OF_LAWS = 1e-6
-"""Latents that are further than this from being related as promised, in standard units, are not."""
+"""Distance in standard units above which latents are not related as promised."""
 
 _MOVES = 6
 _LATENTS = 32
 
 
 def identified_cases(rng: np.random.Generator, count: int) -> list[Case]:
-    """Attack every promise of `what_is_identified`, and those of the paper as it is printed.
+    """Attack every promise of `what_is_identified`, and those of the paper as printed.
 
     Parameters
     ----------
     rng
-        Generator of everything random.
+        Random number generator.
     count
-        How many models, of one and two coordinates in turn; several rivals of each are tried.
+        Number of models, alternately of one and two coordinates; several rivals of each are tried.
 
     Returns
     -------
-    Cases of the rule, named ``identified-…``, and of the rule in print, named ``printed-…``.
+    Cases of the rule, named ``identified-…``, and of the printed rule, named ``printed-…``.
     """
     cases = []
     for number in range(count):
@@ -57,7 +57,7 @@ def identified_cases(rng: np.random.Generator, count: int) -> list[Case]:
 
 
 def judged(model: Model, rival: Rival) -> list[Case]:
-    """Compare a model and a rival of one law of x with what each rule promises to both."""
+    """Test the promises of each rule on a model and a rival with one law of x."""
     checks = [_checks(each) for each in (model, rival.model)]
     cases = []
     for name, rule in RULES.items():
@@ -86,7 +86,7 @@ RULES: dict[str, Callable[[Assumption], Assumption]] = {
     "identified": lambda check: check,
     "printed": in_print,
 }
-"""How checks are read by the rule of the library and by the control."""
+"""Interpretation of checks by the library's rule and by the control."""
 
 
 def _distances(
@@ -105,7 +105,7 @@ def _distances(
 
 def _checks(model: Model) -> list[Assumption]:
     checked = [*check_prior(model.mixture), *check_decoder(model.network, n_points=_LATENTS)]
-    # Of one coordinate the checks decide alone; of more, injectivity is known by construction.
+    # For one coordinate the checks decide; for more, injectivity is known by construction.
     known = stated(*model.facts) if model.means.shape[1] > 1 else ()
     return [*checked, *known]
 
@@ -115,7 +115,7 @@ def _weaker(first: Group, second: Group) -> Group:
 
 
 def _is_spread(*models: Model) -> bool:
-    """Say whether latents vary in every direction, so that a map between them is unique."""
+    """Return whether latents vary in every direction, so that a map between them is unique."""
     for model in models:
         away = model.means - model.weights @ model.means
         total = model.covariances + away[:, :, None] * away[:, None]
@@ -126,7 +126,7 @@ def _is_spread(*models: Model) -> bool:
 
 
 def weights_apart(model: Model, other: Model) -> float:
-    """Return how far P(U) of one model is from that of another, but for the order of states."""
+    """Return the distance of P(U) of two models, up to the order of states."""
     if len(model.weights) != len(other.weights):
         return UNLIKE
     return float(np.abs(np.sort(model.weights) - np.sort(other.weights)).max())

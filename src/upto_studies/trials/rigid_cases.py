@@ -1,4 +1,4 @@
-"""Cases for Theorem 1: stitched decoders of known constants, and near-isometries that climb."""
+"""Cases for Theorem 1: stitched decoders of known constants, and hill-climbed near-isometries."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from upto.theory.rigid import (
 from upto_studies.trials.case import Case
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 # Maps of a ball onto itself have convex supports on both sides; the others are bi-Lipschitz on the
-# whole space, which is convex too.
+# whole space, which is also convex.
 ROUND = ("radial", "twist", "spiral", "inversion")
 EVERYWHERE = ("linear", "leaky", "wave", "radial", "spiral")
 _NEEDS_TWO = {"twist", "spiral", "wave"}
@@ -37,20 +37,20 @@ def stitched_cases(
 ) -> list[Case]:
     """Stitch pairs of decoders, and measure the best rigid motion between their latent rows.
 
-    Each pair gives four cases: worst and root mean square error, bounded from the constants of the
-    decoders and from the measured defect. Rows move uphill for some steps, to where the error is a
-    larger share of the bound.
+    Each pair gives four cases: worst and root mean square error, bounded by the constants of the
+    decoders and by the measured defect. Hill climbing moves the rows for some steps to increase the
+    error relative to the bound.
 
     Parameters
     ----------
     rng
-        Generator of everything random.
+        Random number generator.
     count
-        How many pairs.
+        Number of pairs.
     dimensions
-        Dimensions to take in turn.
+        Dimensions to alternate between.
     steps
-        Steps uphill.
+        Steps of hill climbing.
     """
     cases = []
     for number in range(count):
@@ -79,22 +79,22 @@ def stitched_cases(
 def near_isometry_cases(
     rng: np.random.Generator, count: int, dimensions: list[int], *, steps: int = 150
 ) -> list[Case]:
-    """Deform small sets of points and climb towards large errors for the defect they have.
+    """Deform small sets of points and climb towards large errors relative to their defect.
 
-    Points start on a line or in a flat and are lifted off it, which changes distances in second
-    order only: the reason for the square root in Theorem 1. Others are folded over or shaken.
+    Points start on a line or in a flat and are lifted off it, which changes distances only in
+    second order: the reason for the square root in Theorem 1. Others are folded or perturbed.
 
     Parameters
     ----------
     rng
-        Generator of everything random.
+        Random number generator.
     count
-        How many sets; each gives a case for the worst error, one for the root mean square, and one
-        for a control that is false: the worst error with a rate of e and not of its square root.
+        Number of sets; each gives a case for the worst error, one for the root mean square, and one
+        for a false control: the worst error with rate e instead of its square root.
     dimensions
-        Dimensions to take in turn.
+        Dimensions to alternate between.
     steps
-        Steps uphill.
+        Steps of hill climbing.
     """
     cases = []
     for position, n in enumerate(dimensions):
@@ -127,18 +127,18 @@ def squared_errors(points: Float, images: Float) -> Float:
 
 
 def _spread(rows: Float, images: Float) -> float:
-    """Return the worst error of the best fit over the diameter: its share of the bound, scaled."""
+    """Return the worst error of the best fit over the diameter, proportional to its ratio."""
     return math.sqrt(squared_errors(rows[None], images[None]).max()) / float(pdist(rows).max())
 
 
 def _measured(
     rows: Float, images: Float, kind: str, excess: list[float] | None = None
 ) -> list[Case]:
-    """Fit the best rigid motion, and set its errors beside what is promised for them."""
+    """Fit the best rigid motion, and compare its errors with their bounds."""
     n = rows.shape[1]
     before, after = pdist(rows), pdist(images)
     width = float(before.max())
-    # Distances are known up to rounding, and so is how much they change.
+    # Distances, and so their changes, are known up to rounding.
     defect = max(float(np.abs(after - before).max()), 1e-12 * width)
     engine = choose_engine(None)
     weights = np.full(len(rows), 1.0 / len(rows))
@@ -174,12 +174,12 @@ def _measured(
 
 
 def _linear_rate(promise: Promise) -> Promise:
-    """Return a bound that does not hold: points near a line can be moved off it for free."""
+    """Return a false bound: points near a line can be moved off it at no first-order cost."""
     return replace(promise, value=float(promise) * math.sqrt(promise.constant("e")))
 
 
 def _rows(rng: np.random.Generator, n: int) -> Float:
-    """Draw rows in the unit ball: many or few, all over, on its surface, on a line or in clumps."""
+    """Draw few or many rows in the unit ball: uniform, on its surface, on a line or clustered."""
     kind = rng.choice(["ball", "sphere", "line", "few", "clumps"])
     size = n + 2 if kind == "few" else 40
     rows = rng.normal(size=(size, n))
@@ -217,11 +217,11 @@ def _near_isometries(
         else:
             rows[:, flat:] += amount * rng.uniform(-1.0, 1.0, size=(size, n - flat))
             mapped = rows.copy()
-            # A fold of all points, or of none, would be an isometry.
+            # Folding all points, or none, would be an isometry.
             over = rng.permutation(size) < rng.integers(1, size)
             mapped[over, flat:] *= -1.0
         if flat == n:
-            # One dimension has nowhere to be lifted to.
+            # In one dimension points cannot be lifted.
             kind = "shaken"
             mapped = rows + amount * rng.uniform(-1.0, 1.0, size=rows.shape)
         points[number], images[number] = rows, mapped
@@ -238,7 +238,7 @@ def _shares(points: Float, images: Float) -> Float:
     defect = np.abs(after - before).max(axis=(1, 2))
     bound = isometry_constant(points.shape[2], 0.0) * np.sqrt(defect * (width + defect / 2.0))
     worst = np.sqrt(squared_errors(points, images).max(axis=1))
-    # Of sets that are isometric but for rounding there is nothing to learn.
+    # Sets that are isometric up to rounding are uninformative.
     telling = defect > 1e-9 * width
     shares: Float = np.where(telling, worst / np.where(telling, bound, 1.0), 0.0)
     return shares

@@ -1,9 +1,10 @@
-"""Pairs of models with one law of x: a mixture and a decoder, and moves that change both.
+"""Pairs of models with one law of x: a mixture, a decoder, and moves that change both.
 
-A decoder is B s(W z) with a bent line s for each coordinate, so that all its preimages are known. A
-move makes a rival of a model: it maps each component of the mixture by an affine map of its own,
-and changes the decoder. Whether the rival has the law of x of the model is then checked, not taken
-from how it was made: the image of μ + R ε must be that of its partner for every ε, near and far.
+A decoder is B s(W z) with a piecewise linear s for each coordinate, so that all its preimages are
+known. A move turns a model into a rival: it maps each component of the mixture by its own affine
+map, and changes the decoder. Whether the rival has the same law of x is then checked, not assumed
+from its construction: the image of μ + R ε must equal that of its partner for every ε, near and
+far.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.theory.piecewise import PiecewiseNetwork
 
 _BENDS = ("straight", "bent", "flat", "zigzag", "fold")
@@ -25,14 +26,14 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bend:
-    """A continuous line of straight pieces: slopes from left to right, and where they change."""
+    """A continuous piecewise linear function: slopes from left to right, and breakpoints."""
 
     kind: str
     ends: Float
     slopes: Float
 
     def pieces(self) -> list[tuple[float, float]]:
-        """Return slope and offset of every piece; the line passes through zero at zero."""
+        """Return slope and offset of every piece; the function is zero at zero."""
         offsets = [0.0]
         for end, (before, after) in zip(
             self.ends, zip(self.slopes, self.slopes[1:], strict=False), strict=True
@@ -41,11 +42,11 @@ class Bend:
         return list(zip(self.slopes.tolist(), offsets, strict=True))
 
     def piece_at(self, place: float) -> int:
-        """Return the number of the piece that a place lies in."""
+        """Return the index of the piece at a point."""
         return int(np.searchsorted(self.ends, place))
 
     def facts(self) -> set[str]:
-        """Return which kinds of injectivity the line has."""
+        """Return the kinds of injectivity of the function."""
         found = set()
         if self.slopes[0] > 0 and self.slopes[-1] > 0:
             found.add("F2")
@@ -58,7 +59,7 @@ class Bend:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Model:
-    """A mixture, as weights, means and roots of covariances, and a decoder."""
+    """A mixture (weights, means and covariance roots) and a decoder."""
 
     weights: Float
     means: Float
@@ -75,13 +76,13 @@ class Model:
 
     @property
     def mixture(self) -> tuple[Float, Float, Float]:
-        """Parameters as `check_prior` takes them."""
+        """Arguments of `check_prior`."""
         return self.weights, self.means, self.covariances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rival:
-    """A second model: which component each of its own comes from, and what takes z to its z."""
+    """A second model: the origin of each of its components, and the map from z to its z."""
 
     model: Model
     source: NDArray[np.intp]
@@ -91,7 +92,7 @@ class Rival:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Drawn:
-    """A model with what moves need to know of its decoder."""
+    """A model with the properties of its decoder that moves need."""
 
     model: Model
     rows: Float
@@ -99,7 +100,7 @@ class Drawn:
 
 
 def draw_model(rng: np.random.Generator, width: int) -> Drawn:
-    """Draw a mixture whose components may be flat or points, and a decoder that may fold."""
+    """Draw a mixture, possibly with flat or point components, and a decoder, possibly folding."""
     count = int(rng.integers(1, 5))
     shape = str(rng.choice(["full", "some degenerate", "flat", "points"]))
     ratio = np.exp(rng.normal(size=width))
@@ -107,7 +108,7 @@ def draw_model(rng: np.random.Generator, width: int) -> Drawn:
     for number in range(count):
         deviations = np.exp(rng.normal(scale=0.5, size=width))
         if rng.random() < 0.3:
-            # Variance ratios that are equal are where coordinates can be turned.
+            # Coordinates can be rotated where variance ratios are equal.
             deviations = ratio * np.exp(rng.normal(scale=0.5))
         degenerate = shape == "points" or (shape == "some degenerate" and rng.random() < 0.5)
         if degenerate:
@@ -133,13 +134,13 @@ def draw_model(rng: np.random.Generator, width: int) -> Drawn:
 
 
 def draw_rival(rng: np.random.Generator, drawn: Drawn) -> Rival:
-    """Draw a move and apply it; whether it keeps the law of x is not asked here."""
+    """Draw a move and apply it, without checking that it preserves the law of x."""
     moves = (_affine, _turn, _kink, _kink, _fibre, _fibre, _split)
     return moves[int(rng.integers(len(moves)))](rng, drawn)
 
 
 def one_law(rng: np.random.Generator, model: Model, rival: Rival) -> bool:
-    """Say whether both models have one law of x, component by component."""
+    """Return whether both models have one law of x, component by component."""
     other = rival.model
     counted = np.bincount(rival.source, weights=other.weights, minlength=len(model.weights))
     if not np.allclose(counted, model.weights, rtol=0, atol=1e-12):
@@ -155,7 +156,7 @@ def one_law(rng: np.random.Generator, model: Model, rival: Rival) -> bool:
 
 
 def draw_matrix(rng: np.random.Generator, width: int) -> Float:
-    """Draw an invertible matrix of modest condition."""
+    """Draw a well-conditioned invertible matrix."""
     left, right = (np.linalg.qr(rng.normal(size=(width, width)))[0] for _ in range(2))
     found: Float = left * np.exp(rng.uniform(-0.7, 0.7, size=width)) @ right
     return found
@@ -181,7 +182,7 @@ def _bent_network(rows: Float, bends: tuple[Bend, ...], outputs: Float) -> Piece
     for number, (row, bend) in enumerate(zip(rows, bends, strict=True)):
         column = outputs[:, number]
         changes = np.diff(bend.slopes)
-        # A line t is max(t, 0) - max(-t, 0).
+        # The identity is t = max(t, 0) - max(-t, 0).
         first += [row, -row, *([row] * len(changes))]
         offsets += [0.0, 0.0, *(-bend.ends)]
         second += [bend.slopes[0] * column, -bend.slopes[0] * column]
@@ -193,7 +194,7 @@ def _bent_network(rows: Float, bends: tuple[Bend, ...], outputs: Float) -> Piece
 
 
 def _after(network: PiecewiseNetwork, inner: PiecewiseNetwork) -> PiecewiseNetwork:
-    """Return the network of an inner map followed by a network."""
+    """Return the composition of a network with an inner map."""
     (matrix, offset), *rest = network.layers
     *before, (last, shift) = inner.layers
     joined = [*before, (matrix @ last, matrix @ shift + offset), *rest]
@@ -233,7 +234,7 @@ def _affine(rng: np.random.Generator, drawn: Drawn) -> Rival:
 
 
 def _turn(rng: np.random.Generator, drawn: Drawn) -> Rival:
-    """Turn coordinates in units in which some component, if it is full, is round."""
+    """Rotate coordinates in units in which a full component is spherical."""
     width = drawn.model.means.shape[1]
     chosen = drawn.model.roots[rng.integers(len(drawn.model.roots))]
     scale = np.diag(np.where(np.diag(chosen) > 0, np.diag(chosen), 1.0))
@@ -297,7 +298,7 @@ def _fibre(rng: np.random.Generator, drawn: Drawn) -> Rival:
 
 
 def _split(rng: np.random.Generator, drawn: Drawn) -> Rival:
-    """Describe one component as two equal ones."""
+    """Split one component into two equal ones."""
     model = drawn.model
     number = int(rng.integers(len(model.weights)))
     source = np.append(np.arange(len(model.weights)), number)

@@ -1,4 +1,4 @@
-"""Cases for Theorems 2 and 3 in which `upto.ICA` searches, and may end in another optimum."""
+"""Cases for Theorems 2 and 3 in which `upto.ICA` searches and may reach another optimum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from upto.ica.contrasts import Contrast, LogCosh
 from upto.ica.ica import ICA
 from upto.theory.ica_bounds import unmixing_promise
-from upto.theory.sources import structure_promises
+from upto.theory.structural import structure_promises
 from upto_studies.trials.case import Case
 from upto_studies.trials.component_cases import (
     best_rotation,
@@ -27,41 +27,41 @@ from upto_studies.trials.white import centred, linear_maps, whitening_map
 
 if TYPE_CHECKING:
     from upto.core import Promise
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 ELSEWHERE = "-elsewhere"
-"""The end of the statement of cases whose two searches ended in optima that do not correspond."""
+"""Suffix of statements of cases whose two searches reached different optima."""
 
 _ROWS = 400
 _TOLERANCE = 1e-8
 _SAME = 1e-3
-"""Rows of one optimum, found twice, differ by no more than this."""
+"""Maximum difference of rows of one optimum, found twice."""
 
 
 def searched_cases(
     rng: np.random.Generator, count: int, dimensions: list[int]
 ) -> tuple[list[Case], int]:
-    """Shake a linear image of a mixed run, and unmix both by `upto.ICA`: Theorem 2.
+    """Perturb a linear image of a mixed run, and unmix both by `upto.ICA`: Theorem 2.
 
-    A signed permutation takes the components of one run to those of the other. The theorem speaks
-    of a stationary point that follows its rows, so the one of the first search is followed: where
-    it comes to what the second search found, the two correspond and the bound must hold. The
-    other cases are told apart by their statement.
+    A signed permutation maps the components of one run to those of the other. The theorem concerns
+    a stationary point that follows its rows, so that of the first search is followed: if it reaches
+    that of the second search, the two correspond and the bound must hold. Other cases have a
+    statement of their own.
 
     Parameters
     ----------
     rng
-        Generator of everything random.
+        Random number generator.
     count
-        How many pairs of runs.
+        Number of pairs of runs.
     dimensions
-        Numbers of components to take in turn, from 2 on.
+        Numbers of components to alternate between, each at least 2.
 
     Returns
     -------
     tuple
-        The cases, and how many had no stationary point that could be found and followed.
+        The cases, and the number whose stationary point could not be found and followed.
     """
     found: list[Case | None] = []
     for d, contrast, share in share_out(count, dimensions):
@@ -75,19 +75,19 @@ def searched_cases(
 
 
 def star_cases(rng: np.random.Generator, count: int) -> tuple[list[Case], int]:
-    """Do the same for rows on an eight-pointed star, which has two optima: the control.
+    """Repeat on rows of an eight-pointed star, which has two optima: the control.
 
     Parameters
     ----------
     rng
-        Generator of everything random.
+        Random number generator.
     count
-        How many pairs of runs.
+        Number of pairs of runs.
 
     Returns
     -------
     tuple
-        The cases, and how many had no stationary point that could be found and followed.
+        The cases, and the number whose stationary point could not be found and followed.
     """
     found: list[Case | None] = []
     for _ in range(count):
@@ -95,7 +95,7 @@ def star_cases(rng: np.random.Generator, count: int) -> tuple[list[Case], int]:
         spokes = np.column_stack([np.cos(angles), np.sin(angles)])
         rows = rng.uniform(0.5, 1.5, size=(_ROWS, 1)) * spokes
         rows += 0.02 * rng.normal(size=rows.shape)
-        # So near that a bound on the wrong optimum would be seen to be broken.
+        # So near that a bound on the wrong optimum would be visibly violated.
         found.append(_unmixed(rng, rows, LogCosh(), ("star", "logcosh"), largest=1e-4))
     return _told(found)
 
@@ -108,12 +108,12 @@ def searched_structure_cases(
     Parameters
     ----------
     rng, count, dimensions
-        As for `searched_cases`.
+        See `searched_cases`.
 
     Returns
     -------
     tuple
-        The cases, and how many had no stationary point that could be found and followed.
+        The cases, and the number whose stationary point could not be found and followed.
     """
     found: list[Case | None] = []
     for d, contrast, share in share_out(count, dimensions):
@@ -151,7 +151,7 @@ def _unmixed(
     *,
     largest: float,
 ) -> Case | None:
-    """Mix rows, shake a linear image of them, and search for the components of both."""
+    """Mix rows, perturb a linear image of them, and search for the components of both."""
     d = rows.shape[1]
     (mixing,), _ = linear_maps(rng, 1, d)
     (matrix,), (values,) = linear_maps(rng, 1, d)
@@ -186,7 +186,7 @@ def _unmixed(
 def _follow(
     contrast: Contrast, components: Float, turn: Float, target: Float
 ) -> tuple[Float, float] | None:
-    """Follow components, turned, to the white target: where they come to, and the curvature met."""
+    """Follow rotated components to the white target; return the end point and the curvature."""
     signs = contrast_signs(contrast, components[None])
     white = target @ whitening_map(target[None])[0][0]
     path = follow(contrast, signs, (components @ turn)[None], white[None], turn[None])
@@ -202,7 +202,7 @@ def _case(
     followed: tuple[Float, float],
     promise: Promise,
 ) -> Case:
-    """Set the error of what the search found beside its bound, and tell where the search ended."""
+    """Compare the error of the search with its bound, and classify where the search ended."""
     place, curvature = followed
     d = components.shape[1]
     radius = float(longest_rows(components[None])[0])
@@ -233,7 +233,7 @@ def _told(found: list[Case | None]) -> tuple[list[Case], int]:
 
 
 def _search(rng: np.random.Generator, rows: Float, contrast: Contrast) -> Float | None:
-    """Return the components that the library finds, None where it does not converge."""
+    """Return the components found by the library, None if it does not converge."""
     ica = ICA(
         contrast=contrast.name,
         alpha=contrast.alpha if isinstance(contrast, LogCosh) else 1.0,

@@ -1,4 +1,4 @@
-"""Stationary points of a contrast, found by Newton's method and followed while rows move."""
+"""Stationary points of a contrast, found by Newton's method and followed as rows move."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 
 if TYPE_CHECKING:
     from upto.ica.contrasts import Contrast
@@ -21,18 +21,18 @@ _NEAR = 0.3
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Followed:
-    """Where stationary points went, for a stack of runs.
+    """Followed stationary points, for a stack of runs.
 
     Parameters
     ----------
     rotations
         The stationary points, as rotations of the rows.
     curvature
-        The smallest absolute eigenvalue of the Hessian met on the way.
+        Smallest absolute eigenvalue of the Hessian along the path.
     softest
-        The unit turn along which the contrast curves least at the end.
+        Unit rotation generator along which the contrast curves least at the end.
     found
-        Whether every stop was near the one before and where the gradient is zero.
+        Whether every stop was near the previous one and had zero gradient.
     """
 
     rotations: Float
@@ -55,13 +55,13 @@ def follow(
     Parameters
     ----------
     contrast
-        The contrast; each component's mean is taken with its sign.
+        The contrast; the mean of each component is multiplied by its sign.
     signs
-        One sign for each component, as (runs, d).
+        One sign per component, as (runs, d).
     start, end
         Stacks of runs, as (runs, rows, d).
     rotations
-        Where to begin, as (runs, d, d).
+        Starting rotations, as (runs, d, d).
     n_stops
         Stops after the first, at each of which Newton's method converges.
     """
@@ -80,7 +80,7 @@ def follow(
         values, vectors = np.linalg.eigh(hessian)
         least = np.minimum(least, np.abs(values).min(axis=1))
         moved = np.linalg.norm(rotations - before, axis=(1, 2))
-        # The first stop is where the rows begin, wherever the search for it did.
+        # The first stop may be far from where its search started.
         found &= (np.abs(gradient).max(axis=1) < _CONVERGED) & ((moved < _NEAR) | (time == 0.0))
     chosen = np.abs(values).argmin(axis=1)
     softest = np.einsum("ck,kij->cij", vectors[np.arange(len(chosen)), :, chosen], turns)
@@ -88,7 +88,7 @@ def follow(
 
 
 def contrast_signs(contrast: Contrast, components: Float) -> Float:
-    """Return the signs with which the contrast falls towards components, as the solvers take them.
+    """Return the signs with which the contrast decreases towards components, as in the solvers.
 
     Parameters
     ----------
@@ -103,16 +103,16 @@ def contrast_signs(contrast: Contrast, components: Float) -> Float:
 
 
 def turning_shift(contrast: Contrast, signs: Float, rows: Float, followed: Followed) -> Float:
-    """Return unit shifts of every row that push its stationary point along the softest turn.
+    """Return unit shifts of every row that push its stationary point along the softest rotation.
 
     Parameters
     ----------
     contrast, signs
-        As for `follow`.
+        See `follow`.
     rows
-        The rows at whose stationary points `followed` is.
+        The rows of the stationary points in `followed`.
     followed
-        What `follow` found.
+        Result of `follow`.
     """
     components = rows @ _t(followed.rotations)
     score, slope = contrast.derivatives(np, components)
@@ -126,7 +126,7 @@ def turning_shift(contrast: Contrast, signs: Float, rows: Float, followed: Follo
 
 
 def skew_basis(d: int) -> Float:
-    """Return skew matrices that are orthonormal in the Frobenius norm, one for each pair."""
+    """Return skew matrices that are orthonormal in the Frobenius norm, one per pair."""
     upper = np.triu_indices(d, 1)
     turns = np.zeros((len(upper[0]), d, d))
     number = np.arange(len(turns))
@@ -138,12 +138,12 @@ def skew_basis(d: int) -> Float:
 def derivatives(
     contrast: Contrast, signs: Float, components: Float, turns: Float
 ) -> tuple[Float, Float]:
-    """Return the Riemannian gradient and Hessian of the mean contrast, over turns.
+    """Return the Riemannian gradient and Hessian of the mean contrast over rotations.
 
     Parameters
     ----------
     contrast, signs
-        As for `follow`.
+        See `follow`.
     components
         A stack of runs of components.
     turns
@@ -156,7 +156,7 @@ def derivatives(
     turned = np.einsum("kij,cnj->cnki", turns, components)
     weighted = (signs[:, None] * slope)[:, :, None] * turned
     shape = (len(components), -1, len(turns))
-    # Rows and coordinates are summed over together.
+    # Rows and coordinates are summed together.
     hessian = weighted.swapaxes(2, 3).reshape(shape).swapaxes(1, 2) @ (
         turned.swapaxes(2, 3).reshape(shape)
     )
@@ -166,7 +166,7 @@ def derivatives(
 
 
 def _solved(hessian: Float, right: Float) -> Float:
-    """Solve, with eigenvalues kept away from zero so that a step is never undefined."""
+    """Solve with eigenvalues bounded away from zero, so that a step is always defined."""
     values, vectors = np.linalg.eigh(hessian)
     values = np.where(np.abs(values) < 1e-12, 1e-12, values)
     solved: Float = np.einsum(
@@ -176,7 +176,7 @@ def _solved(hessian: Float, right: Float) -> Float:
 
 
 def _turned(turn: Float) -> Float:
-    """Return a rotation that agrees with the exponential of a turn to second order."""
+    """Return a rotation that equals the exponential of a skew matrix to second order."""
     eye = np.eye(turn.shape[1])
     return np.asarray(np.linalg.solve(eye - turn / 2.0, eye + turn / 2.0), dtype=np.float64)
 

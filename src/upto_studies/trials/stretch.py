@@ -1,6 +1,6 @@
 """Cases for bi-Lipschitz constants: Appendices A.4 to A.6 and certified networks.
 
-A constant Λ is one at best, so its excess Λ - 1 is compared.
+A constant Λ is at least one, so its excess Λ - 1 is compared.
 """
 
 from __future__ import annotations
@@ -13,30 +13,23 @@ import numpy as np
 from upto.alignment import fit_map, smallest_worst_error
 from upto.core import Group
 from upto.engines import choose_engine, cross_moments
-from upto.simulate import (
-    Mixing,
-    draw_sprites,
-    flat_coordinates,
-    image_distances,
-    linear_mixing,
-    radial_warp,
-    smoothing_constant,
-)
+from upto.simulate import Mixing, linear_mixing, radial_warp
 from upto.theory.isometry import lipschitz_from_isometry
 from upto.theory.leaky_networks import certify_network
-from upto.theory.sources import statistical_from_structural
 from upto.theory.sprite_surface import Scaling, conformal_factor, sprite_promise
+from upto.theory.structural import statistical_from_structural
+from upto_studies.scenes import draw_sprites, flat_coordinates, image_distances, smoothing_constant
 from upto_studies.trials.case import Case
 from upto_studies.trials.white import linear_maps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 _SMOOTHING = 0.002
 _IMAGE_ACCURACY = 1e-3
-"""Of the excess of a constant: chords are shorter than arcs, and small differences are rounded."""
+"""Relative accuracy of an excess: chords are shorter than arcs, and differences are rounded."""
 
 
 def isometry_cases(rng: np.random.Generator, count: int, dimensions: list[int]) -> list[Case]:
@@ -45,11 +38,11 @@ def isometry_cases(rng: np.random.Generator, count: int, dimensions: list[int]) 
     Parameters
     ----------
     rng
-        Generator of everything random.
+        Random number generator.
     count
-        How many maps.
+        Number of maps.
     dimensions
-        Dimensions to take in turn.
+        Dimensions to alternate between.
     """
     cases = []
     for number in range(count):
@@ -64,7 +57,7 @@ def isometry_cases(rng: np.random.Generator, count: int, dimensions: list[int]) 
             ends = np.linalg.svd(mixing.jacobian(np.zeros((1, d)))[0].T)[0].T
             points = rng.normal(size=(d, d))
         else:
-            # Along a ray the stretch of this warp is between 1 - δ and 1 + δ, and reaches both.
+            # Along a ray the stretch of this warp ranges from 1 - δ to 1 + δ and attains both.
             mixing = radial_warp(d, lipschitz=deviation / (1.0 - deviation))
             ends = rng.normal(size=(40, d))
             ends /= np.linalg.norm(ends, axis=1, keepdims=True)
@@ -86,21 +79,21 @@ def isometry_cases(rng: np.random.Generator, count: int, dimensions: list[int]) 
 def shared_structure_cases(
     rng: np.random.Generator, count: int, dimensions: list[int]
 ) -> list[Case]:
-    """Put pairs of runs near one structure, and search for a map between them: Appendix A.5.
+    """Place pairs of runs near one structure, and search for a map between them: Appendix A.5.
 
-    The search sees the two runs only, and not the maps and errors they were made with. What counts
-    is the error that it proves no map to go below.
+    The search uses only the two runs, not the maps and errors that generated them. The measured
+    value is a proven lower bound on the error of any map.
 
     Parameters
     ----------
     rng, count, dimensions
-        As for `isometry_cases`.
+        See `isometry_cases`.
     """
     cases = []
     engine = choose_engine(None)
     for number in range(count):
         d = dimensions[number % len(dimensions)]
-        # So few parameters for so many rows that no fit can take the errors up.
+        # Too few parameters per row for a fit to absorb the errors.
         size = 40 * (d + 1)
         sources = rng.uniform(-1.0, 1.0, size=(size, d))
         is_rigid = number % 2 == 0
@@ -108,7 +101,7 @@ def shared_structure_cases(
         maps, _ = linear_maps(rng, 2, d)
         if is_rigid:
             maps, _ = np.linalg.qr(maps)
-        # Each run is what its map takes to the sources, but for an error of one length.
+        # Each map takes its run to the sources, up to an error of fixed length.
         error = float(np.exp(rng.uniform(np.log(1e-3), np.log(1.0))))
         first, second = rng.normal(size=(2, size, d))
         if rng.random() < 0.5:
@@ -146,7 +139,7 @@ def network_cases(rng: np.random.Generator, count: int, dimensions: list[int]) -
     Parameters
     ----------
     rng, count, dimensions
-        As for `isometry_cases`.
+        See `isometry_cases`.
     """
     cases = []
     for number in range(count):
@@ -180,17 +173,17 @@ def network_cases(rng: np.random.Generator, count: int, dimensions: list[int]) -
 
 
 def sprite_cases(rng: np.random.Generator, count: int) -> list[Case]:
-    """Measure how far apart images of nearly equal squares are: Appendix A.6.
+    """Measure distances of images of nearly equal squares: Appendix A.6.
 
-    The bound is of the limit of vanishing smoothing, and squared distances approach it in
-    proportion to the smoothing: two smoothings give the limit.
+    The bound applies to the limit of vanishing smoothing, and squared distances approach it
+    linearly in the smoothing, so two smoothings give the limit.
 
     Parameters
     ----------
     rng
-        Generator of everything random.
+        Random number generator.
     count
-        How many ranges of half sides.
+        Number of ranges of half sides.
     """
     cases = []
     for _ in range(count):
@@ -222,7 +215,7 @@ def sprite_cases(rng: np.random.Generator, count: int) -> list[Case]:
 
 
 def _image_stretch(sprites: Float, directions: Float) -> Float:
-    """Return how far apart images of squares are, for a small step in (p, √2·r)."""
+    """Return the distances of images of squares for a small step in (p, √2·r)."""
     squares = []
     for sigma in (_SMOOTHING, _SMOOTHING / 2.0):
         step = sigma / 100.0

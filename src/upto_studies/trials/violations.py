@@ -1,4 +1,4 @@
-"""How many cases break a bound, and how loose it is in the others."""
+"""Summary of violations and looseness of bounds."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _NORMAL_QUANTILE = 1.959963984540054
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looseness:
-    """The cases of one statement.
+    """Summary of the cases of one statement.
 
     Parameters
     ----------
     statement
         The theorem or lemma.
     n_cases, n_violations
-        How many cases there are, and in how many the error exceeds its bound.
+        Number of cases, and number in which the error exceeds its bound.
     quartiles
-        Smallest share of the bound, the three quartiles, and the largest.
+        Smallest fraction of the bound, the three quartiles, and the largest.
     median
-        The median share with an interval from order statistics.
+        Median fraction with an interval from order statistics.
     worst
-        The case with the largest share.
+        Case with the largest fraction.
     shares
-        Every share, in increasing order.
+        All fractions, in increasing order.
     """
 
     statement: str
@@ -60,7 +60,7 @@ def _looseness(statement: str, cases: list[Case]) -> Looseness:
     low, first, middle, third, high = (
         float(each) for each in np.quantile(shares, [0.0, 0.25, 0.5, 0.75, 1.0])
     )
-    # The number of cases below the median is binomial, whatever their distribution.
+    # The number of cases below the median is binomial for any distribution.
     reach = _NORMAL_QUANTILE * math.sqrt(size) / 2.0
     below, above = math.floor(size / 2.0 - reach), math.ceil(size / 2.0 + reach)
     inside = below >= 0 and above < size

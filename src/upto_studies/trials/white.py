@@ -1,4 +1,4 @@
-"""Cases for Lemmas A.5 and A.6: runs that are near before whitening, climbing uphill."""
+"""Hill-climbed cases for Lemmas A.5 and A.6: runs that are close before whitening."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from upto.theory.whitening_bounds import rotation_promise, whitening_promise
 from upto_studies.trials.case import Case
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 def whitened_cases(
     rng: np.random.Generator, count: int, dimensions: list[int], *, steps: int = 60
 ) -> list[Case]:
-    """Shake small runs, with and without a linear map, and compare what whitening makes of them.
+    """Perturb small runs, with and without a linear map, and compare them after whitening.
 
     Parameters
     ----------
     rng
-        Generator of everything random.
+        Random number generator.
     count
-        How many pairs of runs; half are near without a linear map (A.5), half up to one (A.6).
+        Number of pairs of runs; half are close without a linear map (A.5), half up to one (A.6).
     dimensions
-        Dimensions to take in turn.
+        Dimensions to alternate between.
     steps
-        Steps uphill.
+        Steps of hill climbing.
     """
     cases = []
     for position, d in enumerate(dimensions):
@@ -87,7 +87,7 @@ def _climbed(
         source_map, source_least = whitening_map(source)
         target_map, target_least = whitening_map(target)
         straight_map, _ = whitening_map(straight)
-        # What Lemma A.6 turns the white source by is the white image of the linear map.
+        # Lemma A.6 rotates the white source by the white image of the linear map.
         turned = straight @ straight_map if mapped else source @ source_map
         distance = np.linalg.norm(target @ target_map - turned, axis=2).max(axis=1)
         return distance, error, radius, np.minimum(source_least, target_least)

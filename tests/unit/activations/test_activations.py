@@ -121,9 +121,9 @@ def test_an_older_recording_stays_when_a_new_one_fails_and_goes_when_it_is_whole
 
 def test_a_folder_with_other_files_is_not_replaced(network, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match=r"holds 1 other files, such as thesis.txt"):
+    with pytest.raises(InputError, match=r"contains 1 other files, such as thesis.txt"):
         record_activations(network, [torch.randn(4, 5)], tmp_path)
-    with pytest.raises(InputError, match="is a file and not a folder"):
+    with pytest.raises(InputError, match="is a file, not a folder"):
         record_activations(network, [torch.randn(4, 5)], tmp_path / "thesis.txt")
     with pytest.raises(InputError, match="does not exist: make it first"):
         record_activations(network, [torch.randn(4, 5)], tmp_path / "no" / "run")
@@ -208,14 +208,14 @@ def test_patterns_choose_layers_in_the_order_of_the_forward_pass(layers, found, 
 
 
 def test_what_a_pattern_finds_but_cannot_be_recorded_is_left_out_and_named(tmp_path):
-    with pytest.warns(UserWarning, match="4 of 13 layers were left out") as caught:
+    with pytest.warns(UserWarning, match="4 of 13 layers were skipped") as caught:
         manifest = record_activations(Nested(), [torch.randn(4, 4)], tmp_path / "run", layers="**")
     message = str(caught[0].message)
     for part in (
         "again (it is called 2 times in one forward pass",
         "unused (it is not called in a forward pass",
         "table (its output has shape (1, 4) for a batch of 4",
-        "words (its output is str, which holds no tensor",
+        "words (its output is str, which contains no tensor",
     ):
         assert part in message
     assert len(rows_of(manifest)) == 9
@@ -228,7 +228,7 @@ def test_what_a_pattern_finds_but_cannot_be_recorded_is_left_out_and_named(tmp_p
         ("again", "called 2 times"),
         ("unused", "not called"),
         ("table", r"shape \(1, 4\) for a batch of 4"),
-        ("words", "holds no tensor"),
+        ("words", "contains no tensor"),
     ],
 )
 def test_what_is_named_must_be_recorded(layer, why, tmp_path):
@@ -386,7 +386,7 @@ EVIL = 'x\n[[run]]\nname = "evil"\nlayer = "e"\npath = "/etc/passwd"\n#'
 def test_the_name_of_a_left_out_layer_adds_nothing_to_the_manifest(layer, network, tmp_path):
     network.unused = nn.ModuleDict({layer: nn.Linear(2, 2)})
     network.forward = lambda x: network.second(network.first(x).relu())
-    with pytest.warns(UserWarning, match="3 of 5 layers were left out"):
+    with pytest.warns(UserWarning, match="3 of 5 layers were skipped"):
         manifest = record_activations(
             network, [torch.randn(4, 5)], tmp_path / "run", layers=["*", "unused.*"]
         )
@@ -395,7 +395,7 @@ def test_the_name_of_a_left_out_layer_adds_nothing_to_the_manifest(layer, networ
 
 @pytest.mark.parametrize("seed", ["1\n[[run]]", 1.5, True, float("nan")])
 def test_a_seed_that_is_no_whole_number_is_refused(seed, network, tmp_path):
-    with pytest.raises(InputError, match=r"the seed is .*: give a whole number"):
+    with pytest.raises(InputError, match=r"the seed is .*: give an integer"):
         record_activations(network, [torch.randn(4, 5)], tmp_path / "run", seed=seed)
     assert not (tmp_path / "run").exists()
 
@@ -410,21 +410,23 @@ def test_names_that_are_no_unicode_are_refused_before_anything_is_recorded(netwo
         raise AssertionError
         yield
 
-    with pytest.raises(InputError, match=r"run is called 'a\\ud800', which UTF-8 has no place for"):
+    with pytest.raises(
+        InputError, match=r"run is named 'a\\ud800', which cannot be encoded as UTF-8"
+    ):
         record_activations(network, never(), tmp_path / "run", name="a\ud800")
-    with pytest.raises(InputError, match="run is called 5, which is no text"):
+    with pytest.raises(InputError, match="name of the run is 5, not a string"):
         record_activations(network, never(), tmp_path / "run", name=5)
     network.add_module("b\udfff", nn.ReLU())
-    with pytest.raises(InputError, match=r"layer is called 'b\\udfff', which UTF-8 has no place"):
+    with pytest.raises(InputError, match=r"layer is named 'b\\udfff', which cannot be encoded"):
         record_activations(network, never(), tmp_path / "run")
 
 
 def test_nothing_to_record_is_refused(network, tmp_path):
     used_up = iter([torch.randn(4, 5)])
     next(used_up)
-    with pytest.raises(InputError, match="no batch came"):
+    with pytest.raises(InputError, match="there are no batches"):
         record_activations(network, used_up, tmp_path / "run")
-    with pytest.raises(InputError, match="of kind str holds no tensor of samples"):
+    with pytest.raises(InputError, match="of type str has no tensor of samples"):
         record_activations(network, ["text"], tmp_path / "run")
     with pytest.raises(InputError, match="not in 'int8'"):
         record_activations(network, [torch.randn(4, 5)], tmp_path / "run", dtype="int8")

@@ -137,7 +137,7 @@ def test_pickled_weights_are_refused_before_any_library_sees_them(pickle, tmp_pa
     monkeypatch.setitem(sys.modules, "transformers", None)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
     (tmp_path / pickle).write_bytes(b"cos\nsystem\n(S'false'\ntR.")
-    with pytest.raises(InputError, match=f"holds its weights as {pickle}, which could run code"):
+    with pytest.raises(InputError, match=f"has its weights in {pickle}, which could run code"):
         load_model(tmp_path)
 
 
@@ -248,7 +248,7 @@ def test_a_model_that_the_hub_does_not_have_is_told_in_a_sentence(monkeypatch):
 
     stub = SimpleNamespace(snapshot_download=snapshot_download)
     monkeypatch.setitem(sys.modules, "huggingface_hub", stub)
-    with pytest.raises(InputError, match=r"timm/resnet could not be had.*404 Client Error"):
+    with pytest.raises(InputError, match=r"timm/resnet could not be downloaded.*404 Client Error"):
         load_model("resnet", library="timm")
 
 

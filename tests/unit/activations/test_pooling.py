@@ -102,9 +102,9 @@ def test_half_precision_is_averaged_in_the_recorded_type():
     ("output", "rule", "why"),
     [
         (TOKENS, "none", r"shape \(2, 4, 3\) and pool is none.*flatten"),
-        (MAPS, "first", r"shape \(2, 3, 2, 2\), and first takes rows × tokens × features"),
-        (MAPS, "last", "and last takes"),
-        (MAPS, "mean-patches", "and mean-patches takes"),
+        (MAPS, "first", r"shape \(2, 3, 2, 2\), but first needs rows × tokens × features"),
+        (MAPS, "last", "but last needs"),
+        (MAPS, "mean-patches", "but mean-patches needs"),
         (TOKENS, "mean-patches:4", "has 4 tokens, none of them after the first 4"),
         (TOKENS.to(torch.complex64), "mean", "complex"),
     ],

@@ -129,7 +129,7 @@ def test_what_has_no_top_is_refused(splits, percent):
 
 
 def test_scores_that_are_not_numbers_are_refused():
-    with pytest.raises(InputError, match="1 scores are not a number"):
+    with pytest.raises(InputError, match="1 scores are NaN"):
         auroc([True, False], [np.nan, 1.0])
     with pytest.raises(InputError, match="neither true nor false"):
         auroc([2, 0], [0.0, 1.0])

@@ -190,8 +190,8 @@ def test_a_label_of_one_row_has_no_value_and_says_why():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"control": "dmso"}, "none of 16 rows has the label 'dmso'"),
-        ({"positives": "other-batches"}, "no batches to choose pairs by"),
+        ({"control": "dmso"}, "none of 16 rows has the control label 'dmso'"),
+        ({"positives": "other-batches"}, "batches are needed to choose pairs"),
         ({"similarity": "cosin"}, "no similarity 'cosin'"),
         ({"positives": "some"}, "no positives 'some'"),
         ({"negatives": "some"}, "no negatives 'some'"),

@@ -125,9 +125,9 @@ def test_without_lightgbm_the_extra_is_named(monkeypatch):
     ("change", "words"),
     [
         ({"labels": np.zeros(600, dtype=bool)}, "600 rows are of one class"),
-        ({"labels": np.zeros(5, dtype=bool)}, "true or false for each"),
-        ({"index": np.arange(1, 601)}, "row 600 is not there"),
-        ({"features": [-1]}, "feature -1 is not there"),
+        ({"labels": np.zeros(5, dtype=bool)}, "true or false per row"),
+        ({"index": np.arange(1, 601)}, "row 600 does not exist"),
+        ({"features": [-1]}, "feature -1 does not exist"),
         ({"features": []}, "give their positions"),
     ],
 )
@@ -142,12 +142,12 @@ def test_what_cannot_be_prepared_or_scored_is_refused():
     rows, labels = planted()
     with pytest.raises(InputError, match="there is no classifier 'trees'"):
         prepare(rows, classifier="trees")
-    with pytest.raises(InputError, match="0 threads"):
+    with pytest.raises(InputError, match="threads is 0"):
         prepare(rows, threads=0)
     with pytest.raises(InputError, match="non-finite"):
         prepare([[np.nan, 1.0]])
     fitted = prepare(rows, threads=1).fit(np.arange(600), labels)
-    with pytest.raises(InputError, match="3 columns: those trained on have 8"):
+    with pytest.raises(InputError, match="3 columns, but training rows have 8"):
         fitted.score(rows[:, :3])
 
 

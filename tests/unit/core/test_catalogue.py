@@ -45,10 +45,10 @@ def test_names_lists_and_objects_are_chosen_once_each(cheeses, request_, names):
     [
         ("Bri", "there is no cheese 'Bri': choose from brie, gouda, feta; did you mean brie?"),
         ("xyz", "there is no cheese 'xyz': choose from brie, gouda, feta."),
-        (3, "cheeses=3 names no cheeses: give a list, as ['brie', 'gouda']."),
-        (["brie", None], "cheeses=['brie', None] names no cheeses: give a list"),
-        ([], "no cheese is asked for"),
-        (" , ", "no cheese is asked for"),
+        (3, "cheeses=3 is not a list of cheeses: pass a list, e.g. ['brie', 'gouda']."),
+        (["brie", None], "cheeses=['brie', None] is not a list of cheeses: pass a list"),
+        ([], "no cheese was requested"),
+        (" , ", "no cheese was requested"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused_in_a_sentence(cheeses, request_, message):
@@ -61,7 +61,7 @@ def test_a_kind_is_added_under_a_name_of_its_own(cheeses):
     cheeses.add(Cheese("edam"))
     assert cheeses.find("edam") == Cheese("edam")
     assert [*cheeses] == ["brie", "gouda", "feta", "edam"]
-    with pytest.raises(InputError, match="there is a cheese 'gouda:9' already"):
+    with pytest.raises(InputError, match="the cheese 'gouda:9' already exists"):
         cheeses.add(Cheese("gouda:9"))
 
 

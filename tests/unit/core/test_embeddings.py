@@ -45,8 +45,8 @@ def test_real_numbers_of_any_type_are_embeddings(dtype):
 @pytest.mark.parametrize("shape", [(), (3,), (3, 2, 1), (2, 3, 4, 5)])
 def test_rows_that_are_not_a_matrix_are_refused(shape):
     message = (
-        rf"^mae has {len(shape)} dimensions: embeddings have two, one row for each sample\. "
-        r"Flatten or pool the others first\.$"
+        rf"^mae has {len(shape)} dimensions, but embeddings have two \(one row per sample\): "
+        r"flatten or pool the others first\.$"
     )
     with pytest.raises(InputError, match=message):
         Embeddings(rows=np.zeros(shape), name="mae")
@@ -61,9 +61,7 @@ def test_empty_rows_are_refused(shape):
 @pytest.mark.parametrize("dtype", ["complex128", "object", "U3", "S3", "M8[s]", "m8[s]"])
 def test_rows_that_are_not_real_numbers_are_refused(dtype):
     rows = np.zeros((2, 2), dtype=dtype)
-    message = (
-        r"^mae holds .* values, not real numbers: choose the numeric array or columns, or convert"
-    )
+    message = r"^mae contains .* values, not real numbers: choose the numeric array or columns"
     with pytest.raises(InputError, match=message) as caught:
         Embeddings(rows=rows, name="mae")
     assert str(rows.dtype) in str(caught.value)
@@ -74,7 +72,7 @@ def test_rows_that_are_not_real_numbers_are_refused(dtype):
 )
 def test_a_column_of_another_length_is_refused(extra, name):
     length = 4 if name == "ids" else 2
-    message = rf"^'{name}' has {length} values but mae has 3 rows: give one value for each row\.$"
+    message = rf"^'{name}' has {length} values but mae has 3 rows: pass one value per row\.$"
     with pytest.raises(InputError, match=message):
         Embeddings(rows=np.zeros((3, 2)), name="mae", **extra)
 

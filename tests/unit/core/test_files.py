@@ -113,7 +113,7 @@ def test_what_is_protected_stays(tmp_path):
     with pytest.raises(InputError, match="is write-protected"):
         write_text_atomically(tmp_path / "kept", "new")
     tmp_path.chmod(0o500)
-    with pytest.raises(InputError, match="no right to write to the folder"):
+    with pytest.raises(InputError, match="no write permission for the folder"):
         write_text_atomically(tmp_path / "new", "x")
     tmp_path.chmod(0o700)
 
@@ -162,8 +162,8 @@ def test_outputs_are_held_against_inputs_and_each_other(tmp_path):
             check_outputs({"-o": tmp_path / name}, [tmp_path / "run.npy"])
     with pytest.raises(InputError, match="is an input"):
         check_outputs({"-o": tmp_path / "folder"}, [tmp_path / "folder" / "run.npy"])
-    with pytest.raises(InputError, match=r"^-o and --report are one file, .*new: give each"):
+    with pytest.raises(InputError, match=r"^-o and --report are the same file, .*new: choose"):
         check_outputs({"-o": tmp_path / "new", "--report": f"{tmp_path}/folder/../new"}, [])
-    with pytest.raises(InputError, match=r"^-o and --report are one file"):
+    with pytest.raises(InputError, match=r"^-o and --report are the same file"):
         check_outputs({"-o": tmp_path / "run.npy", "--report": tmp_path / "hard.npy"}, [])
     check_outputs({"-o": tmp_path / "new", "--report": None}, [tmp_path / "run.npy"])

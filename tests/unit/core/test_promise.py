@@ -47,13 +47,13 @@ def test_a_constant_is_found_by_its_symbol():
     assert promise().constant("L") == 0.1
     infinite = promise(constants=(Constant(symbol="K", value=None, meaning="m"),))
     assert infinite.constant("K") == math.inf
-    with pytest.raises(KeyError, match="no constant 'K', only L"):
+    with pytest.raises(KeyError, match="no constant 'K': choose from L"):
         promise().constant("K")
 
 
 def test_the_tables_say_what_is_promised_when_it_is_valid_and_every_constant():
     rows = promise_table([promise(), promise(value=None, holds=False)]).texts()
-    assert [row[2:] for row in rows] == [["0.5", "1.4", "something"], ["inf", "1.4", "nothing"]]
+    assert [row[2:] for row in rows] == [["0.5", "1.4", "informative"], ["inf", "1.4", "vacuous"]]
     assert constants_table(promise()).texts() == [["L", "0.1", "distortion"]]
     conditions = conditions_table([promise(), promise(statement="Lemma A.4"), promise(holds=True)])
     assert conditions.texts() == [
@@ -79,4 +79,4 @@ def test_a_promise_is_kept_if_what_was_measured_is_within_it():
     assert kept(0.5 + 1e-9, rounding=1e-8) is True
     assert [kept(None), kept(0.1, value=None), kept(0.1, holds=False)] == [None] * 3
     table = promised_table([Promised(promise=promise(), measured=0.6, measured_as="worst")])
-    assert table.texts() == [["Theorem 1", "rigid", "0.5", "0.6", "worst", "no", "something"]]
+    assert table.texts() == [["Theorem 1", "rigid", "0.5", "0.6", "worst", "no", "informative"]]

@@ -54,8 +54,8 @@ def test_another_kind_is_refused():
     text = json.dumps(json.loads(sample.matrix().to_json()) | {"kind": "similarity"})
     with pytest.raises(
         InputError,
-        match=r"kind 'similarity', schema 2, and not of kind 'compare', schema 2: "
-        r"make it again with this version of upto",
+        match=r"kind 'similarity', schema 2, not of kind 'compare', schema 2: "
+        r"recompute it with this version of upto",
     ):
         CompareResult.from_json(text)
 
@@ -63,7 +63,7 @@ def test_another_kind_is_refused():
 @pytest.mark.parametrize("schema", [0, 1, "2", None, []])
 def test_another_schema_is_refused(schema):
     record = json.loads(sample.comparison().to_json()) | {"schema": schema}
-    with pytest.raises(InputError, match="make it again with this version of upto"):
+    with pytest.raises(InputError, match="recompute it with this version of upto"):
         CompareResult.from_json(json.dumps(record))
 
 
@@ -85,7 +85,7 @@ NOT_RESULTS = {
 
 @pytest.mark.parametrize("text", NOT_RESULTS.values(), ids=NOT_RESULTS)
 def test_text_that_is_no_result_is_refused(text):
-    with pytest.raises(InputError, match="not a result of upto: it has no kind and schema"):
+    with pytest.raises(InputError, match="not a result of upto: kind and schema are missing"):
         CompareResult.from_json(text)
     with pytest.raises(InputError, match=r"not a result of upto: expected one of compare\."):
         result_from_json(text, KINDS)

@@ -83,13 +83,13 @@ def test_data_begin_where_they_can_be_mapped(tmp_path, tensors):
 
 @pytest.mark.parametrize("kind", ["c16", "U3", "O", "M8[s]"])
 def test_other_types_are_refused(tmp_path, kind):
-    with pytest.raises(InputError, match=r"'x' of type .* cannot be kept in a safetensors file"):
+    with pytest.raises(InputError, match=r"'x' of type .* cannot be stored in a safetensors file"):
         write_tensors(tmp_path / "x.safetensors", {"x": np.zeros(2, dtype=kind)}, {})
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_name_of_the_metadata_is_no_array_s():
-    with pytest.raises(InputError, match="'__metadata__' of type float64 cannot be kept"):
+    with pytest.raises(InputError, match="'__metadata__' of type float64 cannot be stored"):
         tensors_header({"__metadata__": ("f8", (2,))}, {})
 
 
@@ -160,7 +160,7 @@ def test_a_truncated_file_is_reported(tmp_path, kept):
 
 def test_a_type_numpy_does_not_have_is_named(tmp_path):
     path = file_of(tmp_path, {"x": entry(dtype="BF16", data_offsets=[0, 4])}, bytes(4))
-    with pytest.raises(InputError, match=r"holds BF16 values in 'x': convert them to float32"):
+    with pytest.raises(InputError, match=r"contains BF16 values in 'x': convert them to float32"):
         read_tensors(path)
 
 

@@ -129,7 +129,7 @@ def test_without_lightgbm_nothing_can_be_shown_and_nothing_is_dropped(monkeypatc
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     kept = BiologyComponents(shift=1.0).fit(hidden.rows, hidden.label, **asked)
     assert len(kept.dropped_) == 0
-    assert "dropping 1 component costs is not known" in kept.cost_.says
+    assert "the cost of dropping 1 component is unknown" in kept.cost_.says
     assert "lightgbm, which is not installed" in kept.cost_.says
 
 
@@ -211,8 +211,8 @@ def test_a_fit_that_would_drop_everything_is_refused():
     rows = rng.laplace(size=(4800, 2)) + 3.0 * rng.normal(size=(12, 2))[plate]
     with pytest.raises(InputError) as caught:
         BiologyComponents().fit(rows, gene, groups=plate)
-    assert "all 2 components carry batches and no label is seen" in str(caught.value)
-    assert "none would be left: correct offsets of batches first" in str(caught.value)
+    assert "all 2 components carry batches and no label is found" in str(caught.value)
+    assert "none would be left: correct batch offsets first" in str(caught.value)
 
 
 def test_what_is_not_shown_to_be_free_of_labels_is_kept(screen):

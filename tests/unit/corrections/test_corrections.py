@@ -291,7 +291,7 @@ REFUSALS = {
     ),
     "no names": (
         lambda x, g, c: BatchScaler().fit(x, groups=g).transform(x),
-        "learned from 3 named batches, but these rows come without batch names: pass groups",
+        "fitted to 3 named batches, but these rows have no batch names: pass groups",
     ),
     "unmarked": (
         lambda x, g, c: (
@@ -299,19 +299,19 @@ REFUSALS = {
             .fit(x, groups=g, controls=c)
             .transform(x, groups=["new"] * len(x))
         ),
-        "1 of 1 batches were not seen in training and come without marked controls: pass controls",
+        "1 of 1 batches were not in the training rows and have no marked controls: pass controls",
     ),
     "one row": (
         lambda x, g, c: BatchScaler().fit(x[:7], groups=g[:7]),
-        "1 of 2 batches have one row, which has no spread",
+        "1 of 2 batches have one row and so no spread",
     ),
     "one row of combat": (
         lambda x, g, c: ComBat().fit(x[:7], groups=g[:7]),
-        "1 of 2 batches have one row, which has no variance",
+        "1 of 2 batches have one row and so no variance",
     ),
     "one batch": (
         lambda x, g, c: ComBat().fit(x[:6], groups=g[:6]).transform(x, groups=g),
-        "1 batch was seen in training, and how batches differ is learned from two",
+        "ComBat was fitted to 1 batch, but differences between batches need at least two",
     ),
     "nothing varies": (
         lambda x, g, c: ComBat().fit(np.ones((6, 2)), groups=g[:6]),
@@ -325,17 +325,17 @@ REFUSALS = {
         lambda x, g, c: (
             BatchScaler().fit(x, groups=g).inverse_transform(x, groups=["new"] * len(x))
         ),
-        "1 of 1 batches were not seen in training (new), and only those can be brought back",
+        "1 of 1 batches are not training batches (new), so their correction cannot be undone",
     ),
     "width": (
         lambda x, g, c: ControlSphering().fit(x).inverse_transform(x[:, :2]),
-        "X has 2 columns, but the fit had 3",
+        "X has 2 columns, but the training rows had 3",
     ),
     "reference": (lambda x, g, c: BatchScaler(reference="x").fit(x), "'all' or 'controls', not"),
     "statistic": (lambda x, g, c: BatchScaler(statistic="x").fit(x), "'mean' or 'median', not"),
     "method": (lambda x, g, c: ControlSphering(method="x").fit(x), "'zca' or 'pca', not 'x'"),
     "ridge": (lambda x, g, c: TypicalVariation(ridge=0).fit(x), "ridge is 0: it must be above 0"),
-    "harmony of one": (lambda x, g, c: Harmony().fit(x), "1 batch is given: Harmony mixes two"),
+    "harmony of one": (lambda x, g, c: Harmony().fit(x), "there is 1 batch, but Harmony mixes two"),
 }
 
 
@@ -389,7 +389,7 @@ def test_harmony_hands_rows_to_scanpy_and_corrects_no_others(rng, monkeypatch):
     centred = BatchScaler(scale=False).fit_transform(rows, groups=groups)
     np.testing.assert_allclose(found, centred, atol=CLOSE)
     assert FakeScanpy.options == {"n_clusters": 2, "max_iter_harmony": 10, "rng": 5}
-    with pytest.raises(InputError, match="these 3 rows are not the 18 that Harmony was fitted on"):
+    with pytest.raises(InputError, match="these 3 rows are not the 18 that Harmony was fitted to"):
         harmony.transform(rows[:3], groups=groups[:3])
 
 

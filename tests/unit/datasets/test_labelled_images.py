@@ -117,7 +117,7 @@ def test_the_pickles_of_cifar10_are_refused(tmp_path, name):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(b"\x80\x02}q\x01.")
-    with pytest.raises(InputError, match=r"pickles, which upto never loads.*cifar-10-binary"):
+    with pytest.raises(InputError, match=r"a pickle, which upto never loads.*cifar-10-binary"):
         read_image_set("cifar10", tmp_path)
 
 
@@ -154,5 +154,5 @@ def test_images_of_fractions_are_not_cut_to_bytes(tmp_path):
     (path,) = tmp_path.glob("train-images*")
     head = bytes([0, 0, 13, 3]) + np.array([3, 4, 4], ">u4").tobytes()
     path.write_bytes(head + np.full((3, 4, 4), -0.5, ">f4").tobytes())
-    with pytest.raises(InputError, match=r"3 × 4 × 4 float32 .* not images of bytes"):
+    with pytest.raises(InputError, match=r"3 × 4 × 4 float32 .* not 8-bit images"):
         read_image_set("mnist", tmp_path, check="none")

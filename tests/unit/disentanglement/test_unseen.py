@@ -8,7 +8,7 @@ from upto.disentanglement.gaps import dcimig, mig
 from upto.disentanglement.info_scores import infomec
 from upto.disentanglement.shared_information import ADJUSTED, information
 from upto.disentanglement.shares import beyond_chance, tellable
-from upto.disentanglement.unseen import unseen_shares
+from upto.disentanglement.undetected import unseen_shares
 
 NAMES = ["mig@adjusted", "dcimig@adjusted", "infomec/compactness@adjusted"]
 TURN = np.array([[np.cos(0.35), -np.sin(0.35)], [np.sin(0.35), np.cos(0.35)]])

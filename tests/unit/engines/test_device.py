@@ -254,7 +254,7 @@ def test_an_error_in_a_statistic_reaches_the_caller_and_nothing_is_left(engine, 
 
 def test_rows_of_different_lengths_or_none_are_refused(rows):
     engine = TorchEngine(device="cpu")
-    with pytest.raises(InputError, match=r"lengths \[999, 1000\] cannot be passed over together"):
+    with pytest.raises(InputError, match=r"a pass have \[999, 1000\] rows: pass equally"):
         engine.reduce_blocks(total, rows, rows[1:])
     for method in (engine.reduce_blocks, engine.map_blocks):
         with pytest.raises(InputError, match="no rows to pass over"):
@@ -266,8 +266,8 @@ def test_rows_of_different_lengths_or_none_are_refused(rows):
     [
         ({"device": "gpu"}, "there is no device 'gpu': choose 'cpu', 'cuda'"),
         ({"device": "meta"}, "runs on 'cpu' and 'cuda', not on 'meta'"),
-        ({"device": "cuda:99"}, r"torch finds \d+ CUDA devices here, so 'cuda:99' is not one"),
-        ({"block_rows": 0}, "block_rows is 0, but a block has at least one row"),
+        ({"device": "cuda:99"}, r"torch finds \d+ CUDA devices here, and 'cuda:99' is not one"),
+        ({"block_rows": 0}, "block_rows is 0: pass at least 1"),
     ],
 )
 def test_an_engine_that_cannot_be_is_refused_when_it_is_made(options, message):

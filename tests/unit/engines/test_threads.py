@@ -186,7 +186,7 @@ def test_a_statistic_that_returns_its_block_does_not_change_the_rows(rows):
 
 
 def test_rows_of_different_lengths_are_refused(rows):
-    with pytest.raises(InputError, match=r"lengths \[999, 1000\] cannot be passed over together"):
+    with pytest.raises(InputError, match=r"a pass have \[999, 1000\] rows: pass equally"):
         ThreadsEngine().reduce_blocks(total, rows, rows[1:])
 
 

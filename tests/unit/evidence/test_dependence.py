@@ -7,8 +7,8 @@ import pytest
 import scipy.signal
 
 from upto.engines import ThreadsEngine
-from upto.evidence.dependence import find_memory, find_near_copies
 from upto.evidence.memory import LONGEST, Memory
+from upto.evidence.row_dependence import find_memory, find_near_copies
 from upto.evidence.split import find_keys
 
 ENGINE = ThreadsEngine(n_threads=1)
@@ -69,7 +69,7 @@ def test_independent_rows_are_no_copies(draw, rng):
 
 
 def test_too_many_rows_to_sort_are_said(rng, monkeypatch):
-    monkeypatch.setattr("upto.evidence.dependence.GROUPED", 500)
+    monkeypatch.setattr("upto.evidence.row_dependence.GROUPED", 500)
     assert near_copies(repeated(rng, 5, 1e-6)).units is None
 
 

@@ -150,8 +150,8 @@ def test_rows_worth_too_few_are_not_called_gaussian_or_not():
     x = UNRELATED["memory 0.99"](np.random.default_rng(0), 10_000, 5)[0]
     result = upto.inspect(x)
     assert result.n_near_gaussian is None
-    assert "is not judged" in result.verdict
-    assert any("worth 30 independent ones" in each.message for each in result.findings)
+    assert "Gaussianity of components not tested" in result.verdict
+    assert any("worth 30 independent rows" in each.message for each in result.findings)
 
 
 @pytest.mark.parametrize("kind", ["copies", "negative memory", "a season of twenty"])

@@ -26,7 +26,7 @@ def test_only_the_chosen_member_is_decompressed(tmp_path, values, monkeypatch):
         read.append(file.name)
         return real(file, **options)
 
-    monkeypatch.setattr("upto.files.arrays.npy_format.read_array", watched)
+    monkeypatch.setattr("upto.files.npy.npy_format.read_array", watched)
     read_run(tmp_path / "two.npz", key="emb")
     assert read == ["emb.npy", "ids.npy"]
 
@@ -76,7 +76,7 @@ def test_a_wrong_column_lists_the_columns(tmp_path, values):
     np.savez(tmp_path / "run.npz", emb=values, plate=np.arange(37))
     with pytest.raises(InputError, match=r"has no column 'well': its columns are plate\."):
         read_run(tmp_path / "run.npz", columns=["well"])
-    with pytest.raises(InputError, match=r"::emb is 37 × 5 float32, not one value for each row"):
+    with pytest.raises(InputError, match=r"::emb is 37 × 5 float32, not one value per row"):
         read_run(tmp_path / "run.npz", ids="emb")
 
 
@@ -107,7 +107,7 @@ def test_an_archive_without_a_matrix_says_what_it_holds(tmp_path):
     np.savez(tmp_path / "run.npz", a=np.zeros(3), b=np.zeros((2, 2, 2)))
     with pytest.raises(
         InputError,
-        match=r"no two-dimensional array of numbers; it holds a \(3 float64\), b \(2 × 2",
+        match=r"no two-dimensional numeric array: it holds a \(3 float64\), b \(2 × 2",
     ):
         read_run(tmp_path / "run.npz")
 
@@ -125,7 +125,7 @@ def test_a_truncated_npy_gives_both_sizes(tmp_path, values):
     (tmp_path / "run.npy").write_bytes(whole[:-100])
     with pytest.raises(
         InputError,
-        match=r"is truncated: its header promises 37 × 5 float32 values, 740 bytes, but 640 follow",
+        match=r"is truncated: its header announces 37 × 5 float32 values, 740 bytes, but 640",
     ):
         read_run(tmp_path / "run.npy")
     (tmp_path / "run.npy").write_bytes(whole[:9])
@@ -175,5 +175,5 @@ def test_a_bare_array_has_no_keys_ids_or_columns(tmp_path, values):
     np.save(tmp_path / "run.npy", values)
     with pytest.raises(InputError, match=r"one array without a name: drop `::emb`"):
         read_run(f"{tmp_path / 'run.npy'}::emb")
-    with pytest.raises(InputError, match=r"holds one array and nothing else: keep ids and columns"):
+    with pytest.raises(InputError, match=r"holds one array and nothing else: store ids"):
         read_run(tmp_path / "run.npy", ids="ids")

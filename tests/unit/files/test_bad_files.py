@@ -19,14 +19,14 @@ def test_a_missing_file_suggests_close_names(tmp_path):
         read_run(tmp_path / "layer13.npy")
     with pytest.raises(InputError, match=r"zzz\.csv does not exist\.$"):
         read_run(tmp_path / "zzz.csv")
-    with pytest.raises(InputError, match=r"does not exist: there is no folder .*nowhere\."):
+    with pytest.raises(InputError, match=r"does not exist: the folder .*nowhere is missing\."):
         read_run(tmp_path / "nowhere" / "run.npy")
 
 
 @pytest.mark.parametrize("name", ["runs", "runs.zarr"])
 def test_a_folder_that_is_not_zarr_is_refused(tmp_path, name):
     (tmp_path / name).mkdir()
-    with pytest.raises(InputError, match=r"is a folder and not a zarr one: give a file inside it"):
+    with pytest.raises(InputError, match=r"is a folder, but not a zarr folder: pass a file in it"):
         read_run(tmp_path / name)
 
 
@@ -58,7 +58,7 @@ def test_an_empty_file_is_refused(tmp_path, suffix):
         ("a.npy", "x.csv", r"x\.csv is a NumPy array: rename it to x\.npy\."),
         ("a.parquet", "x.csv", r"x\.csv is a parquet table: rename it to x\.parquet\."),
         ("a.h5", "x.safetensors", r"x\.safetensors is an HDF5 file: rename it to x\.h5\."),
-        ("a.csv", "x.parquet", r"x\.parquet does not begin as a parquet table does: it is dam"),
+        ("a.csv", "x.parquet", r"x\.parquet does not begin like a parquet table: it is dam"),
         ("a.csv.gz", "x.csv", r"x\.csv is compressed with gzip: decompress it first\."),
         ("a.pkl", "x.npy", r"x\.npy is a pickle, which can run any code when it is loaded, so"),
     ],
@@ -131,7 +131,7 @@ def test_a_key_is_given_once(tmp_path, values):
     np.savez(tmp_path / "run.npz", a=values, b=values)
     path = f"{tmp_path / 'run.npz'}::a"
     assert read_run(path, key="a").name == "a"
-    with pytest.raises(InputError, match=r"names the key 'a' but key is 'b': give one of them"):
+    with pytest.raises(InputError, match=r"names the key 'a' but key is 'b': pass only one"):
         read_run(path, key="b")
     with pytest.raises(InputError, match=r"has no key after `::`: write path::key"):
         read_run(f"{tmp_path / 'run.npz'}::")

@@ -55,7 +55,8 @@ def test_a_flipped_bit_of_a_stored_archive_gives_no_row(flipped):
     rows = read_run(flipped).rows
     for wanted in (slice(0, 2), slice(3000, 3700), slice(None)):
         with pytest.raises(
-            InputError, match=r"run\.npz is damaged: .*checksum is [0-9a-f]{8} and not [0-9a-f]{8}"
+            InputError,
+            match=r"run\.npz is damaged: .*checksum is [0-9a-f]{8} instead of",
         ):
             rows[wanted]
     with pytest.raises(InputError, match="checksum"):
@@ -121,7 +122,7 @@ def test_more_rows_in_the_header_than_the_member_holds_are_refused(tmp_path, val
         write_zip(tmp_path / "run.npz", [("emb.npy", content)], **options)
         with pytest.raises(
             InputError,
-            match=r"::emb is truncated: its header promises 3701 × 5 float32 values, 74020 bytes, "
+            match=r"::emb is truncated: its header announces 3701 × 5 float32 values, 74020 bytes, "
             r"but 74000 follow",
         ):
             read_run(tmp_path / "run.npz")
@@ -132,7 +133,7 @@ def test_a_tiny_archive_of_a_trillion_rows_is_refused_at_once(tmp_path, compress
     content = npy_bytes((10**12, 5), bytes(1000))
     write_zip(tmp_path / "run.npz", [("emb.npy", content)], compression=compression)
     started = time.perf_counter()
-    with pytest.raises(InputError, match=r"promises 1000000000000 × 5 float32"):
+    with pytest.raises(InputError, match=r"announces 1000000000000 × 5 float32"):
         read_run(tmp_path / "run.npz")
     assert time.perf_counter() - started < 1.0
 
@@ -151,7 +152,7 @@ def test_a_member_that_says_it_inflates_to_more_than_it_can_is_refused(tmp_path)
     data = bytearray(path.read_bytes())
     struct.pack_into("<I", data, data.index(b"PK\x01\x02") + 24, 2**32 - 2)
     path.write_bytes(data)
-    with pytest.raises(InputError, match=r"4294967294 bytes.*cannot become"):
+    with pytest.raises(InputError, match=r"4294967294 bytes.*cannot contain"):
         read_run(path)
 
 

@@ -247,5 +247,5 @@ def test_a_damaged_zarr_folder_is_reported(tmp_path):
 def test_an_hdf5_file_without_arrays_says_so(tmp_path):
     with h5py.File(tmp_path / "run.h5", "w") as file:
         file.create_group("nothing")
-    with pytest.raises(InputError, match=r"no two-dimensional array of numbers; it holds nothing"):
+    with pytest.raises(InputError, match=r"no two-dimensional numeric array: it holds nothing"):
         read_run(tmp_path / "run.h5")

@@ -89,11 +89,9 @@ def test_a_text_file_has_one_label_a_line(written):
 
 
 def test_bad_text_files_are_reported(written, tmp_path):
-    with pytest.raises(
-        InputError, match=r"kinds\.txt line 2 is empty: give one label for each row"
-    ):
+    with pytest.raises(InputError, match=r"kinds\.txt line 2 is empty: write one label per row"):
         read_labels(written("a\n\nb\n", "kinds.txt"))
-    with pytest.raises(InputError, match=r"one label a line and no columns: drop `::x`"):
+    with pytest.raises(InputError, match=r"one label per line and no columns: drop `::x`"):
         read_labels(written("a\n", "kinds.txt"), "x")
     (tmp_path / "kinds.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match=r"kinds\.txt is not UTF-8 text \(byte 0\)"):
@@ -102,7 +100,7 @@ def test_bad_text_files_are_reported(written, tmp_path):
 
 def test_bad_arrays_are_reported(tmp_path):
     np.save(tmp_path / "x.npy", np.ones((2, 2)))
-    with pytest.raises(InputError, match=r"x\.npy has the shape \(2, 2\): labels have one dimens"):
+    with pytest.raises(InputError, match=r"x\.npy has shape \(2, 2\): labels have one dimens"):
         read_labels(tmp_path / "x.npy")
     np.save(tmp_path / "x.npy", np.array([None]))
     with pytest.raises(InputError, match=r"x\.npy holds Python objects \(a pickle\)"):

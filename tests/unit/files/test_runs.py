@@ -85,7 +85,7 @@ def test_names_of_a_manifest_are_kept_and_numbered_where_they_repeat(folder):
             r"keys are path, name, layer, seed, ids, labels\.",
         ),
         ('[[runs]]\npath = "a"', r"has the unknown key 'runs': a manifest has \[\[run\]\] only"),
-        ("", r"lists no runs: add \[\[run\]\] with path"),
+        ("", r"lists no runs: add a \[\[run\]\] with path"),
         ("run = 3", r"lists no runs"),
         ("run = [3]", r"run 1 of .* is 3: write \[\[run\]\] and its keys below"),
         ("[[run]]\nseed = 1", r"run 1 of .* has no path: add path"),

@@ -132,8 +132,8 @@ def test_labels_are_numbers_only_where_all_of_them_are(written, cells, expected)
         ("feature_0,feature_1\n1,q\n", r"text in the feature column 'feature_1': features are num"),
         ("a,b\nq,r\n", r"no numeric columns to use as features: its columns are a, b\. Write the"),
         ("x,x\n1,2\n", r"has two columns named 'x': give each column its own name"),
-        ("x,y\n", r"has a header and no other lines: write one line for each sample"),
-        ("\n\n", r"has no lines with values: write a header and one line a sample"),
+        ("x,y\n", r"has a header and no other lines: write one line per sample"),
+        ("\n\n", r"has no lines with values: write a header and one line per sample"),
         ('x,y\n1,"2\n', r"run\.csv line 2 cannot be read as a table: unexpected end of data"),
     ],
 )

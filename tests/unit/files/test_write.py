@@ -347,7 +347,7 @@ def test_a_link_stays_a_link_and_permissions_stay(tmp_path, like, sources):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_file_with_rows_missing_is_not_written(tmp_path, like, sources, suffix):
     with (
-        pytest.raises(InputError, match=r"was not written: only 10 of 23 rows came\."),
+        pytest.raises(InputError, match=r"was not written: only 10 of 23 rows were passed\."),
         open_writer(tmp_path / f"out.{suffix}", like, N_COLUMNS) as writer,
     ):
         writer[:10] = sources[:10]
@@ -391,9 +391,9 @@ REFUSALS = {
     "out.xyz": r"ends in \.xyz, which upto does not write: end it in \.npy, \.npz, \.csv",
     "out": r"out has no suffix, which upto does not write",
     "nowhere/out.npy": r"the folder .*nowhere does not exist: make it first\.",
-    "folder.npy": r"folder\.npy is a folder, which would be lost: choose the name of a file\.",
-    "folder.zarr": r"folder\.zarr is a folder and not a zarr one, which would be lost",
-    "file.zarr": r"file\.zarr is a file and not a folder: remove it or choose another",
+    "folder.npy": r"folder\.npy is a folder, which would be lost: choose a file name\.",
+    "folder.zarr": r"folder\.zarr is a folder, but not zarr, and would be lost",
+    "file.zarr": r"file\.zarr is a file, not a folder: remove it or choose another",
     "run.npz": r"run\.npz is an input: writing the result there would destroy it\.",
     "run.zarr": r"run\.zarr is an input: writing the result there would destroy it\.",
 }
@@ -550,7 +550,7 @@ def test_an_annotated_file_is_not_replaced_by_one_without_its_content(annotated,
     with pytest.raises(InputError, match=r"cells\.h5ad is an input: writing the result there"):
         write(annotated, like, sources, inputs=[f"{annotated}::X"])
     short = Embeddings(rows=np.ones((20, 6)))
-    with pytest.raises(InputError, match="the run has 20 rows and its AnnData file 23: write"):
+    with pytest.raises(InputError, match="the run has 20 rows but its AnnData file 23: write"):
         write(annotated, short, sources[:20], source=f"{annotated}::X")
     assert annotated.read_bytes() == before
 

@@ -51,7 +51,7 @@ def test_without_a_path_nothing_is_kept(rng):
     keeper.see(None, rng.normal(size=(2, 2)))
     keeper.write()
     keeper.remove()
-    with pytest.raises(InputError, match="there is no None to continue from"):
+    with pytest.raises(InputError, match="there is no None to resume from"):
         keeper.read()
 
 
@@ -79,7 +79,7 @@ def test_a_search_goes_on_from_its_checkpoint(path, rng):
 
 
 def test_a_missing_checkpoint_is_refused_in_words(path):
-    with pytest.raises(InputError, match=r"there is no .*search.checkpoint to continue from"):
+    with pytest.raises(InputError, match=r"there is no .*search.checkpoint to resume from"):
         Checkpoint(path).read()
 
 
@@ -117,7 +117,7 @@ OTHER = {
 @pytest.mark.parametrize("arrays", OTHER.values(), ids=OTHER)
 def test_a_file_that_is_no_checkpoint_is_refused_in_words(arrays, path):
     save_file(arrays, path)
-    with pytest.raises(InputError, match="is not a checkpoint of a search, and would be lost"):
+    with pytest.raises(InputError, match="is not a checkpoint of a search and would be deleted"):
         Checkpoint(path).read()
 
 
@@ -126,7 +126,7 @@ def test_a_checkpoint_of_another_search_is_refused_in_words(path):
     keeper.latest = np.eye(3)
     keeper.write()
     assert np.array_equal(Checkpoint(path, "100×4, components=None").read(), np.eye(3))
-    with pytest.raises(InputError, match=r"keeps another search \(100×4, components=None; this"):
+    with pytest.raises(InputError, match=r"another search \(100×4, components=None; this"):
         Checkpoint(path, "100×5, components=2").read()
 
 

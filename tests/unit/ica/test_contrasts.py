@@ -152,8 +152,8 @@ def test_a_right_function_is_taken_and_named():
 
 
 WRONG = {
-    "score": (wrong_score, "wrong_score says g(-1.00) = 1, but the slope of its G there is -1"),
-    "slope": (wrong_slope, "the contrast wrong_slope says g′("),
+    "score": (wrong_score, "wrong_score returns g(-1.00) = 1, but the slope of its G there is -1"),
+    "slope": (wrong_slope, "the contrast wrong_slope returns g′("),
     "sign": (flipped_score, "return G, its derivative and its second derivative"),
     "odd": (odd, "the contrast odd is not even, so signs would matter: use an even G"),
     "two parts": (two_parts, "must take (xp, sources) and return the three arrays G, g and g′"),
@@ -173,7 +173,7 @@ def test_a_wrong_function_is_refused_in_words(function, message):
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered")
 def test_a_function_that_is_not_a_number_somewhere_is_refused_in_words():
-    with pytest.raises(InputError, match="not_a_number says"):
+    with pytest.raises(InputError, match="not_a_number returns"):
         choose_contrast(not_a_number)
 
 

@@ -175,7 +175,7 @@ def test_runs_show_a_bracket_where_the_diameter_is_not_exact() -> None:
     table = runs_table((sample.run("a"), sample.run("b", exact=False)))
     diameter = table.heads.index("diameter")
     assert [row[diameter].detail for row in table.rows] == ["", "[14.32, 14.95]"]
-    assert "bracket" in table.caption
+    assert "bounds" in table.caption
     assert "layer" not in table.heads
     assert "seed" in table.heads
 

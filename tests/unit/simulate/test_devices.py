@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.simulate import (
+from upto_studies.scenes import (
     dsprites_grid,
     render_dsprites,
     render_room,
@@ -16,8 +16,8 @@ from upto.simulate import (
     room_grid,
     studio_grid,
 )
-from upto.simulate.canvas import Canvas
-from upto.simulate.rays import Sphere, passes_ball
+from upto_studies.scenes.canvas import Canvas
+from upto_studies.scenes.rays import Sphere, passes_ball
 
 SETS = {
     "dsprites": (dsprites_grid, render_dsprites, 200),
@@ -62,7 +62,7 @@ def test_blocks_of_a_device_change_nothing_but_memory(name, monkeypatch):
     factors, render = drawn(name)[::3], SETS[name][1]
     whole = render(factors, n_pixels=16, device="cpu")
     for length in (1, 2**30):
-        monkeypatch.setattr("upto.simulate.canvas._TORCH_BYTES", length)
+        monkeypatch.setattr("upto_studies.scenes.canvas._TORCH_BYTES", length)
         assert torch.equal(render(factors, n_pixels=16, device="cpu"), whole)
     assert render(factors[:0], n_pixels=16, device="cpu").shape == (0, *whole.shape[1:])
 
@@ -130,7 +130,7 @@ def test_levels_are_found_again_from_values(name):
 
 
 def test_values_between_levels_are_refused():
-    with pytest.raises(InputError, match="1 of 2 values of x are those of no level"):
+    with pytest.raises(InputError, match="1 of 2 values of x match no level"):
         dsprites_grid().levels_of([[0, 0.5, 0.0, 0.0, 0.0], [0, 0.5, 0.0, 0.017, 0.0]])
     with pytest.raises(InputError, match=r"values of shape \(5,\) are not rows of 5"):
         dsprites_grid().levels_of([0, 0.5, 0.0, 0.0, 0.0])

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from upto.core import InputError
-from upto.simulate import FactorGrid, dsprites_grid, room_grid, studio_grid
+from upto.core import FactorGrid, InputError
+from upto_studies.scenes import dsprites_grid, room_grid, studio_grid
 
 
 @pytest.fixture
@@ -68,11 +68,14 @@ def test_no_points_have_no_levels(grid):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda grid: grid.levels([24]), "24 to 24 leave the grid: its 24 points are 0 to 23"),
-        (lambda grid: grid.levels([-1]), "-1 to -1 leave the grid"),
-        (lambda grid: grid.levels([0.5]), "of type float64 are no whole numbers"),
+        (
+            lambda grid: grid.levels([24]),
+            "24 to 24 are outside the grid: its 24 points",
+        ),
+        (lambda grid: grid.levels([-1]), "-1 to -1 are outside the grid"),
+        (lambda grid: grid.levels([0.5]), "of type float64 are not integers"),
         (lambda grid: grid.levels(3), r"of shape \(\) need 1 dimension"),
-        (lambda grid: grid.index([[0, 3, 0]]), "from 3 to 3 of hue leave the grid"),
+        (lambda grid: grid.index([[0, 3, 0]]), "from 3 to 3 of hue are outside the grid"),
         (lambda grid: grid.index([[0, -1, 0]]), "levels are 0 to 2"),
         (lambda grid: grid.index([[0, 1]]), "rows of 2 levels do not fit 3 factors"),
         (lambda grid: grid.draw(25, distinct=True, seed=0), "25 points cannot be drawn.*most 24"),
@@ -81,7 +84,7 @@ def test_no_points_have_no_levels(grid):
         (lambda _: FactorGrid(names=(), values=()), "0 names for 0 factors"),
         (lambda _: FactorGrid(names=("a", "a"), values=((1.0,), (2.0,))), "not distinct"),
         (lambda _: FactorGrid(names=("a",), values=((),)), "factor a has no levels"),
-        (lambda _: FactorGrid(names=("a",), values=((np.inf,),)), "or not finite ones"),
+        (lambda _: FactorGrid(names=("a",), values=((np.inf,),)), "or non-finite ones"),
     ],
 )
 def test_what_is_no_grid_or_leaves_it_is_refused_in_words(grid, call, words):

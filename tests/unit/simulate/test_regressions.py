@@ -10,7 +10,7 @@ import scipy.integrate
 
 from upto.alignment import Aligner
 from upto.core import InputError
-from upto.simulate import CURVES, draw_regression, fit_linear
+from upto_studies.regressions import CURVES, draw_regression, fit_linear
 
 PROBLEMS = [["cubic"], ["line", "parabola"], ["exponential", "absolute", "sine"]]
 

@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.simulate import (
-    OBJECTS,
-    render_room,
-    render_studio,
-    room_grid,
-    scenes,
-    studio_grid,
-)
-from upto.simulate.rays import Box, Capsule, Cylinder, Sphere, camera_rays, passes_ball
+from upto_studies.scenes import OBJECTS, render_room, render_studio, room_grid, studio_grid
+from upto_studies.scenes import rooms as scenes
+from upto_studies.scenes.rays import Box, Capsule, Cylinder, Sphere, camera_rays, passes_ball
 
 SOLIDS = {
     "sphere": Sphere(centre=(0.3, -0.2, 0.1), radius=0.8),
@@ -311,12 +305,12 @@ def test_images_do_not_depend_on_their_neighbours_or_on_what_was_drawn_before(re
         (lambda: render_room([[0, 0, 0, 2, 0, 0], [0, 0, 0, 1, 0, 0]]), "scales from 0.5"),
         (lambda: render_room([[0, 0, 0, 1, 0, 60]]), "orientations from -40 to 40"),
         (lambda: render_room([[0, 0, 0, 1, 0]]), "not rows of 6"),
-        (lambda: render_room([[0, 0, 0, 1, 0, 0]], n_pixels=0), "0 pixels make no image"),
+        (lambda: render_room([[0, 0, 0, 1, 0, 0]], n_pixels=0), "0 pixels are not an image"),
         (lambda: render_studio([[0.5] * 6 + [1.2]]), "1 of 1 rows leave the range"),
         (lambda: render_studio([[0.5] * 6]), "not rows of 7"),
         (lambda: render_studio([[np.nan] * 7]), "not finite"),
-        (lambda: render_studio([[0.5] * 7], n_pixels=-1), "-1 pixels make no image"),
-        (lambda: render_studio([[0.5] * 7], n_pixels=6.5), "6.5 pixels make no image"),
+        (lambda: render_studio([[0.5] * 7], n_pixels=-1), "-1 pixels are not an image"),
+        (lambda: render_studio([[0.5] * 7], n_pixels=6.5), "6.5 pixels are not an image"),
     ],
 )
 def test_what_cannot_be_rendered_is_refused_in_words(call, words):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.simulate import DSPRITES_OUTLINES, SHAPES, dsprites_grid, render_dsprites
+from upto_studies.scenes import DSPRITES_OUTLINES, SHAPES, dsprites_grid, render_dsprites
 
 ROOT = Path(__file__).resolve().parents[3]
 REAL = ROOT.parent / "shared" / "data" / "dsprites" / "dsprites_real_100.npz"

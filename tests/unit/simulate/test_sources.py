@@ -153,7 +153,7 @@ def test_clusters_are_white_in_truth_and_follow_their_labels():
         (lambda: student_t(2.0), "degrees of freedom of 2 cannot"),
         (lambda: generalised_normal(0.0), "a shape of 0 cannot"),
         (lambda: bimodal(1.0), "a separation of 1 is impossible"),
-        (lambda: sparse(0.0), "a density of 0 is no fraction"),
+        (lambda: sparse(0.0), "a density of 0 is not a fraction"),
         (lambda: draw_ball(5, 2, radius=-1.0, seed=0), "a radius of -1 cannot"),
         (lambda: draw_clusters(5, 2, n_classes=1, seed=0), "in 1 classes"),
         (lambda: draw_clusters(5, 2, separation=1.5, seed=0), "a separation of 1.5"),

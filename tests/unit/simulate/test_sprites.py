@@ -10,7 +10,9 @@ import scipy.optimize
 from scipy.special import ndtr
 
 from upto.core import InputError
-from upto.simulate import (
+from upto.theory import position_distance, sprite_metric
+from upto_studies.rates import power_rate
+from upto_studies.scenes import (
     arc_coordinates,
     draw_sprites,
     flat_coordinates,
@@ -22,8 +24,6 @@ from upto.simulate import (
     render_sprites,
     smoothing_constant,
 )
-from upto.theory import position_distance, sprite_metric
-from upto_studies.rates import power_rate
 
 SIGMAS = [0.02, 0.05, 0.1]
 

@@ -161,7 +161,7 @@ def test_the_modularity_of_a_choice_is_that_of_the_table():
 
 
 def test_public_encoders_are_read_from_arrays(tmp_path):
-    from upto.simulate import dsprites_grid
+    from upto_studies.scenes import dsprites_grid
 
     shapes = {
         "conv1": (32, 1, 4, 4),

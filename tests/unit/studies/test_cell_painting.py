@@ -65,10 +65,10 @@ def test_a_table_that_is_cut_or_none_is_refused(tmp_path):
     write_gct(path, about("x"), {"f": [1, 2, 3], "g": [4, 5, 6]})
     lines = path.read_text().splitlines()
     path.write_text("\n".join(lines[:-1]))
-    with pytest.raises(InputError, match="announces 7 rows of 5 cells and has 6"):
+    with pytest.raises(InputError, match="declares 7 rows of 5 cells but has 6"):
         read_gct(path)
     path.write_text("id,f\n1,2\n")
-    with pytest.raises(InputError, match=r"does not begin with #1\.3"):
+    with pytest.raises(InputError, match=r"does not start with #1\.3"):
         read_gct(path)
 
 
@@ -88,7 +88,7 @@ def test_profiles_are_read_from_a_clone_of_the_published_repository(tmp_path):
     profiles = read_profiles(tmp_path)
     assert profiles.rows[:, 0].tolist() == np.repeat(np.arange(7.0), 3).tolist()
     path.unlink()
-    with pytest.raises(InputError, match=rf"lacks 1 of 7 tables, as {BATCHES[-1]}"):
+    with pytest.raises(InputError, match=rf"lacks 1 of 7 tables, e.g. {BATCHES[-1]}"):
         read_profiles(tmp_path)
 
 

@@ -94,10 +94,10 @@ def test_a_file_is_found_in_the_folder_or_one_folder_below(tmp_path):
 def test_a_file_that_is_not_the_published_one_is_refused(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, X=np.eye(2))
-    with pytest.raises(InputError, match=r"it is another file or is damaged; get it again"):
+    with pytest.raises(InputError, match=r"it is another file or damaged: get it again"):
         read_arrays(path, ("X",), sha256="0" * 64, how="get it again")
     assert read_arrays(path, ("X",), sha256=None, how="")["X"].shape == (2, 2)
-    with pytest.raises(InputError, match="does not hold the arrays X, digit"):
+    with pytest.raises(InputError, match="does not contain the arrays X, digit"):
         read_arrays(path, ("X", "digit"), sha256=None, how="get it again")
 
 

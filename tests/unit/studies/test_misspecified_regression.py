@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from upto.core import InputError, SilentProgress, StudyResult
-from upto.simulate import regressions
+from upto_studies import regressions
 from upto_studies.misspecified_regression import Settings, run
 from upto_studies.outcome import Work
 from upto_studies.run import run_study

@@ -158,7 +158,7 @@ def test_an_unknown_study_setting_or_size_is_refused_with_the_next_best_name(coi
     with pytest.raises(InputError, match="sizes tiny, small, full, not 'huge'"):
         run_study("coins", size="huge")
     with pytest.raises(
-        InputError, match=r"the setting n_throws of coins is wrong: Expected `int`, got `str`"
+        InputError, match=r"the setting n_throws of coins is invalid: Expected `int`, got `str`"
     ):
         run_study("coins", settings={"n_throws": "many"})
 
@@ -183,7 +183,7 @@ def test_checkpoints_of_another_run_are_not_resumed(coins, tmp_path):
         run_study("coins", folder=tmp_path, resume=True, seed=1, settings={"bias": 0.1})
     with pytest.raises(InputError, match="no interrupted run to resume"):
         run_study("coins", folder=tmp_path / "elsewhere", resume=True)
-    with pytest.raises(InputError, match="resumes from a folder"):
+    with pytest.raises(InputError, match="resuming a study needs a folder"):
         run_study("coins", resume=True)
 
 
@@ -193,7 +193,7 @@ def test_an_interrupted_run_is_thrown_away_only_if_asked(coins, tmp_path):
         run_study("coins", folder=tmp_path)
     kept = tmp_path / "checkpoints" / "half"
     coins["interrupt"] = False
-    with pytest.raises(InputError, match="holds an interrupted run: pass --resume"):
+    with pytest.raises(InputError, match="contains an interrupted run: pass --resume"):
         run_study("coins", folder=tmp_path)
     assert kept.is_file()
     (tmp_path / "checkpoints" / "stale").write_text("")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.questions.batches.scores import FoldScore
+from upto.questions.batches.parts import FoldScore
 from upto.simulate import CONTROL, GUIDES, PlateLayout, ScreenEffects, draw_screen
 from upto_studies.held_out_plates import FOUR, PAPER_AUROC, PAPER_SPARSITY
 from upto_studies.run import run_study
@@ -101,7 +101,7 @@ def test_wells_that_are_not_in_the_metadata_are_refused(tmp_path):
 def test_metadata_without_a_column_or_guides_are_refused(tmp_path):
     write(tmp_path, screen())
     other = Chosen(genes=("MTOR",), kind="guides", n_experiments=0)
-    with pytest.raises(InputError, match=r"no well of .* holds a guide of MTOR"):
+    with pytest.raises(InputError, match=r"no well of .* has a guide of MTOR"):
         read_rxrx3(tmp_path, other, seed=0)
     (tmp_path / METADATA).write_text("well_id,plate\na,1\n")
     with pytest.raises(InputError, match="has no column experiment_name, address, treatment"):

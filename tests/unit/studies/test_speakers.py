@@ -18,7 +18,7 @@ def write(folder, n_speakers=6):
 
 def test_embeddings_of_ones_own_are_read_only_if_asked(tmp_path):
     write(tmp_path)
-    with pytest.raises(InputError, match=r"another file or is damaged; .* --set check=false"):
+    with pytest.raises(InputError, match=r"another file or damaged: .* --set check=false"):
         read_speech(tmp_path)
     own = read_speech(tmp_path, check=False)
     assert own.rows.dtype == np.float64
@@ -27,7 +27,7 @@ def test_embeddings_of_ones_own_are_read_only_if_asked(tmp_path):
 
 def test_other_numbers_of_digits_or_speakers_are_refused(tmp_path):
     write(tmp_path, n_speakers=2)
-    with pytest.raises(InputError, match="10 digits of 2 speakers and not 10 of 6"):
+    with pytest.raises(InputError, match="10 digits of 2 speakers, not 10 of 6"):
         read_speech(tmp_path, check=False)
 
 

@@ -42,7 +42,7 @@ def test_what_is_no_number_is_refused(check, value):
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 10**400, 2.5, 0, -1])
 def test_what_is_no_count_is_refused(value):
-    with pytest.raises(InputError, match="it must be a whole number from 1 on"):
+    with pytest.raises(InputError, match="it must be a whole number of at least 1"):
         check_count(value, "n")
 
 
@@ -55,7 +55,7 @@ def test_numbers_too_large_for_a_float_are_infinite():
 def test_a_variance_is_compared_without_squaring_the_radius():
     assert check_spectrum(1e-301, 1e-150) == (1e-301, 1e-150)
     assert check_spectrum(1.0, 1e200) == (1.0, 1e200)
-    with pytest.raises(InputError, match="check which number is which"):
+    with pytest.raises(InputError, match="check that they are not exchanged"):
         check_spectrum(1e-200, 1e-170)
 
 

@@ -163,7 +163,7 @@ def test_the_rank_of_representations_is_about_their_mean(rng):
 @pytest.mark.parametrize(
     ("head", "frequencies", "message"),
     [
-        (np.ones(3), None, "one row for each class"),
+        (np.ones(3), None, "one row per class"),
         (np.array([[1.0, np.nan]]), None, "not finite"),
         (np.array([["a"]]), None, "real numbers"),
         (np.eye(3), [1.0, 2.0], "3 classes"),

@@ -128,7 +128,7 @@ def test_tables_show_every_level_and_assumption():
 
 
 def test_an_unknown_assumption_is_refused():
-    with pytest.raises(InputError, match="'F9' is none of P1"):
+    with pytest.raises(InputError, match="'F9' is not one of P1"):
         what_is_identified(stated("F9"))
 
 

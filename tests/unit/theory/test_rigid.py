@@ -152,7 +152,7 @@ def test_a_bound_above_what_always_holds_is_vacuous():
 
 def test_the_limit_of_the_cited_lemma_is_named():
     promise = rigid_promise(1.0, n_dimensions=2, diameter=1.0)
-    assert "asks for e ≤ 1 (here 3)" in promise.condition
+    assert "requires e ≤ 1 (here 3)" in promise.condition
 
 
 @pytest.mark.parametrize(

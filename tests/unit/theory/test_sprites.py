@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.simulate.sprites import image_metric
 from upto.theory import (
     conformal_factor,
     position_distance,
@@ -16,6 +15,7 @@ from upto.theory import (
     sprite_promise,
     stitched_defect,
 )
+from upto_studies.scenes.sprites import image_metric
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_squares_of_hardly_any_size_promise_nothing():
 def test_that_a_square_stays_in_the_frame_is_not_seen():
     promise = sprite_promise(0.1, 0.4)
     assert promise.holds is None
-    assert "inside the frame, which no number given here shows" in promise.condition
+    assert "inside the frame, which is not checked here" in promise.condition
 
 
 @pytest.mark.parametrize(

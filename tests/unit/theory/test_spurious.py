@@ -47,7 +47,7 @@ def test_one_component_less_does_or_does_not(rng):
     spurious = bootstrap_components(rng.normal(size=(150, 2)), 2)
     assert not spurious.are_needed
     assert not spurious.ratios_differ
-    assert "may be there by chance" in spurious.says
+    assert "may be spurious" in spurious.says
     real = bootstrap_components(two(rng), 2)
     assert real.fewer == 0.01
     assert real.ratios_differ
@@ -89,14 +89,14 @@ def test_independence_needs_a_limit_of_the_correlations(rng):
     few = replace(found, correlation_limit=0.21)
     assert not few.are_nearly_independent
     assert not few.ratios_differ
-    assert "0.21 at most by their 95 % limit, where 0.2 would do" in few.says_of_shapes
+    assert "0.21 at most by their 95 % limit, where 0.2 would suffice" in few.says_of_shapes
 
 
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (np.ones(5), "are no n×d finite numbers"),
-        (np.full((50, 2), np.nan), "are no n×d finite numbers"),
+        (np.ones(5), "are not n×d finite numbers"),
+        (np.full((50, 2), np.nan), "are not n×d finite numbers"),
         (np.ones((10, 2)), "10 rows are too few"),
         (np.column_stack([np.arange(50.0), np.ones(50)]), "coordinate 2 of the rows is constant"),
     ],

@@ -43,7 +43,7 @@ def test_components_follow_from_theorem_2_after_centring():
     )
     assert float(components) == pytest.approx(float(wanted))
     assert components.up_to is Group.SIGNED_PERMUTATION
-    assert "not Gaussian" in components.condition
+    assert "non-Gaussian" in components.condition
     assert "the optimum that corresponds to the sources" in components.claim
     assert components.holds is None
 

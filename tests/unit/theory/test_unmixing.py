@@ -60,7 +60,7 @@ def test_theorem_2_has_the_constants_worked_out_by_hand():
     assert float(promise) == pytest.approx(1.3909617 + 0.0045820519, rel=1e-6)
     assert promise.up_to is Group.SIGNED_PERMUTATION
     assert promise.holds is None
-    assert "no number given here shows that" in promise.condition
+    assert "which is not checked here" in promise.condition
 
 
 def test_a_translation_at_most_doubles_the_error():
@@ -102,7 +102,7 @@ def test_a_single_component_cannot_turn():
     assert promise.holds is True
     alone = {"curvature": math.inf, "n_dimensions": 1}
     assert unmixing_promise(1e-3, **GIVEN | alone).holds is True
-    with pytest.raises(InputError, match="only a single one cannot turn"):
+    with pytest.raises(InputError, match="only a single one cannot rotate"):
         ica_promise(0.1, radius=2.0, curvature=math.inf, n_dimensions=2)
 
 

@@ -1,4 +1,4 @@
-"""Classifiers that share what is prepared once, and what is read off them."""
+"""Classifiers that share their prepared training rows, and scores derived from them."""
 
 from upto.batch_metrics.classifiers.auroc import auroc, auroc_within
 from upto.batch_metrics.classifiers.boosting import FAST, TABLE_6
@@ -10,7 +10,7 @@ from upto.batch_metrics.classifiers.concentration import (
     top_features,
 )
 from upto.batch_metrics.classifiers.parallel import side_by_side
-from upto.batch_metrics.classifiers.prepare import CLASSIFIERS, Fitted, Prepared, n_cores, prepare
+from upto.batch_metrics.classifiers.prepared import CLASSIFIERS, Fitted, Prepared, n_cores, prepare
 
 __all__ = [
     "CLASSIFIERS",

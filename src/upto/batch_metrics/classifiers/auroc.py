@@ -1,4 +1,4 @@
-"""How well scores rank one class above the other."""
+"""Area under the ROC curve, over all rows or within batches."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def auroc(labels: ArrayLike, scores: ArrayLike) -> float | None:
     labels
         True for rows that should score higher.
     scores
-        One number a row; of two that are equal each counts as half above the other.
+        One score per row; a tied pair counts one half.
 
     Returns
     -------
     float or None
-        The share of pairs of one row of each class that are in the right order; None where there is
-        one class only.
+        Fraction of pairs with one row of each class that are ranked correctly; None if there is
+        only one class.
     """
     is_positive, numbers = _checked(labels, scores)
     in_order, n_pairs = _pairs(is_positive, numbers, np.zeros(len(numbers), dtype=np.intp))
@@ -34,15 +34,17 @@ def auroc(labels: ArrayLike, scores: ArrayLike) -> float | None:
 
 
 def auroc_within(labels: ArrayLike, scores: ArrayLike, batches: ArrayLike) -> float | None:
-    """Return the area over pairs of rows of one batch only.
+    """Return the area under the ROC curve over pairs of rows of the same batch.
 
-    It is the mean of the areas of batches with both classes, weighted by their pairs, so that
-    scores which differ by a constant for each batch have the same.
+    This is the mean area of batches with both classes, weighted by their pairs; adding a constant
+    to the scores of a batch does not change it.
     """
     is_positive, numbers = _checked(labels, scores)
     names = np.asarray(batches)
     if names.shape != numbers.shape:
-        message = f"there are {len(numbers)} scores and {names.size} batches: give one for each."
+        message = (
+            f"there are {len(numbers)} scores and {names.size} batches: give one batch per score."
+        )
         raise InputError(message)
     codes = np.unique(names, return_inverse=True)[1].reshape(-1)
     in_order, n_pairs = _pairs(is_positive, numbers, codes)
@@ -53,14 +55,14 @@ def _checked(labels: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.bool_], N
     is_positive, numbers = np.asarray(labels), np.asarray(scores, dtype=np.float64)
     if is_positive.ndim != 1 or is_positive.shape != numbers.shape:
         message = (
-            f"labels have shape {is_positive.shape} and scores {numbers.shape}: give one each."
+            f"labels have shape {is_positive.shape} and scores {numbers.shape}: give one per row."
         )
         raise InputError(message)
     if not np.isin(is_positive, (0, 1)).all():
         message = "labels are neither true nor false: compare them with one class first."
         raise InputError(message)
     if np.isnan(numbers).any():
-        message = f"{int(np.isnan(numbers).sum())} scores are not a number: drop those rows."
+        message = f"{int(np.isnan(numbers).sum())} scores are NaN: drop those rows."
         raise InputError(message)
     return is_positive.astype(np.bool_), numbers
 
@@ -68,7 +70,7 @@ def _checked(labels: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.bool_], N
 def _pairs(
     is_positive: NDArray[np.bool_], numbers: NDArray[Any], codes: NDArray[np.intp]
 ) -> tuple[float, int]:
-    """Return how many pairs within groups are in the right order, and how many there are."""
+    """Return the number of correctly ranked pairs within groups, and of all pairs."""
     if not len(numbers):
         return 0.0, 0
     order = np.lexsort((numbers, codes))
@@ -82,7 +84,7 @@ def _pairs(
     ties = np.cumsum(starts_tie) - 1
     tied = np.bincount(ties, weights=~is_positive).astype(np.int64)
     less = before_tie[ties] - before_group
-    # Twice the pairs are whole numbers, so that sums are exact.
+    # Doubled counts are integers, so sums are exact.
     twice = int((2 * less + tied[ties])[is_positive].sum())
     sizes, counts = np.bincount(codes), np.bincount(codes, weights=is_positive).astype(np.int64)
     return twice / 2, int((counts * (sizes - counts)).sum())

@@ -1,4 +1,4 @@
-"""Gradient-boosted trees over columns that are binned once for all tasks and sets of features."""
+"""Gradient-boosted trees on columns binned once for all tasks and feature sets."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ TABLE_6: Mapping[str, Any] = MappingProxyType(
         "min_data_in_leaf": 30,
     }
 )
-"""The paper's settings of LightGBM."""
+"""The paper's LightGBM settings."""
 
 FAST: Mapping[str, Any] = MappingProxyType(
     {**TABLE_6, "max_bin": 31, "bin_construct_sample_cnt": 4000, "feature_fraction": 0.35}
 )
-"""The same trees, each of fewer features and fewer rows of the larger class, over fewer bins."""
+"""The same trees with fewer bins, and per tree fewer features and rows of the larger class."""
 
 OTHERS_EACH = 6
-"""Rows of the larger class that a fast tree is shown for each row of the smaller one."""
+"""Rows of the larger class per row of the smaller one in a fast tree."""
 
 ROUNDS = 100
-"""LightGBM's own number; the paper says none."""
+"""LightGBM's default; the paper gives no number."""
 
 _BINNING: Mapping[str, Any] = MappingProxyType(
     {"feature_pre_filter": False, "enable_bundle": False, "verbose": -1}
 )
 _joining = Lock()
-"""Columns are binned once, and filters of warnings are those of the process."""
+"""Guards the shared bins and the process-wide warning filters."""
 
 
 class PreparedTrees:
-    """Training rows in bins, and each column of them alone once some features are asked for.
+    """Binned training rows; single columns are binned once a fit selects features.
 
-    A fit runs on one thread and leaves the others free: several may run at once.
+    A fit runs on one thread, so several can run at once.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class PreparedTrees:
             "seed": seed,
             "deterministic": True,
             "force_col_wise": True,
-            # Threads of LightGBM spin while they wait, and change which rows a tree is shown.
+            # LightGBM's threads spin while they wait, and change which rows a tree samples.
             "num_threads": 1,
         }
         self._is_fast = settings is FAST
@@ -82,13 +82,13 @@ class PreparedTrees:
 
     @property
     def predictor(self) -> str:
-        """What is fitted, in words."""
+        """Description of the classifier."""
         return f"gradient-boosted trees of LightGBM {self._library.__version__}"
 
     def fit(
         self, index: ArrayLike, labels: ArrayLike, *, features: ArrayLike | None = None
     ) -> FittedTrees:
-        """Fit trees to some rows, on some features or all."""
+        """Fit trees to a subset of rows, on all or selected features."""
         task = chosen_rows(self._shape, index, labels, features)
         used = task.features[self._varies[task.features]]
         width = self._shape[1]
@@ -111,16 +111,16 @@ class PreparedTrees:
         return self._library.Dataset(values, label=nothing, params=self._settings).construct()
 
     def _bins_of(self, used: NDArray[np.intp]) -> Any:
-        """Return bins of some columns, as if they had been binned together."""
+        """Return the bins of selected columns, as if binned together."""
         if len(used) == np.count_nonzero(self._varies):
             return self._whole
         with _joining, warnings.catch_warnings():
-            # It warns of raw values that were not kept, on purpose.
+            # LightGBM warns that raw values were not kept, which is intended.
             warnings.simplefilter("ignore", UserWarning)
             if not self._columns:
                 self._columns = self._binned_alone()
             first, *others = (self._columns[column] for column in used.tolist())
-            # Adding changes what is added to; the rows of a subset are a copy.
+            # add_features_from modifies in place; a subset copies its rows.
             joined = first.subset(range(self._shape[0])).construct()
             for other in others:
                 joined.add_features_from(other)
@@ -134,7 +134,7 @@ class PreparedTrees:
 
 
 def _shown(labels: NDArray[np.bool_]) -> dict[str, float]:
-    """Return the shares of both classes that each tree is shown."""
+    """Return the fraction of each class that each tree samples."""
     counts = {"pos": int(labels.sum()), "neg": int((~labels).sum())}
     most = OTHERS_EACH * min(counts.values())
     shares = {f"{name}_bagging_fraction": min(1.0, most / n) for name, n in counts.items()}
@@ -143,7 +143,7 @@ def _shown(labels: NDArray[np.bool_]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FittedTrees:
-    """Trees of one task; `splits` are how often each of all features was split."""
+    """Trees of one task; `splits` counts the splits on each feature."""
 
     booster: Any
     used: NDArray[np.intp]

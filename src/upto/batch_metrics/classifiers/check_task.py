@@ -1,4 +1,4 @@
-"""What a task asks of prepared rows, checked."""
+"""Checks of the rows, labels and features of a classification task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChosenRows:
-    """The rows, labels and features of a task, in ascending order of rows and of features."""
+    """Rows, labels and features of a task; rows and features are in ascending order."""
 
     index: NDArray[np.int32]
     labels: NDArray[np.bool_]
@@ -27,12 +27,12 @@ class ChosenRows:
 def chosen_rows(
     shape: tuple[int, int], index: ArrayLike, labels: ArrayLike, features: ArrayLike | None
 ) -> ChosenRows:
-    """Return what a task asks for, or refuse it."""
+    """Check and return the rows, labels and features of a task."""
     rows = _positions(index, shape[0], "row")
     truths = np.asarray(labels)
     if truths.shape != rows.shape or not np.isin(truths, (0, 1)).all():
         message = (
-            f"{len(rows)} rows and labels of shape {truths.shape}: give true or false for each."
+            f"{len(rows)} rows, but labels of shape {truths.shape}: give true or false per row."
         )
         raise InputError(message)
     truths = truths.astype(np.bool_)
@@ -49,10 +49,12 @@ def chosen_rows(
 
 
 def rows_of_width(rows: ArrayLike, width: int) -> NDArray[np.float64]:
-    """Return rows to score, or refuse those of another width."""
+    """Return the rows to score, or raise an error if their width differs."""
     found = as_rows(rows, "the rows to score")
     if found.shape[1] != width:
-        message = f"the rows to score have {found.shape[1]} columns: those trained on have {width}."
+        message = (
+            f"the rows to score have {found.shape[1]} columns, but training rows have {width}."
+        )
         raise InputError(message)
     return found
 
@@ -60,12 +62,10 @@ def rows_of_width(rows: ArrayLike, width: int) -> NDArray[np.float64]:
 def _positions(values: ArrayLike, count: int, what: str) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iu":
-        message = (
-            f"{what}s are given as {array.dtype} of shape {array.shape}: give their positions."
-        )
+        message = f"{what}s are {array.dtype} of shape {array.shape}: give their positions."
         raise InputError(message)
     if array.min() < 0 or array.max() >= count:
         outside = int(array.min() if array.min() < 0 else array.max())
-        message = f"{what} {outside} is not there: positions run from 0 to {count - 1}."
+        message = f"{what} {outside} does not exist: positions run from 0 to {count - 1}."
         raise InputError(message)
     return array

@@ -1,4 +1,4 @@
-"""Whether a classifier leans on few features, and what those few tell that the others do not."""
+"""Sparsity of a classifier's feature use, and the predictive gain of its top features."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def hoyer_sparsity(weights: ArrayLike) -> float | None:
-    """Return Hoyer's sparsity: 0 where all weights are equal in size, 1 where one is not zero.
+    """Return Hoyer's sparsity: 0 if all weights have equal magnitude, 1 if only one is nonzero.
 
-    It is (√d − ‖v‖₁/‖v‖₂) / (√d − 1), and None for one weight or where all are zero.
+    It is (√d − ‖v‖₁/‖v‖₂) / (√d − 1), or None for a single weight or if all are zero.
     """
     sizes = np.abs(_weights(weights))
     largest = float(sizes.max())
@@ -28,27 +28,27 @@ def hoyer_sparsity(weights: ArrayLike) -> float | None:
 
 
 def top_features(splits: ArrayLike, percent: float) -> NDArray[np.intp]:
-    """Return the features of the largest weights, in ascending order.
+    """Return the features with the largest weights, in ascending order of position.
 
     Parameters
     ----------
     splits
-        The weight of each feature.
+        Weight of each feature.
     percent
-        How many of 100 features are at the top; rounded, but at least one is at the top and at
-        least one is not. Of features with equal weights the first are taken.
+        Percentage of features at the top, rounded so that at least one is at the top and at least
+        one is not. Ties are broken by position.
 
     Raises
     ------
     InputError
-        If there is one feature only, or the percentage is not between 0 and 100.
+        If there is only one feature, or the percentage is not between 0 and 100.
     """
     sizes = np.abs(_weights(splits))
     if len(sizes) < 2:
-        message = "1 feature has no top and no rest: give two or more."
+        message = "1 feature cannot be split into top and rest: give two or more."
         raise InputError(message)
     if not 0.0 < percent < 100.0:
-        message = f"{percent:g} percent of the features: choose a number between 0 and 100."
+        message = f"percent is {percent:g}: choose a number between 0 and 100."
         raise InputError(message)
     count = min(max(int(np.floor(len(sizes) * percent / 100.0 + 0.5)), 1), len(sizes) - 1)
     chosen: NDArray[np.intp] = np.sort(np.argsort(-sizes, kind="stable")[:count])
@@ -56,17 +56,17 @@ def top_features(splits: ArrayLike, percent: float) -> NDArray[np.intp]:
 
 
 def concentration_difference(top: float | None, rest: float | None) -> float | None:
-    """Return how much larger the area of the top features is than that of the rest."""
+    """Return the AUROC of the top features minus that of the rest."""
     return None if top is None or rest is None else top - rest
 
 
 def concentration_ratio(top: float | None, rest: float | None) -> float | None:
-    """Return the area of the top features over that of the rest, less one."""
+    """Return the AUROC of the top features over that of the rest, minus one."""
     return None if top is None or not rest else top / rest - 1.0
 
 
 def normalised_concentration(top: float | None, rest: float | None) -> float | None:
-    """Return the share of what the top features gain over chance that the rest does not."""
+    """Return the fraction of the top features' gain over chance that the rest does not reach."""
     if top is None or rest is None or top == 0.5:
         return None
     return 1.0 - (rest - 0.5) / (top - 0.5)
@@ -75,6 +75,6 @@ def normalised_concentration(top: float | None, rest: float | None) -> float | N
 def _weights(weights: ArrayLike) -> NDArray[Any]:
     array = np.asarray(weights, dtype=np.float64)
     if array.ndim != 1 or not array.size or not np.isfinite(array).all():
-        message = f"weights of shape {array.shape}: give a finite number for each feature."
+        message = f"weights have shape {array.shape}: give one finite number per feature."
         raise InputError(message)
     return array

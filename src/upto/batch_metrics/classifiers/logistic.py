@@ -1,4 +1,4 @@
-"""Ridge-logistic regression on standardised columns, by Newton's method over passes."""
+"""Ridge logistic regression on standardised columns, by Newton's method."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.batch_metrics.classifiers.check_task import chosen_rows, rows_of_width
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import ThreadsEngine, blas_threads_for
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 STEPS = 50
 TOLERANCE = 1e-20
-"""Of the squared Newton step in the metric of the Hessian, over the weight of all rows."""
+"""Tolerance on the squared Newton step in the Hessian metric, over the total row weight."""
 
 
 class PreparedLogistic:
-    """Training rows with columns of mean zero and variance one.
+    """Training rows with columns of mean zero and unit variance.
 
-    Rows that are whitened already stay as they are, so any rotation of them gives the same scores:
-    a rotation changes neither the loss nor the penalty.
+    Whitened rows stay unchanged, so any rotation of them gives the same scores: a rotation changes
+    neither the loss nor the penalty.
     """
 
     def __init__(self, rows: Float, *, n_threads: int) -> None:
@@ -39,13 +39,13 @@ class PreparedLogistic:
 
     @property
     def predictor(self) -> str:
-        """What is fitted, in words."""
+        """Description of the classifier."""
         return "logistic regression with a ridge penalty, both classes of equal weight"
 
     def fit(
         self, index: ArrayLike, labels: ArrayLike, *, features: ArrayLike | None = None
     ) -> FittedLogistic:
-        """Fit coefficients to some rows, on some features or all."""
+        """Fit coefficients to a subset of rows, on all or selected features."""
         height, width = self._rows.shape
         task = chosen_rows((height, width), index, labels, features)
         found = self._newton(self._rows[np.ix_(task.index, task.features)], task.labels)
@@ -58,15 +58,15 @@ class PreparedLogistic:
     def _newton(self, rows: Float, labels: NDArray[np.bool_]) -> Float:
         n_samples, width = rows.shape
         count = int(labels.sum())
-        # Both classes weigh the same, and all rows together as many as would tell as much of the
-        # difference between classes if they were of equal size.
+        # Classes have equal weight; the total is the number of rows of a balanced sample that would
+        # estimate the class difference equally well.
         weights = np.where(labels, 2 * (n_samples - count), 2 * count) / n_samples
-        # Coefficients that are expected to give standardised rows scores of variance one.
+        # Prior under which scores of standardised rows have unit variance.
         penalty = np.full(1 + min(n_samples, width), float(width))
         penalty[0] = 0.0
         basis = None
         if n_samples < width:
-            # The best coefficients lie in the span of the rows.
+            # The optimal coefficients lie in the span of the rows.
             with blas_threads_for(0):
                 basis, corner = np.linalg.qr(rows.T)
             rows = np.ascontiguousarray(corner.T)
@@ -87,7 +87,7 @@ class PreparedLogistic:
                     break
                 size /= 2
             if trial[0] > loss:
-                # Rounding is all that is left to gain.
+                # Only rounding error is left.
                 break
             found = found - size * step
             loss, gradient, hessian = trial
@@ -111,7 +111,7 @@ class PreparedLogistic:
 
 
 def logistic_sums(xp: Any, rows: Any, signs: Any, weights: Any, found: Any) -> Arrays:
-    """Return loss, gradient and Hessian of weighted rows; the intercept comes first."""
+    """Return the loss, gradient and Hessian of weighted rows; the intercept comes first."""
     inputs = xp.concat([xp.ones((rows.shape[0], 1), dtype=rows.dtype), rows], axis=1)
     margins = signs * (inputs @ found)
     size = xp.exp(-xp.abs(margins))
@@ -125,7 +125,7 @@ def logistic_sums(xp: Any, rows: Any, signs: Any, weights: Any, found: Any) -> A
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FittedLogistic:
-    """Coefficients of one task, of standardised columns."""
+    """Coefficients of one task on standardised columns."""
 
     mean: Float
     scale: Float
@@ -134,7 +134,7 @@ class FittedLogistic:
 
     @property
     def splits(self) -> Float:
-        """The sizes of the coefficients."""
+        """Absolute coefficients."""
         return np.abs(self.coefficients)
 
     def score(self, rows: ArrayLike) -> Float:

@@ -1,11 +1,11 @@
-"""Fits of classifiers side by side."""
+"""Parallel fits of classifiers."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
-from upto.batch_metrics.classifiers.prepare import n_cores
+from upto.batch_metrics.classifiers.prepared import n_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,9 +16,9 @@ T = TypeVar("T")
 def side_by_side(
     calls: Sequence[Callable[[], T]], threads: int | None, advance: Callable[[int], None]
 ) -> list[T]:
-    """Make calls in threads and return what they give in their order, one step for each.
+    """Make calls in threads and return their results in order, with one progress step each.
 
-    A classifier of few rows has little to share out between threads, so each has one of its own.
+    A fit to few rows parallelises poorly, so each fit runs on one thread.
     """
     found: list[T] = []
     with ThreadPoolExecutor(threads or n_cores()) as pool:
@@ -28,7 +28,7 @@ def side_by_side(
                 found.append(future.result())
                 advance(1)
         except BaseException:
-            # Whoever interrupts does not wait for what has not begun.
+            # On interruption, do not wait for calls that have not started.
             pool.shutdown(cancel_futures=True)
             raise
     return found

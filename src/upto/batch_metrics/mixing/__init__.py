@@ -1,7 +1,7 @@
-"""How well batches mix and labels are kept: scores in use, from plain arrays."""
+"""Scores of batch mixing and label conservation, computed from plain arrays."""
 
 from upto.batch_metrics.mixing.catalogue import MIXING, MixingKind, find_mixing
-from upto.batch_metrics.mixing.evaluate import MixingScore, evaluate_mixing, scib_total
+from upto.batch_metrics.mixing.compute import MixingScore, evaluate_mixing, scib_total
 from upto.batch_metrics.mixing.scores import (
     batch_variance,
     bras,

@@ -1,4 +1,4 @@
-"""Every score of mixing and conservation by name, and what is known about it."""
+"""Catalogue of the scores of mixing and conservation."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ Compute = Callable[[MixingView], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixingKind:
-    """A score of mixing or conservation, and what is known about it.
+    """A score of mixing or conservation and its properties.
 
     Parameters
     ----------
     name
-        What it is called everywhere.
+        Identifier of the score.
     title
-        What it is called in a sentence.
+        Name in running text.
     side
-        What it is about: that batches mix, that biology is kept, or both.
+        What it measures: batch mixing, conservation of biology, or both.
     low, high
-        Its range, 0 to 1 by default; a higher value is better.
+        Range, 0 to 1 by default; higher is better.
     source
-        Where it was published.
+        Publication.
     says
-        Its definition in a sentence.
+        Short definition.
     rewards
-        What it is high for.
+        What raises it.
     gamed
-        What raises it without being better.
+        What raises it without improving the embedding.
     counts
-        Whether it is one of those that the totals average.
+        Whether the totals include it.
     compute
-        The score of one view; None for the totals.
+        Function that scores one view; None for the totals.
     needs
-        What the view must gather from all distances for it, if anything.
+        Statistics the view must collect from all distances, if any.
     """
 
     name: str
@@ -63,7 +63,7 @@ class MixingKind:
 
 _SCIB = "Luecken et al. 2022, scIB"
 _NOISE = "Noise without any label mixes perfectly."
-_LABELS = "Rows that are nothing but the label reach 1."
+_LABELS = "Rows that encode only the label reach 1."
 
 _KINDS = (
     MixingKind(
@@ -71,7 +71,7 @@ _KINDS = (
         title="label silhouette (ASW)",
         side="biology",
         source="Rousseeuw 1987; " + _SCIB,
-        says="The mean silhouette width of labels, moved from [-1, 1] to [0, 1].",
+        says="The mean silhouette width of labels, mapped from [-1, 1] to [0, 1].",
         rewards="labels that are compact and far from each other",
         gamed=_LABELS + " Noise scores about one half, not zero.",
         compute=lambda view: label_width(view.by_label.widths, view.labels),
@@ -82,9 +82,9 @@ _KINDS = (
         title="isolated labels",
         side="biology",
         source=_SCIB,
-        says="The label silhouette of those labels that are in the fewest batches.",
-        rewards="labels of few batches that stay apart",
-        gamed="A batch effect sets a label of one batch apart: not correcting is rewarded.",
+        says="The label silhouette of the labels that occur in the fewest batches.",
+        rewards="labels of few batches that stay separate",
+        gamed="A batch effect separates a label of one batch: not correcting is rewarded.",
         compute=lambda view: isolated_width(view.by_label.widths, view.labels, view.outer),
         needs="by_label",
     ),
@@ -93,7 +93,7 @@ _KINDS = (
         title="cLISI",
         side="biology",
         source="Korsunsky et al. 2019, Harmony; " + _SCIB,
-        says="The median effective number of labels around a row, scaled so that one label is 1.",
+        says="The median effective number of labels near a row, scaled so that one label is 1.",
         rewards="neighbours of the same label",
         gamed=_LABELS + " With many labels it is near 1 for almost any rows.",
         compute=lambda view: view.lisi("biology"),
@@ -104,8 +104,8 @@ _KINDS = (
         title="k-means NMI",
         side="biology",
         source=_SCIB,
-        says="Normalised mutual information of labels and as many clusters of k-means.",
-        rewards="round clusters that are the labels",
+        says="Normalised mutual information of labels and as many k-means clusters.",
+        rewards="round clusters that match the labels",
         gamed=_LABELS + " It is not adjusted: with small labels noise is far above 0.",
         compute=lambda view: view.clusters.nmi,
     ),
@@ -115,8 +115,8 @@ _KINDS = (
         side="biology",
         low=-0.5,
         source="Hubert and Arabie 1985; " + _SCIB,
-        says="The adjusted Rand index of labels and as many clusters of k-means.",
-        rewards="round clusters that are the labels",
+        says="The adjusted Rand index of labels and as many k-means clusters.",
+        rewards="round clusters that match the labels",
         gamed=_LABELS,
         compute=lambda view: view.clusters.ari,
     ),
@@ -126,7 +126,7 @@ _KINDS = (
         side="batch",
         source=_SCIB,
         says="One minus the mean |silhouette width| of batches within labels.",
-        rewards="every batch lying near one other batch of its label",
+        rewards="every batch being close to one other batch of its label",
         gamed="Batches that overlap in pairs, and not otherwise, score high: see BRAS. " + _NOISE,
         counts=False,
         compute=lambda view: batch_width(view.by_batch.widths, view.labels, view.outer),
@@ -138,7 +138,7 @@ _KINDS = (
         side="batch",
         source="Rautenstrauch and Ohler 2025",
         says="The batch silhouette by cosine distance, against all other batches of the label.",
-        rewards="batches of a label that lie in one place",
+        rewards="batches of a label that coincide",
         gamed=_NOISE,
         compute=lambda view: batch_width(view.by_angle.widths, view.labels, view.outer),
         needs="by_angle",
@@ -148,8 +148,8 @@ _KINDS = (
         title="iLISI",
         side="batch",
         source="Korsunsky et al. 2019, Harmony; " + _SCIB,
-        says="The median effective number of batches around a row, scaled so that one batch is 0.",
-        rewards="neighbours of all batches alike",
+        says="The median effective number of batches near a row, scaled so that one batch is 0.",
+        rewards="neighbours drawn equally from all batches",
         gamed=_NOISE + " Labels that differ between batches lower it even if nothing is wrong.",
         compute=lambda view: view.lisi("batch"),
         needs="near",
@@ -159,7 +159,7 @@ _KINDS = (
         title="kBET",
         side="batch",
         source="Büttner et al. 2019; " + _SCIB,
-        says="The share of rows whose neighbours, within a label, have the batches of the label.",
+        says="The fraction of rows whose neighbours within a label match its batch distribution.",
         rewards="neighbourhoods that are random samples of batches",
         gamed=_NOISE,
         compute=lambda view: view.kbet(),
@@ -170,10 +170,10 @@ _KINDS = (
         title="graph connectivity",
         side="batch",
         source=_SCIB,
-        says="The share of rows of a label that its graph of neighbours connects.",
-        rewards="labels that are in one piece",
-        gamed="One label far from all others is connected whatever its batches do; so is noise, "
-        "where labels are few.",
+        says="The fraction of a label's rows in the largest component of its neighbour graph.",
+        rewards="labels that form one connected component",
+        gamed="A label far from all others is connected regardless of its batches; so is noise "
+        "with few labels.",
         compute=lambda view: view.connectivity(),
         needs="near",
     ),
@@ -182,7 +182,7 @@ _KINDS = (
         title="PCR comparison",
         side="batch",
         source="Büttner et al. 2019; " + _SCIB,
-        says="The share of the variance between batches that a correction removed.",
+        says="The fraction of the variance between batches that a correction removed.",
         rewards="batches with equal means",
         gamed="Centring each batch gives 1, with biology removed wherever it differs by batch.",
         compute=lambda view: view.pcr(),
@@ -204,7 +204,7 @@ _KINDS = (
         low=-0.1,
         source=_SCIB,
         says="The mean of the scores of the biology side that the total counts.",
-        rewards="labels that are told apart on average",
+        rewards="labels that are separated on average",
         gamed=_LABELS,
         counts=False,
     ),
@@ -215,9 +215,9 @@ _KINDS = (
         low=-0.06,
         source=_SCIB,
         says="0.6 of biology conservation and 0.4 of batch correction.",
-        rewards="the two sides, whatever their spread",
-        gamed="It hides which side paid, weighs scores by how much they happen to vary, counts "
-        "related scores twice, and sees only rows that the correction was fitted to.",
+        rewards="both sides, regardless of how their scores vary",
+        gamed="It hides which side lost, weights scores by how much they happen to vary, counts "
+        "related scores twice, and uses only rows that the correction was fitted to.",
         counts=False,
     ),
 )
@@ -227,7 +227,7 @@ MIXING: Catalogue[MixingKind] = Catalogue("score", _KINDS)
 
 
 def find_mixing(names: str | Iterable[str] | None = None) -> tuple[MixingKind, ...]:
-    """Return scores by name, all of them without one.
+    """Return scores by name; all by default.
 
     Examples
     --------

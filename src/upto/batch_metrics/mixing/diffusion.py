@@ -1,4 +1,4 @@
-"""Diffusion distances on the graph of neighbours, in which kBET looks for neighbours again."""
+"""Diffusion distances on the neighbour graph, from which kBET takes its neighbours."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from scipy.sparse.linalg import eigsh
 
 if TYPE_CHECKING:
     from upto.batch_metrics.mixing.nearest_rows import Neighbours
-    from upto.core.arrays import Float, Index
+    from upto.core.array_types import Float, Index
 
 _TRIES = 64
 _TOLERANCE = 1e-5
 _FLOOR = 1e-3
 _DENSE = 500
 _ONE = 2.0**-25
-"""Eigenvalues this close to one are one: they belong to components, not to slow diffusion."""
+"""Eigenvalues within this of one belong to connected components, not to slow diffusion."""
 
 
 def connectivities(near: Neighbours) -> Any:
-    """Return how strongly points are connected, as UMAP does: a sparse symmetric matrix.
+    """Return UMAP's connection strengths of points as a sparse symmetric matrix.
 
-    One row of a point to one row of another: exp(-(distance - ρ) / σ), with ρ the distance to the
-    nearest row that differs and σ such that the strengths add up to log2 k; then a + b - ab for the
-    two directions.
+    Between rows of two points: exp(-(distance - ρ) / σ), with ρ the distance to the nearest
+    distinct row and σ such that the strengths sum to log2 k; the two directions combine as
+    a + b - ab.
     """
     places, distances = near.places, near.distances
     apart = np.where((places > 0.0) & (distances > 0.0), distances, np.inf)
@@ -45,21 +45,21 @@ def connectivities(near: Neighbours) -> Any:
 
 
 def diffusion_map(graph: Any, counts: Index, n_components: int) -> Float:
-    """Return coordinates of points whose distances are diffusion distances over all times.
+    """Return coordinates whose distances are diffusion distances over all times.
 
-    Equal rows have equal coordinates: vectors that differ between them have eigenvalues that are
-    all the same, of which any choice would be arbitrary. Each connected component is solved by
-    itself, so that no copy of an eigenvalue is missed.
+    Equal rows have equal coordinates: eigenvectors that differ between them share one eigenvalue,
+    so any choice would be arbitrary. Each connected component is solved separately, so no repeated
+    eigenvalue is missed.
 
     Parameters
     ----------
     graph
-        The strength of the connection of a row of one point to a row of another, or to another
-        row of the same point.
+        Connection strength between a row of one point and a row of another, or another row of the
+        same point.
     counts
-        How many rows each point stands for.
+        Number of rows at each point.
     n_components
-        How many coordinates are kept, those of the eigenvalues of largest magnitude.
+        Number of coordinates, those of the eigenvalues of largest magnitude.
     """
     degrees = _degrees(graph, counts)
     kernel = sparse.diags(1.0 / degrees) @ graph @ sparse.diags(1.0 / degrees)
@@ -88,7 +88,7 @@ def diffusion_map(graph: Any, counts: Index, n_components: int) -> Float:
 
 
 def _degrees(graph: Any, counts: Index) -> Float:
-    """Return what a row of each point has in connections to all other rows."""
+    """Return the summed connections of one row of each point to all other rows."""
     degrees: Float = graph @ counts.astype(float) - graph.diagonal()
     return degrees
 
@@ -111,12 +111,12 @@ def _widths(near: Neighbours, beyond: Float, places: Float) -> Float:
 
 
 def _largest(matrix: Any, count: int) -> tuple[Float, Float]:
-    """Return the eigenvalues of largest magnitude, and their vectors."""
+    """Return the eigenvalues of largest magnitude and their eigenvectors."""
     size = matrix.shape[0]
     if size <= max(_DENSE, count + 1):
         values, vectors = np.linalg.eigh(matrix.toarray())
         kept = np.argsort(-np.abs(values), kind="stable")[:count]
         return values[kept], vectors[:, kept]
-    # The start is fixed: with a random one no two calls would agree to the last bit.
+    # A fixed start makes results reproducible bit for bit.
     values, vectors = eigsh(matrix, k=count, which="LM", v0=np.linspace(1.0, 2.0, size))
     return values, vectors

@@ -15,7 +15,7 @@ from upto.batch_metrics.mixing.points import Grouping, Points, UndefinedScoreErr
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 MIN_ROWS = 10
 _TIES = 1e-7
@@ -30,10 +30,10 @@ def acceptance(
     alpha: float = 0.05,
     n_components: int = 100,
 ) -> float:
-    """Return the mean over labels of the share of rows whose neighbours have the batches of all.
+    """Return the acceptance rate of kBET, averaged over labels.
 
-    A label of fewer than ten rows or of one batch is left out. The neighbours are those by
-    diffusion distance among the rows of the label.
+    Labels with fewer than ten rows or only one batch are left out. Neighbours are the nearest rows
+    of the label by diffusion distance.
     """
     graph = connectivities(near)
     scores = []
@@ -54,18 +54,18 @@ def acceptance(
 
 
 def accepts(near: Neighbours, members: Float) -> Float:
-    """Return the p-value that a row of a point and a batch, and its neighbours, are of all batches.
+    """Return p-values of the batches among a row and its neighbours, per point and batch.
 
     Parameters
     ----------
     near
-        The neighbours of points.
+        Neighbours of points.
     members
-        How many rows of each batch are at each point.
+        Number of rows of each batch at each point.
     """
     expected = members.sum(axis=0) / members.sum() * near.k
     around = near.matrix(near.shares) @ members
-    # A row is its own first neighbour, whatever share the rows equal to it have.
+    # A row is its own first neighbour, whatever the share of its duplicates.
     own = 1.0 - near.own(near.shares)
     p_values = np.empty(members.shape)
     for batch in range(members.shape[1]):

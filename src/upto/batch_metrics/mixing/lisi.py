@@ -1,4 +1,4 @@
-"""The local inverse Simpson index: how many batches or labels there are around a row."""
+"""Local inverse Simpson index: effective number of batches or labels around a row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from upto.batch_metrics.mixing.points import Grouping, Points, UndefinedScoreErr
 
 if TYPE_CHECKING:
     from upto.batch_metrics.mixing.nearest_rows import Neighbours
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 TOLERANCE = 1e-5
 _TRIES = 50
@@ -20,28 +20,28 @@ _TRIES = 50
 def inverse_simpson(
     points: Points, near: Neighbours, groups: Grouping, *, perplexity: float | None = None
 ) -> Float:
-    """Return for every row the effective number of groups among its neighbours.
+    """Return the effective number of groups among the neighbours of every row.
 
-    Neighbours weigh exp(-β distance), with β such that the entropy of the weights is that of
-    `perplexity` equal ones; by default that of a third of the neighbours, rounded down. The search
-    of β is that of scib-metrics, with its tolerance of 1e-5 in entropy.
+    Neighbours have weight exp(-β distance), with β such that the entropy of the weights is that of
+    `perplexity` equal ones; by default a third of the neighbours, rounded down. The search for β
+    is that of scib-metrics, with its tolerance of 1e-5 in entropy.
     """
     target = math.floor(near.k / 3) if perplexity is None else perplexity
     if near.k < 3 or target <= 0:
-        message = f"There are {near.k} rows: three are the fewest that have neighbours."
+        message = f"There are {near.k} rows: neighbours need at least three."
         raise UndefinedScoreError(message)
     weights = _weights(near, math.log(target))
     totals = np.asarray(near.matrix(weights * near.shares) @ _dense(points, groups))
     own = near.own(weights * near.shares)[points.of_row]
     here = totals[points.of_row, groups.codes]
-    # The row itself is at its own point, but is no neighbour of itself.
+    # The row is at its own point, but is not its own neighbour.
     simpson = np.einsum("ij,ij->i", totals, totals)[points.of_row] - 2.0 * own * here + own * own
     inverse: Float = 1.0 / simpson
     return inverse
 
 
 def scaled_ilisi(lisi: Float, batches: Grouping) -> float:
-    """Return the median, 0 if neighbours are of one batch and 1 if of all alike."""
+    """Return the median, scaled to 0 for neighbours of one batch and 1 for all batches equally."""
     if batches.n_groups < 2:
         message = "There is one batch: mixing needs two."
         raise UndefinedScoreError(message)
@@ -49,9 +49,9 @@ def scaled_ilisi(lisi: Float, batches: Grouping) -> float:
 
 
 def scaled_clisi(lisi: Float, labels: Grouping) -> float:
-    """Return the median, 1 if neighbours are of one label and 0 if of all alike."""
+    """Return the median, scaled to 1 for neighbours of one label and 0 for all labels equally."""
     if labels.n_groups < 2:
-        message = "There is one label: telling labels apart needs two."
+        message = "There is one label: separating labels needs two."
         raise UndefinedScoreError(message)
     return float((labels.n_groups - np.median(lisi)) / (labels.n_groups - 1))
 
@@ -62,10 +62,10 @@ def _dense(points: Points, groups: Grouping) -> Float:
 
 
 def _weights(near: Neighbours, target: float) -> Float:
-    """Return the weight of one row of each entry, such that the places of a row add up to one."""
+    """Return the weight of one row of each entry; the weights of a row's places sum to one."""
     places = near.places
     first = np.minimum.reduceat(np.where(places > 0.0, near.distances, np.inf), near.starts)
-    # Entropy ignores a shift of distances, and without one far rows would all weigh nothing.
+    # Entropy is invariant to a shift of distances; without it the weights of far rows underflow.
     distances = near.distances - first[near.owners]
     n_points = len(near.starts)
     beta = np.ones(n_points)

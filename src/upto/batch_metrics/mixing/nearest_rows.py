@@ -1,7 +1,7 @@
-"""The nearest rows of every row, where rows that tie for the last places share them.
+"""Nearest rows of every row, with ties for the last places shared.
 
-Of the k nearest rows of a row the first is the row itself. Rows at one distance that are more than
-the places left have each an equal share of a place: what random choices among them give on average.
+The first of the k nearest rows is the row itself. If more rows tie at one distance than places are
+left, each gets an equal share of a place: the average over random tie-breaking.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ import numpy as np
 from scipy import sparse
 
 from upto.batch_metrics.mixing.points import BLOCK_VALUES, DistanceBlock, distance_blocks
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 
 TIES = 1e-10
-"""Distances that differ by less, relatively, are equal."""
+"""Relative difference below which distances count as equal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Neighbours:
-    """For every point the points around it, the nearest first.
+    """Neighbours of every point, nearest first.
 
     Parameters
     ----------
     k
-        How many rows are the neighbours of a row, itself included.
+        Number of neighbours of a row, itself included.
     counts
-        How many rows each point stands for.
+        Number of rows at each point.
     starts
-        Where the neighbours of each point begin.
+        Offset of the first neighbour of each point.
     owners, points
-        Whose neighbour, and which point.
+        The point each entry belongs to, and its neighbour.
     distances
-        How far they are apart.
+        Distances between them.
     shares
-        The share of a place that each row of the point has; one but for those that tie.
+        Share of a place of each row of the neighbour; one except for ties.
     """
 
     k: int
@@ -49,35 +49,35 @@ class Neighbours:
 
     @property
     def is_own(self) -> Any:
-        """Whether an entry is of a point to itself."""
+        """Mask of entries from a point to itself."""
         return self.owners == self.points
 
     @property
     def places(self) -> Float:
-        """How many places the rows of an entry fill, the row itself left out."""
+        """Number of places that the rows of an entry fill, without the row itself."""
         places: Float = self.shares * (self.counts[self.points] - self.is_own)
         return places
 
     def matrix(self, values: Float) -> Any:
-        """Return a value for each entry as a sparse matrix of points."""
+        """Return one value per entry as a sparse matrix over points."""
         shape = (len(self.counts), len(self.counts))
         return sparse.csr_matrix((values, (self.owners, self.points)), shape=shape)
 
     def own(self, values: Float) -> Float:
-        """Return for each point its value of the entry to itself, or zero."""
+        """Return the value of each point's entry to itself, or zero."""
         found = np.zeros(len(self.counts))
         found[self.owners[self.is_own]] = values[self.is_own]
         return found
 
     def nearest(self, k: int) -> Neighbours:
-        """Return fewer neighbours."""
+        """Return the k nearest of these neighbours."""
         counts = self.counts[self.points] - self.is_own
         rings = _rings(self.owners, self.distances, TIES)
         return _fill(self, counts, rings, min(k, self.k))
 
 
 class NeighbourSearch:
-    """Collects neighbours from blocks of distances."""
+    """Collector of neighbours from blocks of distances."""
 
     def __init__(self, values: Float, counts: Index, k: int, *, ties: float = TIES) -> None:
         self.values = values
@@ -87,7 +87,7 @@ class NeighbourSearch:
         self._found: list[tuple[Index, Index, Float]] = []
 
     def take(self, block: DistanceBlock) -> None:
-        """Keep whatever may be among the nearest."""
+        """Keep the candidates of a block."""
         squared = block.squared
         assert squared is not None
         last = min(self.k, len(self.counts)) - 1
@@ -97,7 +97,7 @@ class NeighbourSearch:
         self._found.append((owners, points, self._distances(owners, points)))
 
     def _distances(self, owners: Index, points: Index) -> Float:
-        # A product of matrices loses small distances between large rows: these decide.
+        # Matrix products lose small distances between large rows, so these are recomputed.
         found = np.empty(len(owners))
         step = max(1, BLOCK_VALUES // self.values.shape[1])
         for start in range(0, len(owners), step):
@@ -136,7 +136,7 @@ def find_neighbours(values: Float, counts: Index, k: int, *, ties: float = TIES)
 
 
 def _rings(owners: Index, distances: Float, ties: float) -> Index:
-    """Return numbers of the sets of entries of one owner at one distance."""
+    """Return codes of the sets of entries at one distance from one owner."""
     is_new = np.ones(len(owners), dtype=bool)
     farther = distances[1:] > distances[:-1] * (1.0 + ties)
     is_new[1:] = (owners[1:] != owners[:-1]) | farther
@@ -145,7 +145,7 @@ def _rings(owners: Index, distances: Float, ties: float) -> Index:
 
 
 def _fill(found: Neighbours, counts: Index, rings: Index, k: int) -> Neighbours:
-    """Give out k - 1 places to the rows of rings, from the nearest ring on."""
+    """Assign k - 1 places to the rows of rings, nearest ring first."""
     sizes = np.bincount(rings, weights=counts)
     first = np.flatnonzero(np.diff(rings, prepend=-1))
     owner_of_ring = found.owners[first]

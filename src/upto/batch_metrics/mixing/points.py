@@ -1,7 +1,7 @@
-"""Rows in an order that their content decides, with equal rows as one point.
+"""Distinct rows in hash order, with equal rows merged into one point.
 
-Equal rows are told by their bytes and never by a rounded distance, and sums run in an order that
-does not depend on the order of rows: so neither do the scores, to the last bit.
+Equal rows are identified by their bytes, never by a rounded distance, and sums run in an order that
+does not depend on the order of rows; so scores do not depend on it either, bit for bit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scipy import sparse
 
 from upto.batch_metrics.value_names import as_names
 from upto.core import InputError
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 from upto.measures.kinds import as_rows as finite_rows
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ Metric = Literal["euclidean", "cosine"]
 METRICS: tuple[Metric, ...] = ("euclidean", "cosine")
 
 BLOCK_VALUES = 2**22
-"""Distances that are held at a time."""
+"""Distances in memory at a time."""
 
 
 class UndefinedScoreError(Exception):
-    """A score is not defined for these rows; its words say why."""
+    """Raised if a score is undefined for these rows; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -43,11 +43,11 @@ class Points:
     values
         The distinct rows, in the order of a hash of their content.
     counts
-        How many rows are equal to each.
+        Number of rows equal to each.
     order
-        The positions of the rows as they were given, sorted by point.
+        Positions of the input rows, sorted by point.
     of_row
-        The point of each row in that order.
+        Point of each row in that order.
     """
 
     values: Float
@@ -66,20 +66,20 @@ class Points:
         return len(self.counts)
 
     def members(self, codes: Index, n_codes: int) -> Any:
-        """Return a sparse matrix: how many rows of each code are at each point."""
+        """Return the number of rows of each code at each point, as a sparse matrix."""
         ones = np.ones(len(codes))
         shape = (self.n_points, n_codes)
         return sparse.csr_matrix((ones, (self.of_row, codes)), shape=shape)
 
     def rows_of(self, points: slice) -> slice:
-        """Return where the rows of a stretch of points are."""
+        """Return the slice of rows of a slice of points."""
         first, last = np.searchsorted(self.of_row, [points.start, points.stop])
         return slice(int(first), int(last))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Grouping:
-    """Which group each row is in, in the order of the points."""
+    """Group of each row, in the order of the points."""
 
     codes: Index
     sizes: Index
@@ -91,16 +91,16 @@ class Grouping:
 
 
 def as_rows(rows: Any, *, what: str = "the array of rows") -> Float:
-    """Return rows as finite float64 numbers, equal ones with equal bytes, or refuse them."""
-    # Minus zero has other bytes than zero.
+    """Return rows as finite float64, with equal bytes for equal rows, or raise an error."""
+    # Minus zero differs from zero in its bytes.
     return np.ascontiguousarray(finite_rows(rows, what)) + 0.0
 
 
 def as_codes(names: Sequence[Any] | NDArray[Any], n_samples: int, *, what: str) -> Index:
-    """Return the numbers of the groups of rows, or say that a row has no name."""
+    """Return the group codes of rows, or raise an error if a name is missing."""
     given = as_names(names)
     if given.ndim != 1 or len(given) != n_samples:
-        message = f"there are {given.size} {what} for {n_samples} rows: give one for each row."
+        message = f"there are {given.size} {what} for {n_samples} rows: give one per row."
         raise InputError(message)
     known, codes = np.unique(given, return_inverse=True)
     if "" in known:
@@ -111,14 +111,14 @@ def as_codes(names: Sequence[Any] | NDArray[Any], n_samples: int, *, what: str) 
 
 
 def find_points(rows: Float, *codes: Index) -> tuple[Points, tuple[Grouping, ...]]:
-    """Return the distinct rows, and the groups of all rows in their order.
+    """Return the distinct rows, and the groups of all rows in that order.
 
     Parameters
     ----------
     rows
         Finite rows.
     codes
-        Groups, numbered from zero; equal rows stand in the order of these.
+        Group codes from zero; equal rows are sorted by these.
     """
     hashes = b"".join(hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows)
     keys = np.frombuffer(hashes, dtype=">u8").reshape(-1, 2)
@@ -139,7 +139,7 @@ def find_points(rows: Float, *codes: Index) -> tuple[Points, tuple[Grouping, ...
 
 
 def within(outer: Grouping, inner: Grouping) -> tuple[Grouping, Index]:
-    """Return the groups of `inner` within those of `outer`, and the outer group of each."""
+    """Return the groups of `inner` within `outer`, and the outer group of each."""
     pairs = outer.codes * inner.n_groups + inner.codes
     names, codes = np.unique(pairs, return_inverse=True)
     nested = Grouping(codes=codes.reshape(-1), sizes=np.bincount(codes.reshape(-1)))
@@ -147,9 +147,9 @@ def within(outer: Grouping, inner: Grouping) -> tuple[Grouping, Index]:
 
 
 def distance_blocks(values: Float, *, metric: Metric | None = None) -> Iterator[DistanceBlock]:
-    """Yield the distances of some rows to all rows, for one metric or, without one, for both.
+    """Yield blocks of distances to all rows, for one metric or, by default, for both.
 
-    Both come of one matrix product of centred rows.
+    Both use one matrix product of centred rows.
     """
     centre = values.mean(axis=0)
     centred = values - centre
@@ -190,18 +190,18 @@ def distance_blocks(values: Float, *, metric: Metric | None = None) -> Iterator[
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class DistanceBlock:
-    """Distances of a stretch of points to all points.
+    """Distances of a slice of points to all points.
 
     Parameters
     ----------
     points
-        The stretch.
+        The slice.
     squared
-        Squared distances, where they are asked for.
+        Squared distances, if requested.
     doubt
-        For each point of the stretch, how far a squared distance may be from the truth.
+        Error bound on the squared distances of each point of the slice.
     cosine
-        One minus the cosine, where it is asked for; 1 to a row of zeros, which has no direction.
+        One minus the cosine, if requested; 1 to a row of zeros, which has no direction.
     """
 
     points: slice

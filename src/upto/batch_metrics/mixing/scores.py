@@ -1,4 +1,4 @@
-"""Each score as a function of its own: arrays to a number, or None where it is not defined."""
+"""Scores as separate functions of arrays; None where a score is undefined."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from upto.batch_metrics.mixing.view import GRAPH_NEIGHBOURS, KBET_NEIGHBOURS, LI
 from upto.core import InputError
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float, Index
+    from upto.core.array_types import Float, Index
 
 Names = Sequence[Any] | NDArray[Any]
 
@@ -79,7 +79,7 @@ def bras(
     metric: Metric = "cosine",
     between: Between = "mean-other",
 ) -> float | None:
-    """Return the batch silhouette against all other batches of a label, by angle."""
+    """Return the cosine batch silhouette against all other batches of a label."""
     return silhouette_batch(rows, batches, labels, metric=metric, between=between)
 
 
@@ -91,7 +91,7 @@ def isolated_labels(
     most_batches: int | None = None,
     rescale: bool = True,
 ) -> float | None:
-    """Return the label silhouette of the labels that are in fewest batches."""
+    """Return the label silhouette of the labels in the fewest batches."""
     points, (groups, others) = _points(rows, labels=labels, batches=batches)
     flat = np.zeros(groups.n_groups, dtype=np.intp)
     widths = _widths(points, groups, flat, "euclidean", "nearest")
@@ -109,7 +109,7 @@ def ilisi(
     neighbours: int = LISI_NEIGHBOURS,
     perplexity: float | None = None,
 ) -> float | None:
-    """Return how many batches are around a row: 0 for one, 1 for all alike."""
+    """Return the scaled number of batches around a row: 0 for one, 1 for all equally."""
     points, (groups,) = _points(rows, batches=batches)
     near = find_neighbours(points.values, points.counts, neighbours)
     try:
@@ -126,7 +126,7 @@ def clisi(
     neighbours: int = LISI_NEIGHBOURS,
     perplexity: float | None = None,
 ) -> float | None:
-    """Return how few labels are around a row: 1 for one, 0 for all alike."""
+    """Return the scaled number of labels around a row: 1 for one, 0 for all equally."""
     points, (groups,) = _points(rows, labels=labels)
     near = find_neighbours(points.values, points.counts, neighbours)
     try:
@@ -145,7 +145,7 @@ def kbet(
     alpha: float = 0.05,
     components: int = 100,
 ) -> float | None:
-    """Return the share of rows whose neighbours have the batches of their label."""
+    """Return the fraction of rows whose neighbours follow the batch distribution of their label."""
     points, (groups, others) = _points(rows, labels=labels, batches=batches)
     near = find_neighbours(points.values, points.counts, neighbours)
     try:
@@ -155,14 +155,14 @@ def kbet(
 
 
 def graph_connectivity(rows: Float, labels: Names, *, neighbours: int = GRAPH_NEIGHBOURS) -> float:
-    """Return the mean share of the rows of a label that their graph of neighbours connects."""
+    """Return the mean fraction of a label's rows that its neighbour graph connects."""
     points, (groups,) = _points(rows, labels=labels)
     near = find_neighbours(points.values, points.counts, neighbours)
     return whole.connectivity(points, near, groups)
 
 
 def batch_variance(rows: Float, batches: Names) -> float | None:
-    """Return the share of variance that lies between batches: principal component regression."""
+    """Return the fraction of variance between batches (principal component regression)."""
     values = as_rows(rows)
     try:
         return whole.explained_by(values, as_codes(batches, len(values), what="batches"))
@@ -171,7 +171,7 @@ def batch_variance(rows: Float, batches: Names) -> float | None:
 
 
 def pcr_comparison(before: Float, rows: Float, batches: Names) -> float | None:
-    """Return the share of the variance between batches that a correction removed."""
+    """Return the fraction of the variance between batches that a correction removed."""
     if len(before) != len(rows):
         message = f"there are {len(before)} rows before and {len(rows)} rows now."
         raise InputError(message)
@@ -185,7 +185,7 @@ def pcr_comparison(before: Float, rows: Float, batches: Names) -> float | None:
 
 
 def kmeans_agreement(rows: Float, labels: Names, *, seed: int = 0) -> whole.ClusterAgreement | None:
-    """Compare labels with as many clusters of k-means."""
+    """Compare labels with as many k-means clusters."""
     points, (groups,) = _points(rows, labels=labels)
     try:
         return whole.agreement(points.values[points.of_row], points.n_points, groups, seed)
@@ -203,7 +203,7 @@ def _widths(
     points: Points, groups: Grouping, outer: Index, metric: Metric, between: Between
 ) -> Float:
     if metric not in METRICS:
-        message = f"there is no metric {metric!r}: it is one of {', '.join(METRICS)}."
+        message = f"there is no metric {metric!r}: choose one of {', '.join(METRICS)}."
         raise InputError(message)
     sums = SilhouetteSums(points, groups, outer, between)
     for block in distance_blocks(points.values, metric=metric):

@@ -10,31 +10,31 @@ from upto.batch_metrics.mixing.points import Grouping, Points, UndefinedScoreErr
 from upto.core import InputError
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float, Index
+    from upto.core.array_types import Float, Index
 
 Between = Literal["nearest", "mean-other", "furthest"]
 BETWEEN: tuple[Between, ...] = get_args(Between)
 
 
 class SilhouetteSums:
-    """Collects the silhouette width of every row from blocks of distances.
+    """Collector of the silhouette width of every row from blocks of distances.
 
     Parameters
     ----------
     points
         The distinct rows.
     groups
-        The clusters that rows are in.
+        Cluster of each row.
     outer
-        For each cluster, in ascending order, what it is compared within.
+        For each cluster, in ascending order, the outer group within which it is compared.
     between
-        The other cluster that counts: the ``nearest`` or ``furthest`` by its mean distance, or
+        Other cluster to compare with: the ``nearest`` or ``furthest`` by mean distance, or
         ``mean-other``, all rows of other clusters.
     """
 
     def __init__(self, points: Points, groups: Grouping, outer: Index, between: Between) -> None:
         if between not in BETWEEN:
-            message = f"there is no distance {between!r}: it is one of {', '.join(BETWEEN)}."
+            message = f"there is no distance {between!r}: choose one of {', '.join(BETWEEN)}."
             raise InputError(message)
         self.points = points
         self.groups = groups
@@ -46,7 +46,7 @@ class SilhouetteSums:
         self._outer_sizes = np.add.reduceat(groups.sizes, self._starts)
 
     def take(self, some: slice, distances: Float) -> None:
-        """Reduce the distances of a stretch of points to all points."""
+        """Add the distances of a slice of points to all points."""
         rows = self.points.rows_of(some)
         local = self.points.of_row[rows] - some.start
         sums = np.ascontiguousarray((self._members @ distances.T).T)
@@ -58,7 +58,7 @@ class SilhouetteSums:
         inside = sums[every, own]
         others = self._outer_sizes[self.outer[own]] - sizes[own]
         if self.between == "mean-other":
-            # The own sum is left out, not subtracted: a small rest would be lost in a large sum.
+            # The own sum is excluded, not subtracted: a small remainder would be lost to rounding.
             sums[every, own] = 0.0
             total = np.add.reduceat(sums, self._starts, axis=1)[every, self.outer[own]]
             outside = total / np.maximum(others, 1)
@@ -70,7 +70,7 @@ class SilhouetteSums:
             sums[every, own] = none
             outside = reduce.reduceat(sums, self._starts, axis=1)[every, self.outer[own]]
         inside /= np.maximum(sizes[own] - 1, 1)
-        # A row alone in its group, or without other groups, has no width: it counts as zero.
+        # A row alone in its group, or without other groups, has no width and counts as zero.
         is_defined = (sizes[own] > 1) & (others > 0)
         outside = np.where(is_defined, outside, 0.0)
         largest = np.maximum(inside, outside)
@@ -111,7 +111,7 @@ def isolated_width(
     most_batches: int | None = None,
     rescale: bool = True,
 ) -> float:
-    """Return the mean over the labels of fewest batches of their mean width."""
+    """Return the mean width of the labels in the fewest batches, averaged over labels."""
     if labels.n_groups < 2:
         message = "There is one label: silhouettes need two."
         raise UndefinedScoreError(message)

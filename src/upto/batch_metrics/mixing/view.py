@@ -1,4 +1,4 @@
-"""What scores of mixing see of rows."""
+"""Statistics of rows that the mixing scores share."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 Needs = Literal["near", "by_label", "by_batch", "by_angle"]
-"""What is gathered from all distances: neighbours, or sums for silhouettes."""
+"""Statistics of all distances: neighbours, or sums for silhouettes."""
 LISI_NEIGHBOURS, KBET_NEIGHBOURS, GRAPH_NEIGHBOURS = 90, 50, 15
-"""How many rows are neighbours, the row itself included, as in scib-metrics' benchmark."""
+"""Numbers of neighbours, the row itself included, as in scib-metrics' benchmark."""
 
 
 class MixingView:
-    """What scores see of rows, each thing computed once."""
+    """Statistics of rows for the scores, each computed once."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class MixingView:
         self._look(needs)
 
     def _look(self, needs: Collection[Needs | None]) -> None:
-        """Go once over all distances, for what scores need."""
+        """Compute what the scores need in one pass over all distances."""
         points, flat = self.points, np.zeros(self.labels.n_groups, dtype=np.intp)
         search, cosine, euclidean = None, [], []
         if "near" in needs:
@@ -93,40 +93,40 @@ class MixingView:
 
     @cached_property
     def clusters(self) -> whole.ClusterAgreement:
-        """K-means and the labels."""
+        """Agreement of k-means clusters with the labels."""
         return whole.agreement(self.rows, self.points.n_points, self.labels, self.seed)
 
     def nearest(self, k: int) -> Neighbours:
-        """Return the neighbours that a score looks at."""
+        """Return the k nearest neighbours."""
         return self.near.nearest(k)
 
     def several_batches(self) -> None:
-        """Say that there is nothing to mix, where there is not."""
+        """Raise an error if there is only one batch."""
         if self.batches.n_groups < 2:
             message = "There is one batch: mixing needs two."
             raise UndefinedScoreError(message)
 
     def pcr(self) -> float:
-        """Return what a correction removed."""
+        """Return the fraction of batch variance that a correction removed."""
         self.several_batches()
         if self.before is None:
-            message = "Give the rows before the correction to compare with."
+            message = "Rows before the correction are missing: pass them to compare with."
             raise UndefinedScoreError(message)
         first = whole.explained_by(self.before, self.batches)
         return whole.removed(first, whole.explained_by(self.rows, self.batches))
 
     def kbet(self) -> float:
-        """Return the share of neighbourhoods that are samples of batches."""
+        """Return the fraction of neighbourhoods that are random samples of batches."""
         self.several_batches()
         near = self.nearest(KBET_NEIGHBOURS)
         return kbet.acceptance(self.points, near, self.batches, self.labels)
 
     def connectivity(self) -> float:
-        """Return the share of rows that the graph of neighbours connects to their label."""
+        """Return the fraction of rows that the neighbour graph connects to their label."""
         return whole.connectivity(self.points, self.nearest(GRAPH_NEIGHBOURS), self.labels)
 
     def lisi(self, side: str) -> float:
-        """Return how many batches or labels are around rows."""
+        """Return the scaled number of batches or labels around rows."""
         near = self.nearest(LISI_NEIGHBOURS)
         if side == "batch":
             self.several_batches()

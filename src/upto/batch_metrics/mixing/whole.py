@@ -1,4 +1,4 @@
-"""Scores of a graph, of variance and of clusters: connectivity, regression on batches, k-means."""
+"""Scores of the whole embedding: graph connectivity, regression on batches, k-means."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from upto.core import random_stream
 
 if TYPE_CHECKING:
     from upto.batch_metrics.mixing.nearest_rows import Neighbours
-    from upto.core.arrays import Float, Index
+    from upto.core.array_types import Float, Index
 
 STARTS = 3
-"""Starts of k-means, of which the best is kept."""
+"""Restarts of k-means; the best is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAgreement:
-    """How well clusters of rows agree with labels.
+    """Agreement of clusters with labels.
 
     Parameters
     ----------
@@ -38,10 +38,10 @@ class ClusterAgreement:
 
 
 def connectivity(points: Points, near: Neighbours, labels: Grouping) -> float:
-    """Return the mean over labels of the share of rows in the largest connected part.
+    """Return the fraction of rows in the largest connected component, averaged over labels.
 
-    Rows are connected if each can be reached from the other by steps to neighbours of their label.
-    Equal rows are neighbours of each other, so points stand for them.
+    Rows are connected if each can be reached from the other through neighbours of their label.
+    Equal rows are neighbours of each other, so points represent them.
     """
     graph = near.matrix(np.ones(len(near.owners)))
     members = points.members(labels.codes, labels.n_groups).tocsc()
@@ -56,10 +56,10 @@ def connectivity(points: Points, near: Neighbours, labels: Grouping) -> float:
 
 
 def explained_by(rows: Float, codes: Index | Grouping) -> float:
-    """Return the share of the variance of rows that lies between groups.
+    """Return the fraction of the variance of rows that lies between groups.
 
-    It is what principal component regression on all components amounts to: squared correlations,
-    weighted by variances that add up to the whole.
+    This equals principal component regression on all components: squared correlations, weighted by
+    each component's fraction of the variance.
     """
     groups = codes.codes if isinstance(codes, Grouping) else codes
     centred = rows - rows.mean(axis=0)
@@ -75,7 +75,7 @@ def explained_by(rows: Float, codes: Index | Grouping) -> float:
 
 
 def removed(before: float, after: float) -> float:
-    """Return the share of explained variance that was removed, zero if it grew."""
+    """Return the fraction of explained variance that was removed, zero if it grew."""
     if before <= 0.0:
         message = "Batches explain no variance before: there was nothing to remove."
         raise UndefinedScoreError(message)
@@ -83,7 +83,7 @@ def removed(before: float, after: float) -> float:
 
 
 def agreement(rows: Float, n_points: int, labels: Grouping, seed: int) -> ClusterAgreement:
-    """Compare labels with as many clusters of k-means as there are labels."""
+    """Compare labels with as many k-means clusters."""
     if labels.n_groups < 2:
         message = "There is one label: clusters cannot agree with it."
         raise UndefinedScoreError(message)

@@ -16,9 +16,9 @@ from upto.batch_metrics.classifiers import (
 from upto.batch_metrics.fold_means import LEVEL, holm, mean_over_folds, p_of_mean, standard_error
 from upto.batch_metrics.folds import shared_by_folds
 from upto.core import Estimate
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.questions.batches.confounded import are_mostly, is_partly_told, is_untold
-from upto.questions.batches.scores import Concentration, ConditionDifference, ConditionScore
+from upto.questions.batches.parts import Concentration, ConditionDifference, ConditionScore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from upto.batch_metrics.folds import Scheme, Split
     from upto.batch_metrics.tasks import Question
     from upto.questions.batches.evaluate import Judged, Judging
-    from upto.questions.batches.scores import Measure, Reading, Task
+    from upto.questions.batches.parts import Measure, Reading, Task
 
 
 READINGS: dict[Reading, Callable[[float | None, float | None], float | None]] = {

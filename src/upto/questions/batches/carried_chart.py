@@ -6,15 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from upto.questions.batches.scores import Carries
+from upto.questions.batches.parts import Carries
 from upto.report.markup import Inert, counted, element
 from upto.report.planes import counting_axis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from upto.questions.batches.parts import ComponentCarries
     from upto.questions.batches.result import BatchesResult
-    from upto.questions.batches.scores import ComponentCarries
 
 SAYS: dict[Carries, tuple[str, str]] = {
     "batch": ("batch", "differ between batches, not between labels"),

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from upto.core import Estimate
+    from upto.questions.batches.parts import Condition, ConditionDifference, ConditionScore
     from upto.questions.batches.result import BatchesResult
-    from upto.questions.batches.scores import Condition, ConditionDifference, ConditionScore
 
 CHANCE = 0.5
 _ROW = 40

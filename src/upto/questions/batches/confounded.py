@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.questions.batches.scores import Task
+    from upto.questions.batches.parts import Task
 
 HALF = 0.5
 NEARLY_ALL = 0.8

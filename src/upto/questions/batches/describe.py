@@ -8,7 +8,7 @@ import numpy as np
 
 from upto.batch_metrics.tasks import can_judge
 from upto.core import InputError
-from upto.questions.batches.scores import BatchFold, BatchSummary, Condition, Task
+from upto.questions.batches.parts import BatchFold, BatchSummary, Condition, Task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -25,7 +25,7 @@ from upto.batch_metrics.tasks import can_judge, places_of
 from upto.core import random_stream
 from upto.corrections.cost_of_dropping import DroppingCost
 from upto.questions.batches.conditions import ConditionKind, Making, Rows, fit_condition
-from upto.questions.batches.scores import FoldScore, TopScore
+from upto.questions.batches.parts import FoldScore, TopScore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

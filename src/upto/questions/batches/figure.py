@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from upto.questions.batches.carried_chart import SAYS, share_place, share_ticks, shares_end
 from upto.questions.batches.condition_chart import CHANCE, differences_to_base, fold_means, word_of
-from upto.questions.batches.maps import CONTROL, MAX_COLOURS, REST, By, map_places
+from upto.questions.batches.embedding_maps import CONTROL, MAX_COLOURS, REST, By, map_places
 from upto.report.axes import BLUE, GREY, INK, ORANGE, blank_figure, plain, say
 from upto.report.markup import shorten
 from upto.report.panel_figures import COLOURS
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from upto.questions.batches.parts import BatchMap
     from upto.questions.batches.result import BatchesResult
-    from upto.questions.batches.scores import BatchMap
 
 _NAME, _TITLE = 24, 60
 _MAX_CONDITIONS = 30

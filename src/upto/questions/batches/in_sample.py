@@ -11,7 +11,7 @@ from upto.batch_metrics.effects import batch_and_label_shares
 from upto.batch_metrics.mixing import MIXING, evaluate_mixing
 from upto.batch_metrics.retrieval import mean_average_precision
 from upto.questions.batches.conditions import CONDITIONS, fit_condition
-from upto.questions.batches.scores import BatchMap, BatchScore, ComponentCarries
+from upto.questions.batches.parts import BatchMap, BatchScore, ComponentCarries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from upto.batch_metrics.classifiers import Prepared
     from upto.batch_metrics.folds import Codes, Mask, Split
     from upto.batch_metrics.tasks import Question
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.questions.batches.conditions import Rows
     from upto.questions.batches.evaluate import Judging
     from upto.questions.batches.screen import Screen

@@ -9,7 +9,7 @@ import numpy as np
 from upto.batch_metrics.tasks import can_judge
 from upto.batch_metrics.value_names import look_alikes, reads_as_missing
 from upto.core import Finding
-from upto.evidence.dependence import GROUPED, find_near_copies
+from upto.evidence.row_dependence import GROUPED, find_near_copies
 from upto.evidence.split import find_keys
 from upto.files.request import listed
 

@@ -14,7 +14,7 @@ from upto.questions.batches.condition_chart import (
     tone_of,
     word_of,
 )
-from upto.questions.batches.maps import MapsView, maps_data, maps_view
+from upto.questions.batches.embedding_maps import MapsView, maps_data, maps_view
 from upto.questions.batches.result import BASE
 from upto.report.markup import counted, shorten
 from upto.report.section import Section
@@ -22,8 +22,8 @@ from upto.report.table_view import CellView, TableView, table_view
 
 if TYPE_CHECKING:
     from upto.core import Estimate
+    from upto.questions.batches.parts import ConditionScore, Reading
     from upto.questions.batches.result import BatchesResult
-    from upto.questions.batches.scores import ConditionScore, Reading
 
 _MAX_TABLE_ROWS = 300
 _MAX_TABLE_CELLS = 2000

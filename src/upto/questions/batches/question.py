@@ -54,9 +54,9 @@ from upto.questions.batches.near_copies import (
     find_shared_copies,
     near_copies,
 )
+from upto.questions.batches.parts import Leak
 from upto.questions.batches.result import BASE, BatchesResult
 from upto.questions.batches.row_order import rank_keys
-from upto.questions.batches.scores import Leak
 from upto.questions.batches.screen import each_of, read_screen
 from upto.questions.batches.verdict import Grounds, verdict
 

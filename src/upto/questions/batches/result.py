@@ -9,7 +9,7 @@ from upto.core.finding import Finding
 from upto.core.provenance import Provenance
 from upto.core.result import Result
 from upto.core.table import Cell, Table, columns
-from upto.questions.batches.scores import (
+from upto.questions.batches.parts import (
     BatchFold,
     BatchMap,
     BatchScore,

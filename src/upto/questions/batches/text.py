@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from upto.batch_metrics.folds import Split
     from upto.questions.batches.evaluate import Judged
+    from upto.questions.batches.parts import ConditionScore, Task
     from upto.questions.batches.result import BatchesResult
-    from upto.questions.batches.scores import ConditionScore, Task
     from upto.questions.batches.screen import Screen
 
 FEW_BATCHES = 5

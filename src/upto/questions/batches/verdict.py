@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto.core import Estimate
+    from upto.questions.batches.parts import ConditionDifference, Measure
     from upto.questions.batches.result import BatchesResult
-    from upto.questions.batches.scores import ConditionDifference, Measure
 
 CLEARLY = 1e-3
 """Largest p-value at which an AUROC within batches counts as clearly above chance."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from upto.engines.base import Engine
     from upto.evidence.prepare import PreparedRun
     from upto.evidence.split import Split
-    from upto.questions.compare.options import Options
+    from upto.questions.compare.pair_options import Options
 
 Key = tuple[int, int]
 

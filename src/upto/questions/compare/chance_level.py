@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.alignment import AffineMap, row_errors
 from upto.core import Errors, Group
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import CrossMoments, Moments
 from upto.evidence.intervals import average, summarise
 from upto.evidence.pairings import shuffles
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.questions.compare.options import Options
     from upto.questions.compare.pair import Pair
+    from upto.questions.compare.pair_options import Options
 
 
 CHANCE_ROWS = 5000

@@ -155,7 +155,7 @@ def _stretches(given: tuple[str, ...]) -> Any:
     """Read each L as a number, or as a result of `upto lipschitz`."""
     from upto import LipschitzResult
     from upto.core import InputError
-    from upto.core.read import read_whole
+    from upto.core.read_file import read_whole
 
     found: list[Any] = []
     for each in given:

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Histogram, Progress
-    from upto.core.arrays import Float
-    from upto.questions.compare.options import Options
+    from upto.core.array_types import Float
     from upto.questions.compare.pair import Map
+    from upto.questions.compare.pair_options import Options
 
 
 DEFECT_ROWS = 3000

@@ -15,12 +15,16 @@ from upto.questions.compare.shared_directions import AGREEING, CLOSELY, find_sha
 from upto.questions.compare.verdict import LEVEL, ROUNDING, strictest_group, word_for
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.engines.base import Arrays
-    from upto.questions.compare.options import Options
     from upto.questions.compare.pair import Pair
+    from upto.questions.compare.pair_options import Options
     from upto.questions.compare.prediction import Onto
     from upto.questions.compare.relation import Relation
+
+
+MANY = 199
+"""Permutations for which only the number of rows limits the p-value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +56,20 @@ def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
 
     if _are_equal(pair):
         return replace(outcome("identical", Group.IDENTITY), exact=Group.IDENTITY)
-    n_paired = len(pair.source.paired)
-    least = smallest_p_value(
-        n_paired, options.permutations, memory=pair.split.memory, strata=pair.paired_strata
+    least, enough = (
+        smallest_p_value(
+            len(pair.source.paired),
+            permutations,
+            memory=pair.split.memory,
+            strata=pair.paired_strata,
+        )
+        for permutations in (options.permutations, max(options.permutations, MANY))
     )
     if least > LEVEL:
         return outcome("undecided")
     if not relation.is_beyond(LEVEL):
-        return outcome("chance")
+        # Rows that could hardly have reached the level are no evidence of chance either.
+        return outcome("chance" if enough <= LEVEL / 5 else "undecided")
     directions, turned, share, found = [forward], pair, 1.0, None
     if not options.one_way and relation.canonical is not None:
         found = find_shared(pair, relation.canonical)

@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.alignment import MonotoneMap
 from upto.core import Group
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.evidence.intervals import r_squared
 from upto.evidence.pairings import are_near
 from upto.questions.compare.pair import (
@@ -25,7 +25,7 @@ from upto.questions.compare.pair import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from upto.questions.compare.options import Options
+    from upto.questions.compare.pair_options import Options
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

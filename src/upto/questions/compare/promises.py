@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from upto.core import Defect, Fit
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.evidence.prepare import PreparedRun
     from upto.ica import Unmixing
     from upto.questions.compare.distortions import Distortion

@@ -28,8 +28,8 @@ from upto.questions.compare.all_pairs import compare_all
 from upto.questions.compare.chance_level import chance_rows
 from upto.questions.compare.detail import compare_in_detail
 from upto.questions.compare.distortions import find_distortions
-from upto.questions.compare.options import Options
 from upto.questions.compare.pair import Pair
+from upto.questions.compare.pair_options import Options
 from upto.questions.compare.promises import promises
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from upto.questions.compare.prediction import Onto, map_back, map_onto
 from upto.questions.compare.shared_directions import Canonical, find_canonical
 
 if TYPE_CHECKING:
-    from upto.questions.compare.options import Options
     from upto.questions.compare.pair import Pair, PairMoments
+    from upto.questions.compare.pair_options import Options
 
 TESTED_ROWS = 600
 """Maximum number of held-out rows that are re-paired."""

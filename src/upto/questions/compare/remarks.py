@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from upto.core import Agreement, Classes, Fit
     from upto.engines import CrossMoments
     from upto.questions.compare.judge import Outcome
-    from upto.questions.compare.options import Options
     from upto.questions.compare.pair import Pair
+    from upto.questions.compare.pair_options import Options
 
 OVERFITTED = 0.1
 """Gap between in-sample and held-out R² that is reported."""

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from upto.core import Shared
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines.directions import COVARIANCE, centred_rows
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from upto.evidence.pairings import pairing_p_values
 from upto.evidence.strata import class_means
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float, Index
-    from upto.questions.compare.options import Options
+    from upto.core.array_types import Float, Index
     from upto.questions.compare.pair import Pair
+    from upto.questions.compare.pair_options import Options
     from upto.questions.compare.prediction import Onto
 
 

@@ -16,7 +16,7 @@ from upto.files.hierarchies import ArrayRows
 from upto.files.rows import BlockRows
 from upto.files.survey import place_runs, survey_runs
 from upto.ica.fit import Settings
-from upto.questions.compare.options import Options
+from upto.questions.compare.pair_options import Options
 from upto.questions.consensus.reproducibility import (
     Explained,
     Reproduced,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Progress
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.engines import Survey
     from upto.engines.base import Engine
     from upto.evidence.split import Split

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Embeddings, Estimate, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.evidence.intervals import LEVEL as COVERAGE
 from upto.evidence.intervals import MIN_ROWS
 from upto.evidence.pairings import PAIRED_ROWS, pairing_p_values, smallest_p_value

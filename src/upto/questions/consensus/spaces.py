@@ -20,7 +20,7 @@ from upto.alignment.consensus import (
     turn_runs,
     weights_by_spread,
 )
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import Moments, cross_scatters, moments
 from upto.evidence.identify import Judged, distinct_rows, judge
 from upto.evidence.serial import effective_rows

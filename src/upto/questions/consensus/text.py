@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from upto.core import Embeddings
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.engines import Survey
     from upto.evidence.split import Split
     from upto.questions.consensus.reproducibility import Explained, Reproduced

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.alignment.consensus import Scatters
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 
 CHANCE = 0.99

@@ -1,4 +1,4 @@
-"""Whether a head identifies the representation below it."""
+"""Test whether a head identifies the representation below it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from upto.question import Question
 
 QUESTION = Question(
     name="diversity",
-    asks="Check whether a head identifies the representation below it.",
+    asks="Test whether a head identifies the representation below it.",
     function="upto.questions.diversity.question:diversity",
     result="upto.questions.diversity.result:DiversityResult",
     command="upto.questions.diversity.command:command",

@@ -1,4 +1,4 @@
-"""`upto diversity HEAD`: whether a head identifies the representation below it."""
+"""The command `upto diversity HEAD`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     "--frequencies",
     metavar="FILE",
     shell_complete=complete_file,
-    help="How often each class occurs, one number for each row; equal by default.",
+    help="Class frequencies, one number per row of HEAD; equal by default.",
 )
 @report_option
 @output_options
 def command(*, output: Output, head: str, frequencies: str | None, report: Path | None) -> None:
-    """Check whether a classifier head or an unembedding identifies the representation below it.
+    """Test whether a classifier head or an unembedding identifies the representation below it.
 
-    HEAD has one row for each class or token. The representation is identified up to a linear map
-    if the rows have as many independent differences as there are coordinates.
+    HEAD has one row per class or token. It identifies the representation up to a linear map if
+    its rows have as many linearly independent differences as coordinates.
 
     \b
     upto diversity model.safetensors::lm_head.weight

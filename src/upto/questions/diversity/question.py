@@ -1,4 +1,4 @@
-"""Whether a classifier head or an unembedding identifies the representation below it."""
+"""Test the diversity condition of a classifier head or an unembedding."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 @with_provenance
 def diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = None) -> DiversityResult:
-    """Check whether a head identifies the representation below it, up to a linear map.
+    """Test whether a head identifies the representation below it up to a linear map.
 
-    Two models with the same class probabilities have representations that differ by one invertible
-    linear map (an affine one for heads with a bias) if the class vectors of each head have as many
-    independent differences as its representation has coordinates.
+    Two models with equal class probabilities have representations related by an invertible linear
+    map (affine if the heads have a bias) whenever the class vectors of each head have as many
+    linearly independent differences as its representation has coordinates.
 
     Parameters
     ----------
     head
-        The weights of the last layer, one row for each class or token: an array, a path or
-        `Embeddings`. A bias is not part of it. Transpose weights that are inputs × classes.
+        Weights of the last layer, one row per class or token: an array, a path or `Embeddings`.
+        Omit the bias. Transpose weights of shape inputs × classes.
     frequencies
-        How often each class occurs, as numbers or as a file of them; equal by default. Classes
-        that never occur are left out.
+        Class frequencies, as an array or a file; equal by default. Classes with frequency zero
+        are left out.
 
     Raises
     ------
     InputError
-        If the head or the frequencies cannot be used as given.
+        If the head or the frequencies are not valid.
 
     Examples
     --------
@@ -54,10 +54,10 @@ def diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = None) -
     """
     found = as_embeddings([head], names=("head",))
     if len(found) != 1:
-        message = f"one head is checked at a time, not {len(found)}: name one of the manifest."
+        message = f"one head is tested at a time, not {len(found)}: name one of the manifest."
         raise InputError(message)
     (embeddings,) = found
-    # What is no number is refused before anything is computed from it.
+    # Refuse non-numeric entries before computing with them.
     vectors = as_head(np.asarray(embeddings.rows[0 : len(embeddings)]))
     counts = _read_counts(frequencies) if isinstance(frequencies, str | Path) else frequencies
     checked = head_diversity(vectors, frequencies=counts, deviations=stored_rounding(vectors))
@@ -90,5 +90,5 @@ def _read_counts(path: str | Path) -> ArrayLike:
     try:
         return values.astype(np.float64)
     except ValueError:
-        message = f"{name} of {path} holds values that are not numbers: give how often each occurs."
+        message = f"{name} of {path} contains values that are not numbers: give class frequencies."
         raise InputError(message) from None

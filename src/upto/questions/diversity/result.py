@@ -1,4 +1,4 @@
-"""Whether a head identifies the representation below it."""
+"""The result of `upto.diversity`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from upto.core.table import Cell, Column, Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiversityResult(Result):
-    """The diversity condition of linear identifiability on the class vectors of one head.
+    """The diversity condition of linear identifiability, tested on the class vectors of one head.
 
-    `n_classes` counts those that occur, `n_left_out` the others. `rank` is the number of
-    independent differences of class vectors; the condition holds where it is the `width`.
-    `condition` is that of the centred class vectors, `differences_condition` that of `width`
-    differences ``g(chosen) - g(base)``. `smallest_variance` is the smallest eigenvalue of the
-    covariance of class vectors over classes as they occur, and `amplification` one over its root:
-    log-probabilities within η determine the representation within η times it. What is infinite is
-    None. `stored_as` is the number type whose precision the values have, whatever type they came
-    in, and `rounding` what rounding to it can do to the smallest singular value.
+    `n_classes` counts the classes that occur, `n_left_out` the others. `rank` is the number of
+    linearly independent differences of class vectors; the condition holds if it equals `width`.
+    `condition` is the condition number of the centred class vectors, `differences_condition` that
+    of `width` differences ``g(chosen) - g(base)``. `smallest_variance` is the smallest eigenvalue
+    of the frequency-weighted covariance of class vectors, and `amplification` is
+    ``1 / sqrt(smallest_variance)``: log-probabilities within η determine the representation within
+    η times it. Infinite values are None. `stored_as` is the number type whose precision the values
+    have, even if stored in a wider one; `rounding` bounds the effect of rounding to it on the
+    smallest singular value.
     """
 
     kind: ClassVar[str] = "diversity"
@@ -50,7 +51,7 @@ class DiversityResult(Result):
     provenance: Provenance
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the facts."""
+        """Return the table of facts."""
         facts: list[tuple[Cell, ...]] = [
             ("classes that occur", self.n_classes, f"at least {self.width + 1}"),
             ("classes that never occur, left out", self.n_left_out, None),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import Finding
-from upto.evidence.dependence import FOLLOWING, find_memory, find_near_copies
+from upto.evidence.row_dependence import FOLLOWING, find_memory, find_near_copies
 from upto.evidence.split import find_keys, take_rows
 from upto.evidence.strata import class_means
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float, Index
+    from upto.core.array_types import Float, Index
     from upto.engines.base import Engine
     from upto.questions.factors.truth import Factor
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Embeddings, Group
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import blas_threads_for
 from upto.engines.base import Engine
 from upto.evidence.pairings import PAIRED_ROWS
@@ -18,8 +18,8 @@ from upto.evidence.split import Split, split_rows
 from upto.files.survey import survey_runs
 from upto.questions.compare.chance_level import chance_rows
 from upto.questions.compare.detail import compare_in_detail
-from upto.questions.compare.options import Options
 from upto.questions.compare.pair import Pair
+from upto.questions.compare.pair_options import Options
 from upto.questions.factors.parts import Structure, StructureFit
 from upto.questions.factors.text import structure_verdict
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from upto.disentanglement.shared_information import ADJUSTED
 from upto.disentanglement.shares import beyond_chance, tellable
-from upto.disentanglement.unseen import unseen_shares
+from upto.disentanglement.undetected import unseen_shares
 from upto.questions.factors.parts import FactorMatch, LatentForm
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.disentanglement.shared_information import Information
     from upto.disentanglement.views import View
     from upto.questions.factors.forms import Formed

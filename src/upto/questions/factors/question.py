@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Embeddings, Progress
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.disentanglement.calibrate import CalibratedScore
     from upto.disentanglement.kinds import NamedScore
     from upto.disentanglement.views import View

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from upto.core import Finding
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
     FactorSource = str | Path | Mapping[str, ArrayLike] | ArrayLike | None
 

@@ -1,4 +1,4 @@
-"""What a run is like."""
+"""Summarise one run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from upto.question import Question
 
 QUESTION = Question(
     name="inspect",
-    asks="Show what a run is like: shape, rank, spectrum, Gaussianity.",
+    asks="Summarise a run: shape, rank, spectrum, Gaussianity.",
     function="upto.questions.inspect.question:inspect",
     result="upto.questions.inspect.result:InspectResult",
     command="upto.questions.inspect.command:command",

@@ -1,4 +1,4 @@
-"""`upto inspect RUN`: what a run is like."""
+"""The command `upto inspect RUN`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
 @click.command("inspect", epilog=EPILOG)
 @click.argument("run", metavar="RUN", shell_complete=complete_file)
-@click.option("--ica/--no-ica", default=True, show_default=True, help="Look at Gaussianity too.")
+@click.option(
+    "--ica/--no-ica",
+    default=True,
+    show_default=True,
+    help="Also test components for Gaussianity (runs ICA).",
+)
 @output_options
 def command(*, output: Output, run: str, ica: bool) -> None:
-    """Show what a run is like: shape, rank, spectrum, distances, Gaussianity, findings.
+    """Summarise a run: shape, rank, spectrum, distances, Gaussianity, findings.
 
     \b
     upto inspect embeddings.parquet

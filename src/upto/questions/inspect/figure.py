@@ -1,4 +1,4 @@
-"""The spectrum of a run, for papers."""
+"""The figure of a run's spectrum."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LONG_NAME = 60
 
 
 def draw(result: InspectResult) -> Figure:
-    """Draw the share of the variance in each principal direction."""
+    """Draw the fraction of variance in each principal direction."""
     figure = blank_figure(6.3, 3.0)
     axes = figure.subplots()
-    # Beyond the rank, shares are rounding.
+    # Beyond the rank, fractions are rounding error.
     shares = [share for share in result.spectrum[: result.run.rank] if share > 0]
     axes.plot(range(1, len(shares) + 1), shares, "o-", color=BLUE, markersize=3.5, lw=1)
     if len(shares) > 1 and max(shares) > 20 * min(shares):

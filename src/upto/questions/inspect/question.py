@@ -1,4 +1,4 @@
-"""What a run is like: size, rank, spectrum, distances, Gaussianity."""
+"""Summarise one run: size, rank, spectrum, distances, Gaussianity."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from upto.files.accept import Run
 
 HELD_OUT = 0.3
-"""Fraction of the rows on which the Gaussianity of components is judged."""
+"""Fraction of rows on which components are tested for Gaussianity."""
 
 
 @with_provenance
@@ -41,25 +41,25 @@ def inspect(
     engine: Engine | str | None = None,
     progress: Progress | None = None,
 ) -> InspectResult:
-    """Look at one run before it is compared with others.
+    """Summarise one run before comparing it with others.
 
     Parameters
     ----------
     run
         An array, a path or `Embeddings`.
     ica
-        Whether to find independent components, to see how Gaussian they are.
+        Whether to fit independent components and test them for Gaussianity.
     seed
-        Seed of every random choice.
+        Seed of the random number generator.
     engine
-        Engine of the passes, as an object or by name.
+        Engine, as an object or by name.
     progress
-        What long work reports to.
+        Receiver of progress reports.
 
     Raises
     ------
     InputError
-        If the run cannot be used as given.
+        If the run is not valid.
     """
     engine, progress = choose_engine(engine), progress or SilentProgress()
     found = as_embeddings([run], names=("run",))
@@ -81,7 +81,7 @@ def inspect(
     near = int(np.sum(np.asarray(scores) < CLEAR)) if len(scores) else None
     findings += prepared.findings
     if split.n_duplicates:
-        message = f"{split.n_duplicates} of {len(embeddings)} rows repeat another."
+        message = f"{split.n_duplicates} of {len(embeddings)} rows are duplicates."
         findings.append(Finding(code="UP007", message=message))
     summary = prepared.summary
     dimension = float(1.0 / np.sum(shares**2))

@@ -1,4 +1,4 @@
-"""What one run is like before it is compared."""
+"""The result of `upto.inspect`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SHOWN_DIRECTIONS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectResult(Result):
-    """One run: its size, rank, spectrum, distances and how Gaussian its components are.
+    """Size, rank, spectrum, distances of one run, and Gaussianity of its components.
 
-    `spectrum` holds the share of the variance in each principal direction, the largest first;
-    `effective_dimension` is the inverse of the sum of their squares; `nongaussianity` is, for each
-    independent component, how many standard errors its contrast on held-out rows lies from a
-    Gaussian's, and `n_near_gaussian` counts those within three; the one is empty and the other None
-    where components were not looked for or too few rows held out.
+    `spectrum` is the fraction of variance in each principal direction, in decreasing order;
+    `effective_dimension` is the inverse of the sum of their squares. `nongaussianity` is the
+    difference of each independent component's held-out contrast from a Gaussian's, in standard
+    errors, and `n_near_gaussian` counts those below three; they are empty and None if ICA was not
+    run or too few rows were held out.
     """
 
     kind: ClassVar[str] = "inspect"
@@ -42,7 +42,7 @@ class InspectResult(Result):
     provenance: Provenance
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the facts and the spectrum."""
+        """Return the tables of facts and of the spectrum."""
         run, diameter = self.run, self.run.diameter
         extent = f"{diameter.value:.6g}"
         if not diameter.exact:
@@ -74,7 +74,7 @@ class InspectResult(Result):
                 rows=tuple(facts),
             ),
             Table(
-                title="Variance in the widest directions",
+                title="Variance of the leading principal directions",
                 columns=(
                     Column(name="direction"),
                     Column(name="share", spec=".1%"),

@@ -1,4 +1,4 @@
-"""What is said of a run."""
+"""The verdict on a run."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 def verdict(
     run: RunSummary, dimension: float, near: int | None, n_components: int, *, ica: bool
 ) -> str:
-    """Say in one sentence what a run is like; `near` of its components are near-Gaussian."""
+    """Summarise a run; `near` of its components are near-Gaussian."""
     gaussian = ""
     if near is not None:
         verb = "is" if near == 1 else "are"
         gaussian = f"; {near} of {n_components} components {verb} near-Gaussian"
     elif ica:
-        gaussian = "; whether components are Gaussian is not judged"
+        gaussian = "; Gaussianity of components not tested"
     return (
         f"{run.name}: {run.n_samples} rows of {run.n_features} coordinates, rank "
         f"{run.rank}, {dimension:.1f} effective dimensions{gaussian}."

@@ -19,7 +19,7 @@ from upto.core import (
     unique_findings,
     with_provenance,
 )
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import ThreadsEngine, choose_engine
 from upto.evidence.sampled_rows import check_options, choose_rows
 from upto.evidence.split import row_keys, split_rows, take_rows

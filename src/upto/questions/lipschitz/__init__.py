@@ -1,4 +1,4 @@
-"""How far a decoder is from an isometry."""
+"""Measure how far a decoder is from an isometry."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from upto.question import Question
 
 QUESTION = Question(
     name="lipschitz",
-    asks="Measure how far a decoder is from an isometry, and what theory promises.",
+    asks="Measure how far a decoder is from an isometry, with the bounds theory gives.",
     function="upto.questions.lipschitz.question:lipschitz",
     result="upto.questions.lipschitz.result:LipschitzResult",
     findings="upto.questions.lipschitz.findings:RULES",

@@ -1,4 +1,4 @@
-"""`upto lipschitz LATENTS`: how far a decoder is from an isometry."""
+"""The command `upto lipschitz LATENTS`."""
 
 from __future__ import annotations
 
@@ -26,42 +26,42 @@ Where = Literal["worst", "q95", "median", "mean"]
     "--decoder",
     metavar="DECODER",
     shell_complete=complete_file,
-    help="MODULE:ATTRIBUTE, a file of TorchScript, or one of torch.export.",
+    help="MODULE:ATTRIBUTE, or a TorchScript or torch.export file.",
 )
 @click.option(
     "--n-points",
     type=click.IntRange(1),
     default=1000,
     show_default=True,
-    help="Latents to look at, chosen by their content.",
+    help="Number of latents to sample, chosen by a hash of their values.",
 )
 @click.option(
     "--directions",
     type=click.IntRange(0),
     default=10,
     show_default=True,
-    help="Random directions to try at each point; with OUTPUTS, nearest rows.",
+    help="Random directions per point; with OUTPUTS, number of nearest rows.",
 )
 @click.option(
     "--method",
     type=click.Choice(["auto", "dense", "lanczos"]),
     default="auto",
     show_default=True,
-    help="Form Jacobians, or only multiply by them.",
+    help="dense forms Jacobians, lanczos only multiplies by them.",
 )
 @click.option(
     "--steps",
     type=click.IntRange(1),
     default=128,
     show_default=True,
-    help="Largest number of steps of Lanczos.",
+    help="Maximum number of Lanczos steps.",
 )
-@click.option("--ids", help="Column or entry with one id a row, to match LATENTS and OUTPUTS.")
+@click.option("--ids", help="Column or entry with row ids, to match LATENTS and OUTPUTS.")
 @click.option(
     "--fail-above",
     type=click.FloatRange(1),
     callback=refuse_nan,
-    help="Exit with 1 if the bi-Lipschitz constant is above this, or not known to be below.",
+    help="Exit with 1 if the bi-Lipschitz constant exceeds this, or is not known to be below it.",
 )
 @click.option(
     "--at",
@@ -69,7 +69,7 @@ Where = Literal["worst", "q95", "median", "mean"]
     type=click.Choice(["worst", "q95", "median", "mean"]),
     default="worst",
     show_default=True,
-    help="The point that --fail-above judges.",
+    help="Statistic over points that --fail-above is applied to.",
 )
 @strict_option
 @report_option
@@ -89,11 +89,11 @@ def command(
 ) -> None:
     """Measure how far a decoder is from an isometry, where it is worst, and what theory promises.
 
-    LATENTS and OUTPUTS are files of embeddings, or a FILE::KEY that picks an array in one; those of
-    NumPy may have more axes, as images have. With a
-    decoder, the extreme singular values of its Jacobian at many latents give its bi-Lipschitz
-    constant, 1 for an isometry; with OUTPUTS alone, ratios of distances bound it from below. A
-    decoder is code: name only what you trust. Pickles are never loaded.
+    LATENTS and OUTPUTS are embedding files, or FILE::KEY for an array in one; NumPy arrays may have
+    more than two axes, e.g. images. With a decoder, the extreme singular values of its Jacobian at
+    many latents give its bi-Lipschitz constant, 1 for an isometry; with OUTPUTS alone, ratios of
+    distances bound it from below. A decoder is code: use only files you trust. Pickles are never
+    loaded.
 
     \b
     upto lipschitz latents.npy --decoder decoder.pt2 --report decoder.html
@@ -123,7 +123,7 @@ def command(
 
 
 def _read(files: list[str], ids: str | None) -> Sequence[Any]:
-    """Read embeddings, and arrays of more axes as they are."""
+    """Read embeddings; keep the shape of arrays with more than two axes."""
     from upto.files import read_runs
     from upto.files.shaped import shaped_array
 
@@ -137,7 +137,7 @@ def _read(files: list[str], ids: str | None) -> Sequence[Any]:
 
 
 def _judge(result: LipschitzResult, where: Where, limit: float) -> None:
-    """Hold the constant against a limit: one known from below only cannot be shown to keep it."""
+    """Exit with 1 if the constant exceeds the limit or is known from below only."""
     found = result.spread("lipschitz").at(where)
     if where == "worst" and result.secants is not None:
         pairs = result.secants.lipschitz
@@ -154,6 +154,6 @@ def _judge(result: LipschitzResult, where: Where, limit: float) -> None:
         remedy = "more --steps" if result.decoder else "the decoder itself, with --decoder"
         stop(
             Exit.LIMIT,
-            f"the bi-Lipschitz constant is only known to be at least {found:.4g} {at}, which "
-            f"cannot be held against --fail-above {limit:g}: give {remedy}.",
+            f"the bi-Lipschitz constant is only known to be at least {found:.4g} {at}, so it may "
+            f"exceed --fail-above {limit:g}: give {remedy}.",
         )

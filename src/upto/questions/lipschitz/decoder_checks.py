@@ -1,4 +1,4 @@
-"""Whether a decoder can be trusted with derivatives: each check is one clear refusal."""
+"""Check that a decoder is deterministic, row-wise, finite and has correct derivatives."""
 
 from __future__ import annotations
 
@@ -12,35 +12,26 @@ from upto.engines import host_array
 from upto.geometry.jacobians import row_lengths
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.decoders.decoder import Decoder, Linearisation
 
 
 _PROBED = 8
-"""Points at which the decoder is tried before it is believed."""
+"""Points at which a decoder is checked."""
 _STEPS = (0.4, 0.6, 0.75)
-"""Steps of differences over the size of a latent, as powers of the rounding of numbers."""
+"""Finite-difference steps relative to the size of a latent, as powers of machine epsilon."""
 _MAY_DIFFER = 0.05
-"""How far derivatives may be from differences, at half of the points, before they are refused."""
+"""Relative gap between derivatives and differences accepted at half of the points."""
 
 
 def check_decoder(decoder: Decoder, points: Float, rng: np.random.Generator) -> Linearisation:
-    """Try a decoder at a few points, and return it linearised there.
-
-    Parameters
-    ----------
-    decoder
-        The decoder.
-    points
-        The points it will be asked about.
-    rng
-        Draws the directions of the differences.
+    """Check a decoder at the first few points, and return it linearised there.
 
     Raises
     ------
     InputError
-        If it answers differently each time, mixes rows, gives numbers that are not finite, or
-        has derivatives that are not those of what it computes.
+        If it is not deterministic, mixes rows, returns values that are not finite, or has
+        derivatives that disagree with finite differences.
     """
     probed = points[:_PROBED]
     linear = decoder.linearise(probed)
@@ -55,23 +46,23 @@ def check_decoder(decoder: Decoder, points: Float, rng: np.random.Generator) -> 
 
 
 def refuse_not_finite(name: str, what: str, values: Float) -> None:
-    """Refuse values with a row for each point that are not all finite."""
+    """Refuse values that are not finite; they have one row per point."""
     finite = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
     if not finite.all():
         message = (
             f"the {what} of {name} are NaN or infinite at {int((~finite).sum())} of {len(values)} "
-            "points: leave out those latents, or look for a division by zero or an overflow there."
+            "points: leave out those latents, or fix the division by zero or overflow there."
         )
         raise InputError(message)
 
 
 def refuse_chance(decoder: Decoder, points: Float, outputs: Float) -> None:
-    """Refuse a decoder that gives other outputs when it is asked again."""
+    """Refuse a decoder that is not deterministic."""
     again = _outputs(decoder, points)
     if not _alike(outputs, again):
         gap = float(np.abs(outputs - again).max())
         message = (
-            f"{decoder.name} gives other outputs for the same latents each time (they differ by "
+            f"{decoder.name} is not deterministic (outputs for the same latents differ by "
             f"{gap:.2g}): return the mean of its outputs, not a sample, and turn off dropout."
         )
         raise InputError(message)
@@ -85,8 +76,8 @@ def _refuse_mixing(decoder: Decoder, points: Float, outputs: Float) -> None:
     if not _alike(outputs, apart):
         gap = float(np.abs(outputs - apart).max())
         message = (
-            f"the outputs of {decoder.name} for a latent depend on the others of its batch (they "
-            f"differ by {gap:.2g} in a smaller one): a decoder must map each row by itself."
+            f"the outputs of {decoder.name} for a latent depend on the other rows of its batch "
+            f"(they differ by {gap:.2g} in a smaller one): a decoder must map each row by itself."
         )
         raise InputError(message)
 
@@ -94,7 +85,7 @@ def _refuse_mixing(decoder: Decoder, points: Float, outputs: Float) -> None:
 def _refuse_wrong_derivatives(
     decoder: Decoder, linear: Linearisation, points: Float, rng: np.random.Generator
 ) -> None:
-    """Compare J v with a difference: a straight-through estimator is not a derivative."""
+    """Compare J v with finite differences: a straight-through estimator is not a derivative."""
     directions = rng.standard_normal(points.shape)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     xp = array_api_compat.array_namespace(linear.points)
@@ -114,14 +105,15 @@ def _refuse_wrong_derivatives(
         noise = 10.0 * rounding * row_lengths(ahead) / step[:, 0]
         gap = np.maximum(0.0, row_lengths(pushed - difference) - noise)
         gaps.append(gap / np.maximum(np.maximum(*lengths), np.finfo(np.float64).tiny))
-    # A derivative is the limit of differences: it is wrong where no step comes near it.
+    # A derivative is the limit of differences: it is wrong if no step comes near it.
     gap = np.min(gaps, axis=0)
     wrong = gap > _MAY_DIFFER
     if wrong.mean() > 0.5:
         message = (
-            f"the derivatives of {decoder.name} are not those of its outputs: they differ from "
-            f"differences by {np.median(gap[wrong]):.0%} at {int(wrong.sum())} of {len(points)} "
-            "points. Leave out straight-through estimators, detach and custom gradients."
+            f"the derivatives of {decoder.name} are not those of its outputs (they differ from "
+            f"finite differences by {np.median(gap[wrong]):.0%} at {int(wrong.sum())} of "
+            f"{len(points)} points): remove straight-through estimators, detach and custom "
+            "gradients."
         )
         raise InputError(message)
 
@@ -129,7 +121,7 @@ def _refuse_wrong_derivatives(
 def _alike(one: Float, other: Float) -> bool:
     if one.shape != other.shape:
         return False
-    # Products over batches of another size are rounded differently, in single precision at worst.
+    # Batch size changes rounding; single precision is the worst case.
     size = np.abs(one).max(initial=0.0)
     return bool(np.abs(one - other).max(initial=0.0) <= 1e-4 * size)
 
@@ -145,5 +137,5 @@ def _rounding(*arrays: Any) -> float:
 
 
 def host_numbers(array: Any) -> Float:
-    """Return an array of any library as NumPy's, in double precision."""
+    """Return an array of any library as a NumPy array in double precision."""
     return np.asarray(host_array(array), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What outputs alone say of a map: ratios of distances to the nearest rows."""
+"""Lower bounds on the constant from outputs alone: ratios of distances to the nearest rows."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Embeddings, Progress
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.engines.base import Engine
     from upto.evidence.split import Split
 
 
 POOL = 20_000
-"""Rows among which neighbours are looked for."""
+"""Number of rows among which neighbours are searched."""
 _TOGETHER = 64
 _COPIES = 1000
-"""Equal latents whose outputs are compared."""
+"""Maximum number of equal latents whose outputs are compared."""
 
 
 def neighbour_stretches(
@@ -88,7 +88,7 @@ def _no_direction(_place: int, *, shrinks: bool) -> tuple[float, ...]:
 
 
 def _count_clashes(engine: Engine, outputs: Embeddings, split: Split) -> int:
-    """Count latents that equal another and were mapped elsewhere."""
+    """Count latents that equal another but have different outputs."""
     places = np.flatnonzero(split.repeats[split.order])[:_COPIES]
     if not len(places):
         return 0

@@ -1,4 +1,4 @@
-"""The extremes of a decoder's Jacobians, point by point."""
+"""Extreme singular values of a decoder's Jacobian at each point."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.engines import host_array
 from upto.geometry.jacobians import (
     Extremes,
@@ -42,11 +42,11 @@ _ROUNDINGS = 4.0
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Stretches:
-    """By how much a map stretches its most extreme directions at each point.
+    """Largest and smallest factors by which a map stretches directions at each point.
 
-    `values` are all singular values and `columns` the lengths of the columns of the Jacobian, where
-    it was formed; `lengths` of random directions have a row for each. `direction_at` finds the
-    direction of an extreme, empty where it is not known.
+    `values` are all singular values and `columns` the column lengths of the Jacobian, if it was
+    formed; `lengths` are those of random directions, one row per direction. `direction_at` returns
+    the direction of an extreme, empty if not known.
     """
 
     method: Method
@@ -73,7 +73,7 @@ def jacobian_stretches(
     seed: int,
     progress: Progress,
 ) -> Stretches:
-    """Look at the Jacobian of a decoder at every point."""
+    """Compute the extreme stretches of a decoder's Jacobian at every point."""
     tried = check_decoder(decoder, points, random_stream(seed, "differences"))
     n_points, n_latents = points.shape
     pushed = tried.push(0.0 * tried.points)
@@ -114,10 +114,10 @@ def jacobian_stretches(
     refuse_not_finite(decoder.name, "derivatives", np.stack([largest, smallest], axis=1))
     lengths = _joined([part[1] for part in parts], axis=1)
     if lengths is not None:
-        # A direction that goes beyond what was found for the extremes is a better bound on them.
+        # A random direction beyond the extremes found is a tighter bound on them.
         largest = np.maximum(largest, lengths.max(axis=0))
         smallest = np.minimum(smallest, lengths.min(axis=0))
-    # Rounding of each entry of a Jacobian moves its singular values by about this share at most.
+    # Rounding the entries of a Jacobian moves its singular values by at most about this fraction.
     rounding = float(np.finfo(np.float32 if is_single else np.float64).eps)
     is_null = smallest <= _ROUNDINGS * rounding * np.sqrt(max(n_latents, n_outputs)) * largest
     smallest = np.where(is_null | (n_outputs < n_latents), 0.0, smallest)
@@ -128,7 +128,7 @@ def jacobian_stretches(
         formed = host_array(form_jacobians(decoder.linearise(points[place : place + 1])))[0]
         basis, _, _ = np.linalg.svd(np.asarray(formed, dtype=np.float64), full_matrices=False)
         found = basis[:, -1 if shrinks else 0]
-        # Both ends of an axis are the same direction: the larger entry is taken as positive.
+        # The sign of a singular vector is arbitrary: make its largest entry positive.
         sign = np.sign(found[np.argmax(np.abs(found))])
         return tuple(float(each) for each in sign * found)
 

@@ -1,4 +1,4 @@
-"""What theory makes of a decoder's constants."""
+"""Bounds that theory derives from a decoder's constants."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from upto.theory import certify_network, rigid_mean_promise, rigid_promise
 
 if TYPE_CHECKING:
     from upto.core import Promise
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.decoders.decoder import Decoder
 
 
 _WIDEST = 4096
-"""Outputs up to which an activation after the last layer is written as one more layer."""
+"""Maximum number of outputs for which a final activation is written as one more layer."""
 _ROUNDED = 1e-4
-"""Share by which a constant measured in single precision may exceed the true one."""
+"""Relative excess of a constant measured in single precision over the true one."""
 
 
 def promised_errors(
     *, worst: float, median: float, scaled: float, n_latents: int, diameter: float
 ) -> tuple[Promise, ...]:
-    """Return what Theorem 1 promises two runs whose decoders are like this one.
+    """Return the bounds of Theorem 1 for two runs with decoders like this one.
 
-    The bounds hold if no point and no pair is worse than those looked at; the second ones would if
-    all were like the median point, and the last ones after the best scale of the outputs.
+    The first bounds hold if no point or pair is worse than those sampled, the second if none is
+    worse than the median point, and the last after the best scale of the outputs.
 
     Parameters
     ----------
     worst, median, scaled
-        The constant over points and pairs, at the median point, and over all after the best scale:
-        known from above, for a lower bound promises nothing.
+        Constant over points and pairs, at the median point, and over all after the best scale.
+        They must be known from above: a lower bound promises nothing.
     n_latents, diameter
-        Of the latents.
+        Number of latent coordinates, and diameter of the latents.
     """
     looked = "no latent is worse than the worst point and pair looked at"
     cases = (
@@ -65,19 +65,19 @@ def promised_errors(
 
 
 def certified_bound(decoder: Decoder, measured: float) -> Promise | None:
-    """Return the constant that the weights of a decoder certify; None where there is none.
+    """Return the constant certified by a decoder's weights; None without a certificate.
 
     Parameters
     ----------
     decoder
-        One that is no chain of known layers has no certificate.
+        Decoder; only a chain of known layers has a certificate.
     measured
-        The largest constant found: a certificate below it would be wrong, and is not given.
+        Largest constant measured; a certificate below it would be wrong, so it is dropped.
     """
     try:
         chain = decoder.chain
         found = None if chain is None else _certified(chain)
-    except Exception:  # noqa: BLE001 - a certificate is an extra: without it all else stands
+    except Exception:  # noqa: BLE001 - a certificate is optional
         return None
     if found is None or (found.value is not None and measured > found.value * (1.0 + _ROUNDED)):
         return None

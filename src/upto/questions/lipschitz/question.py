@@ -1,4 +1,4 @@
-"""How bi-Lipschitz a decoder is: from its Jacobians at many points, or from its outputs alone."""
+"""Measure the bi-Lipschitz constant of a decoder, from its Jacobians or its outputs alone."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Progress
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.decoders.decoder import Decoder
     from upto.engines.base import Engine
     from upto.files.accept import Run
 
 
 NEAR = 0.1
-"""Singular values within this of 1 are counted as those of an isometry."""
+"""Singular values within this of 1 count as those of an isometry."""
 
 
 @with_provenance
@@ -76,43 +76,43 @@ def lipschitz(
 ) -> LipschitzResult:
     """Measure how far a decoder is from an isometry, at many latents.
 
-    Its bi-Lipschitz constant Λ at a point is the largest factor by which it stretches or shrinks a
-    direction there: max(σ_max, 1/σ_min) of the singular values of its Jacobian, 1 for an isometry.
-    Theorems bound the error up to a rigid motion between two runs by it.
+    The bi-Lipschitz constant Λ at a point is the largest factor by which the decoder stretches or
+    shrinks a direction there: max(σ_max, 1/σ_min) over the singular values of its Jacobian, 1 for
+    an isometry. Theorems bound the error between two runs up to a rigid motion in terms of Λ.
 
     Parameters
     ----------
     latents
-        An array, a path or `Embeddings`: one latent a row. Arrays with more axes are given to the
-        decoder in their own shape.
+        An array, a path or `Embeddings`, one latent per row. Arrays with more axes are passed to
+        the decoder in their own shape.
     outputs
-        What the decoder made of the latents, where there is no decoder: ratios of distances to the
-        nearest rows then stand for singular values. Rows are matched by ids where both have them.
+        Outputs of the decoder for the latents, if the decoder itself is not available: ratios of
+        distances to the nearest rows then replace singular values. Rows are matched by ids if both
+        have them.
     decoder
         A torch module, a function of torch tensors, an object with ``jvp(points, directions)`` and
-        maybe ``vjp(points, cotangents)`` over NumPy arrays, ``"package.module:attribute"``, or a
-        file of TorchScript or `torch.export`. It maps each row by itself; it is never changed.
+        optionally ``vjp(points, cotangents)`` over NumPy arrays, ``"package.module:attribute"``, or
+        a TorchScript or `torch.export` file. It must map each row by itself; it is never modified.
     n_points
-        How many latents to look at, chosen by their content and the seed.
+        Number of latents to sample, chosen by a hash of their values and the seed.
     directions
-        Random directions to try at each point, as the paper does: they see less than the extremes.
-        For `outputs`, the number of nearest rows. 0 tries none.
+        Random directions per point, as in the paper; they miss part of the extremes. With
+        `outputs`, the number of nearest rows. 0 skips them.
     method
-        ``dense`` forms Jacobians; ``lanczos`` only multiplies by them; by default the first where
-        they are small.
+        ``dense`` forms Jacobians; ``lanczos`` only multiplies by them; ``auto`` forms small ones.
     steps
-        Largest number of steps of Lanczos; with as many as latents it is exact.
+        Maximum number of Lanczos steps; exact with as many as latent coordinates.
     seed
-        Seed of every random choice.
+        Seed of the random number generator.
     engine
-        Engine of the passes over the latents, as an object or by name.
+        Engine for the passes over the latents, as an object or by name.
     progress
-        What long work reports to.
+        Receiver of progress reports.
 
     Raises
     ------
     InputError
-        If the latents, the outputs or the decoder cannot be used as given.
+        If the latents, the outputs or the decoder are not valid.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def lipschitz(
     _check_options(n_points=n_points, directions=directions, steps=steps, seed=seed)
     if (outputs is None) == (decoder is None):
         given = "neither a decoder nor its outputs" if decoder is None else "both"
-        message = f"{given} were given: pass the decoder, or else the outputs it made."
+        message = f"{given} were given: pass either the decoder or its outputs."
         raise InputError(message)
     if method not in ("auto", "dense", "lanczos"):
         message = f"there is no method {method!r}: choose auto, dense or lanczos."
@@ -235,7 +235,7 @@ def _result(
 
 
 def _promises(result: LipschitzResult, largest: Float, smallest: Float) -> tuple[Promise, ...]:
-    """Apply Theorem 1, which is about all distances: pairs count beside points."""
+    """Apply Theorem 1; it concerns all distances, so pairs count as well as points."""
     if result.secants is not None:
         largest = np.append(largest, result.secants.largest)
         smallest = np.append(smallest, result.secants.smallest)
@@ -249,7 +249,7 @@ def _promises(result: LipschitzResult, largest: Float, smallest: Float) -> tuple
 
 
 def _spread(name: str, values: Float, rows: NDArray[np.intp], seed: int) -> Spread:
-    # A quantile that interpolates would be undefined beside infinite values.
+    # Interpolated quantiles are undefined next to infinite values.
     median, high = np.quantile(values, [0.5, 0.95], method="higher")
     mean: Estimate | None = None
     if np.isfinite(values).all():

@@ -1,4 +1,4 @@
-"""How bi-Lipschitz a decoder is: at each point, in all, and what theory makes of it."""
+"""The result of `upto.lipschitz`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Method = Literal["dense", "lanczos", "neighbours"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """One number over all points; None stands for infinity.
+    """Summary of one constant over all points; None means infinite.
 
     `row` is the row of the latents with the worst value.
     """
@@ -33,28 +33,28 @@ class Spread:
     row: int
 
     def at(self, where: Literal["worst", "q95", "median", "mean"]) -> float:
-        """Return one of its numbers; infinity where it is infinite."""
+        """Return one of the statistics; infinity if infinite."""
         found = self.mean.value if where == "mean" and self.mean else getattr(self, where)
         return math.inf if found is None else float(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointStretch:
-    """The decoder at one point: the factors by which it stretches its most extreme directions.
+    """Largest and smallest stretch of the decoder at one point.
 
     Parameters
     ----------
     row
-        The row of the latents.
+        Row of the latents.
     largest, smallest
-        The extreme singular values of the Jacobian; with `neighbours`, the extreme ratios of
-        distances to the nearest rows.
+        Extreme singular values of the Jacobian; with `neighbours`, extreme ratios of distances to
+        the nearest rows.
     lipschitz, scaled
-        max(largest, 1/smallest), and √(largest/smallest); None where infinite.
+        max(largest, 1/smallest), and √(largest/smallest); None if infinite.
     by_directions
-        What random directions find of `lipschitz`; None where infinite, or none were tried.
+        Estimate of `lipschitz` from random directions; None if infinite or without directions.
     settled
-        Whether the extremes are known; elsewhere the constant is at least this.
+        Whether the extremes converged; otherwise the constant is a lower bound.
     """
 
     row: int
@@ -68,9 +68,9 @@ class PointStretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorstPoint:
-    """Where the constant is largest, and the direction of latents that is stretched or shrunk most.
+    """The point with the largest constant, and the direction most stretched or shrunk there.
 
-    `direction` is empty where the Jacobian was not formed.
+    `direction` is empty if the Jacobian was not formed.
     """
 
     row: int
@@ -82,10 +82,9 @@ class WorstPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secants:
-    """Ratios of distances over all pairs of points: what the map does far apart.
+    """Ratios of distances over all pairs of points, near and far.
 
-    The constant is one that pairs attain, so the global one is at least this. None stands for
-    infinity.
+    `lipschitz` is attained by a pair, so the global constant is at least this. None means infinite.
     """
 
     n_pairs: int
@@ -99,28 +98,28 @@ class Secants:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LipschitzResult(Result):
-    """How far a decoder is from an isometry, at many points.
+    """Bi-Lipschitz constants of a decoder at many points.
 
     Parameters
     ----------
     decoder
-        Its name; None where only its outputs were given.
+        Name of the decoder; None if only its outputs were given.
     method
         ``dense``: exact singular values; ``lanczos``: extremes from products with the Jacobian;
-        ``neighbours``: ratios of distances to the nearest rows, where there is no decoder.
+        ``neighbours``: ratios of distances to the nearest rows, without a decoder.
     scale, scaled
-        The one factor on the outputs that makes the worst constant smallest, and that constant.
+        The factor on the outputs that minimises the worst constant, and that constant.
     deviation
         δ: all singular values at all points are within 1 ± δ.
     near, share_near
-        The share of the singular values within 1 ± `near`; None where not all were found.
+        The fraction of singular values within 1 ± `near`; None if not all were computed.
     coordinates
-        Root mean square over points of how far each latent coordinate moves the outputs.
+        Root mean square stretch of each latent coordinate over points.
     certified
-        What holds at every point because of the weights, where the decoder is a chain of linear
-        layers and leaky rectifiers.
+        Bound at every point from the weights, if the decoder is a chain of linear layers and leaky
+        rectifiers.
     promises
-        What Theorem 1 makes of the constants; empty where they are only bounds from below.
+        Bounds of Theorem 1 for the constants; empty if these are only lower bounds.
     """
 
     kind: ClassVar[str] = "lipschitz"
@@ -162,15 +161,15 @@ class LipschitzResult(Result):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the constant is known at every point; else it is only known to be at least this.
+        """Whether the constant is exact at every point, rather than a lower bound.
 
-        Ratios of distances bound it from below, and so do extremes that Lanczos did not settle.
+        Ratios of distances and Lanczos extremes that did not converge are lower bounds.
         """
         return self.method != "neighbours" and all(point.settled for point in self.points)
 
     @property
     def missed_by_directions(self) -> float | None:
-        """Mean share of Λ - 1 that random directions do not see; None without them."""
+        """Mean fraction of Λ - 1 that random directions miss; None without directions."""
         shares = [
             1.0 - (point.by_directions - 1.0) / (point.lipschitz - 1.0)
             for point in self.points
@@ -181,7 +180,7 @@ class LipschitzResult(Result):
         return sum(shares) / len(shares) if shares else None
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the constants, what else is known of the map, and what theory promises."""
+        """Return the tables of constants, of other facts, and of promises."""
         promised = (*self.promises, *((self.certified,) if self.certified else ()))
         tables = [self._constants(), self._facts()]
         if promised:
@@ -193,7 +192,7 @@ class LipschitzResult(Result):
         return tuple(tables)
 
     def data_table(self) -> Table:
-        """Return one row for every point."""
+        """Return a table with one row per point."""
         heads = ("row", "largest", "smallest", "lipschitz", "scaled", "by directions", "settled")
         return Table(
             title="Every point",
@@ -213,7 +212,7 @@ class LipschitzResult(Result):
         )
 
     def panels(self) -> tuple[Panel, ...]:
-        """Return the distribution of the constant, the extremes and the latent coordinates."""
+        """Return the panels of constants, extreme stretches and latent coordinates."""
         panels = [self._distribution(), self._extremes()]
         if len(self.coordinates) > 1:
             panels.append(self._coordinates())
@@ -273,7 +272,7 @@ class LipschitzResult(Result):
             ]
         rows.append(("diameter of the latents", self.diameter.upper))
         return Table(
-            title="The map in all",
+            title="The whole map",
             columns=(Column(name="what"), Column(name="value", spec=".4g")),
             rows=tuple(rows),
         )
@@ -286,9 +285,9 @@ class LipschitzResult(Result):
             name = f"{self.n_directions} random directions"
             marks.append(_cumulative(name, tried, len(self.points)))
         return Panel(
-            title="How bi-Lipschitz is it, and where is it not?",
+            title="Distribution of the bi-Lipschitz constant",
             x="bi-Lipschitz constant at a point",
-            y="share of points at most this",
+            y="cumulative fraction of points",
             marks=tuple(each for each in marks if each.x),
             x_log=True,
             caption="1 is an isometry; points with an infinite constant are not drawn.",
@@ -302,7 +301,7 @@ class LipschitzResult(Result):
         finite = [(place, p) for place, p in zip(places, ordered, strict=True) if p.smallest > 0]
         return Panel(
             title="Stretch and shrink at each point",
-            x="points, from the nearest to an isometry to the farthest",
+            x="points, from closest to an isometry to farthest",
             y="factor",
             marks=(
                 Marks(
@@ -319,7 +318,7 @@ class LipschitzResult(Result):
 
     def _coordinates(self) -> Panel:
         return Panel(
-            title="How far each latent coordinate moves the outputs",
+            title="Effect of each latent coordinate on the outputs",
             x="latent coordinate, from 0",
             y="root mean square stretch",
             marks=(
@@ -330,7 +329,7 @@ class LipschitzResult(Result):
                 ),
             ),
             y_zero=True,
-            caption="A coordinate near zero is ignored by the decoder: nothing can identify it.",
+            caption="The decoder ignores coordinates near zero, so no data can identify them.",
         )
 
 

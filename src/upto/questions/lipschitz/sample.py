@@ -1,4 +1,4 @@
-"""The latents at which a decoder is looked at."""
+"""Sample the latents at which a decoder is evaluated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Diameter, Embeddings, Finding, InputError, scale_limits
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.evidence.split import Split, split_rows, take_rows
 from upto.files import match_rows
 from upto.files.accept import as_embeddings
@@ -31,7 +31,7 @@ _DIAMETER_ROWS = 2048
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Sample:
-    """The runs, and the rows of them that are looked at."""
+    """Latents, outputs if given, and the rows sampled from them."""
 
     runs: tuple[Embeddings, ...]
     split: Split
@@ -46,17 +46,7 @@ class Sample:
 def read_sample(
     engine: Engine, latents: Run, outputs: Run | None, *, n_points: int, seed: int
 ) -> Sample:
-    """Read latents, and outputs where there are any, and choose rows by their content.
-
-    Parameters
-    ----------
-    engine
-        Where the passes over the rows are made.
-    latents, outputs
-        As `upto.lipschitz` takes them.
-    n_points, seed
-        How many rows are chosen, and by which keys.
-    """
+    """Read latents, and outputs if given, and sample rows by a hash of their values."""
     flat, shape = _flattened(latents)
     given = [flat] if outputs is None else [flat, _flattened(outputs)[0]]
     found: Sequence[Finding] = ()
@@ -86,22 +76,21 @@ def read_sample(
 
 
 def _refuse_extremes(run: Embeddings, survey: Survey) -> None:
-    """Refuse latents whose squared distances leave the range of numbers."""
+    """Refuse latents whose squared distances over- or underflow."""
     size = max(float(np.abs(survey.low).max()), float(np.abs(survey.high).max()))
     with np.errstate(over="ignore"):
         spread = float((survey.high - survey.low).max())
     least, most = scale_limits(run.n_samples * run.n_features)
     if size > most or 0.0 < spread < least:
         message = (
-            f"the values of {run.name} reach {size:.3g} and differ by at most {spread:.3g}: "
-            "squares of such distances leave the range of numbers. Give the latents in another "
-            "unit."
+            f"the values of {run.name} reach {size:.3g} and differ by at most {spread:.3g}, so "
+            "squared distances overflow or underflow: rescale the latents."
         )
         raise InputError(message)
 
 
 def _flattened(run: Any) -> tuple[Any, tuple[int, ...] | None]:
-    """Return an array with one row for each sample, and the shape a sample had."""
+    """Return an array with one row per sample, and the original shape of a sample."""
     if isinstance(run, str | Path):
         run = given if (given := shaped_array(run)) is not None else run
     if isinstance(run, Embeddings | str) or not hasattr(run, "ndim"):

@@ -1,4 +1,4 @@
-"""What was found of a decoder, in words."""
+"""Verdict and findings of a decoder."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from upto.questions.lipschitz.result import LipschitzResult
 
 FAR = math.sqrt(2.0)
-"""Constant above which distances change by more than the diameter when two decoders are stitched:
-the lemma behind Theorem 1, as it is cited, then no longer applies."""
+"""Constant above which distances change by more than the diameter when two decoders are stitched,
+so that the cited lemma behind Theorem 1 no longer applies."""
 _EXACT = 1e-6
 _ENOUGH = 100
 _IGNORED = 1e-6
-"""Share of the strongest coordinate's stretch below which one is ignored, within rounding."""
+"""Stretch relative to the strongest coordinate below which one is ignored, within rounding."""
 _HARDLY = 0.05
-"""The same for one that the decoder hardly uses, as after a posterior collapse."""
+"""The same for coordinates the decoder hardly uses, e.g. after posterior collapse."""
 
 
 def verdict(result: LipschitzResult, *, is_single: bool) -> str:
-    """Say in one sentence how far the decoder is from an isometry."""
+    """State how far the decoder is from an isometry."""
     subject = result.decoder or f"the map from {result.latents} to {result.outputs}"
     count = sum(point.lipschitz is None for point in result.points)
     where = f"{result.n_points} points" if result.n_points > 1 else "1 point"
@@ -36,7 +36,7 @@ def verdict(result: LipschitzResult, *, is_single: bool) -> str:
     if not result.is_exact:
         return _bounded(subject, worst, median, far, where)
     if max(worst, far) <= 1.0 + _EXACT:
-        return f"{subject} is an isometry at all {where}: it changes no length at all."
+        return f"{subject} is an isometry at all {where}: it preserves all lengths."
     text = (
         f"{subject} changes lengths by a factor of {worst:.3g} at the worst of {where} and "
         f"{median:.3g} at the median"
@@ -44,51 +44,50 @@ def verdict(result: LipschitzResult, *, is_single: bool) -> str:
     if result.scaled is not None and result.scaled < 0.9 * worst:
         text += f" ({result.scaled:.3g} at the worst after one scale of {result.scale:.3g})"
     if math.isinf(far):
-        text += ", and some pairs of them fall together"
+        text += ", and maps some pairs of them to the same output"
     elif far > max(1.0 + _EXACT, 1.01 * worst):
         text += f", and distances between them by up to {far:.3g}"
     extent = result.diameter.upper or 1.0
     for promise, kind in zip(result.promises, ("worst", "root mean square"), strict=False):
         if not promise.is_vacuous:
             return text + (
-                f"; if so everywhere, two such runs agree up to a rigid motion with a {kind} error "
-                f"of at most {float(promise) / extent:.2g} of the diameter."
+                f"; if this holds everywhere, two such runs agree up to a rigid motion with a "
+                f"{kind} error of at most {float(promise) / extent:.2g} of the diameter."
             )
-    return text + "; that is too much for Theorem 1 to promise anything."
+    return text + "; this is too far from an isometry for Theorem 1 to give a bound."
 
 
 def _losing(result: LipschitzResult, subject: str, where: str, *, is_single: bool) -> str:
     if _is_rounding(result, is_single=is_single):
         return (
-            f"{subject} has directions of the latents whose effect cannot be told from zero in "
-            f"single precision, at {where}: no theorem promises anything."
+            f"{subject} has latent directions whose effect is zero within single precision at "
+            f"{where}: no theorem applies."
         )
     return (
-        f"{subject} loses some direction of the latents altogether at {where}: it is not injective "
-        "there, and no theorem promises anything."
+        f"{subject} is not injective at {where}: it loses a latent direction; no theorem applies."
     )
 
 
 def _bounded(subject: str, worst: float, median: float, far: float, where: str) -> str:
-    """Say what is known from below only."""
+    """State a constant that is known from below only."""
     if math.isinf(far):
-        return f"{subject} takes different latents to equal outputs: no theorem promises anything."
+        return f"{subject} maps different latents to equal outputs: no theorem applies."
     if max(worst, far) <= 1.0 + _EXACT:
         return (
-            f"{subject} changes none of the lengths looked at from {where}; others may change, so "
-            "no theorem promises anything."
+            f"{subject} preserves all lengths measured from {where}; others may change, so no "
+            "theorem applies."
         )
     text = (
         f"{subject} changes lengths by at least a factor of {max(worst, far):.3g} at the worst of "
         f"{where} and {median:.3g} at the median"
     )
-    return text + "; how much more is not known, so no theorem promises anything."
+    return text + "; these are lower bounds, so no theorem applies."
 
 
 def findings(
     result: LipschitzResult, *, n_dead: int, is_single: bool, n_clashes: int
 ) -> Iterator[Finding]:
-    """Remark on what a reader should not miss."""
+    """Yield the findings of a decoder."""
     lost = sum(point.lipschitz is None for point in result.points)
     n_points, spread = result.n_points, result.spread("lipschitz")
     is_told = not _is_rounding(result, is_single=is_single)
@@ -96,50 +95,48 @@ def findings(
         yield Finding(code="UP050", message=_lost(result, lost))
     median, worst = spread.at("median"), spread.at("worst")
     if median > FAR and not lost:
-        message = f"lengths change by a factor of {median:.3g} at half of {n_points} points"
+        message = f"lengths change by a factor of {median:.3g} at the median of {n_points} points"
         weak = _weak(result, _HARDLY)
         if weak:
             message += f"; {_listed(weak)} of {result.n_latents} latents hardly move the outputs"
         yield Finding(code="UP051", message=f"{message}.")
     unsettled = sum(not point.settled for point in result.points)
     if unsettled:
-        message = f"at {unsettled} of {n_points} points the constant is only known to be at least "
-        yield Finding(code="UP052", message=message + "what is given.")
+        message = f"at {unsettled} of {n_points} points the constant is only a lower bound."
+        yield Finding(code="UP052", message=message)
     if n_points < _ENOUGH:
         share = 1.0 - 0.05 ** (1.0 / n_points)
         message = (
-            f"the worst of {n_points} points: up to {share:.2g} of all latents may be worse, with "
-            "95 % confidence."
+            f"the worst of {n_points} points: up to {share:.2g} of all latents may be worse (95 % "
+            "confidence)."
         )
         yield Finding(code="UP053", message=message)
     if result.scaled is not None and result.scaled < FAR <= worst:
         message = (
-            f"the worst constant is {worst:.3g}, but {result.scaled:.3g} once outputs are "
-            f"multiplied by {result.scale:.3g}."
+            f"the worst constant is {worst:.3g}, but {result.scaled:.3g} after multiplying the "
+            f"outputs by {result.scale:.3g}."
         )
         yield Finding(code="UP054", message=message)
     if n_clashes:
-        message = f"{n_clashes} rows have the latents of another and different outputs."
+        message = f"{n_clashes} rows have the latents of another row but different outputs."
         yield Finding(code="UP055", message=message)
     if is_single:
         message = f"{result.decoder} computes in single precision"
         if lost and not is_told:
-            message += f", and at {lost} of {n_points} points some stretch cannot be told from zero"
+            message += f", and at {lost} of {n_points} points the smallest stretch rounds to zero"
         message += "."
         yield Finding(code="UP056", message=message)
     vacuous = [each for each in result.promises if each.is_vacuous]
     if vacuous:
         after = math.inf if result.scaled is None else result.scaled
         message = (
-            f"{len(vacuous)} of {len(result.promises)} bounds of Theorem 1 say nothing: Λ is "
-            f"{worst:.3g} at the worst point, {median:.3g} at the median and {after:.3g} after one "
-            "scale."
+            f"{len(vacuous)} of {len(result.promises)} bounds of Theorem 1 are vacuous: Λ is "
+            f"{worst:.3g} at the worst point, {median:.3g} at the median and {after:.3g} after "
+            "rescaling."
         )
         yield Finding(code="UP012", message=message)
     if n_dead:
-        message = (
-            f"{result.latents} has {n_dead} of {result.n_latents} coordinates that never vary."
-        )
+        message = f"{n_dead} of {result.n_latents} coordinates of {result.latents} are constant."
         yield Finding(code="UP013", message=message)
     if n_points < result.n_samples:
         message = f"{n_points} of {result.n_samples} rows are used."
@@ -147,7 +144,7 @@ def findings(
 
 
 def _is_rounding(result: LipschitzResult, *, is_single: bool) -> bool:
-    """Tell whether a direction that seems lost may only be below the rounding of the decoder."""
+    """Return whether a direction that seems lost may only be below the decoder's rounding."""
     return is_single and result.n_outputs >= result.n_latents
 
 
@@ -155,7 +152,7 @@ def _lost(result: LipschitzResult, count: int) -> str:
     message = f"at {count} of {result.n_points} points some direction does not change the outputs"
     if result.n_outputs < result.n_latents:
         return (
-            f"{message}: {result.n_outputs} outputs cannot tell {result.n_latents} latents apart."
+            f"{message}: {result.n_outputs} outputs cannot distinguish {result.n_latents} latents."
         )
     ignored = _weak(result, _IGNORED)
     if ignored:
@@ -164,7 +161,7 @@ def _lost(result: LipschitzResult, count: int) -> str:
 
 
 def _weak(result: LipschitzResult, share: float) -> list[int]:
-    """Return the coordinates that move the outputs by a small share of what the strongest does."""
+    """Return the coordinates whose stretch is at most `share` of the strongest one's."""
     limit = share * max(result.coordinates, default=0.0)
     return [place for place, each in enumerate(result.coordinates) if each <= limit]
 

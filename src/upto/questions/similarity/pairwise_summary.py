@@ -10,7 +10,7 @@ import numpy as np
 from upto.core import Estimate
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.measures.kinds import Measure
 
 

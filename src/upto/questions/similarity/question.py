@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from upto.core import Progress
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.engines.base import Engine
     from upto.evidence.memory import Memory
     from upto.files.accept import Run

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 from upto.engines import ThreadsEngine
 from upto.evidence.serial import effective_rows
 from upto.evidence.split import row_keys

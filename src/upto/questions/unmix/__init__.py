@@ -1,4 +1,4 @@
-"""The independent components of a run."""
+"""Fit the independent components of a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from upto.question import Question
 
 QUESTION = Question(
     name="unmix",
-    asks="Find the independent components of a run and write them to a file.",
+    asks="Fit the independent components of a run and write them to a file.",
     function="upto.questions.unmix.question:unmix",
     result="upto.questions.unmix.result:UnmixResult",
     findings="upto.questions.unmix.findings:RULES",

@@ -1,4 +1,4 @@
-"""`upto unmix RUN -o OUT`: the independent components of a run, in a file."""
+"""The command `upto unmix RUN -o OUT`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _NOT_WITH_APPLY = (
     "--output",
     "file",
     type=click.Path(path_type=Path),
-    help="File to write the components to; its suffix chooses the format.",
+    help="File for the components; the suffix sets the format.",
 )
 @components_option
 @click.option(
@@ -55,21 +55,21 @@ _NOT_WITH_APPLY = (
     type=click.Choice(["auto", "fastica", "picard"]),
     default="auto",
     show_default=True,
-    help="How components are searched for.",
+    help="ICA algorithm.",
 )
 @click.option(
     "--contrast",
     type=click.Choice(["logcosh", "exp", "cube"]),
     default="logcosh",
     show_default=True,
-    help="What tells a component from a Gaussian.",
+    help="Contrast function, which measures non-Gaussianity.",
 )
 @click.option(
     "--whiten",
     type=click.Choice(["unit-variance", "active", "rotation", "none"]),
     default="unit-variance",
     show_default=True,
-    help="What is done to the variances before components are searched for.",
+    help="Whitening before ICA.",
 )
 @click.option(
     "--tolerance",
@@ -77,58 +77,58 @@ _NOT_WITH_APPLY = (
     callback=refuse_nan,
     default=1e-6,
     show_default=True,
-    help="Relative gradient, on what is identifiable, at which the search ends.",
+    help="Relative gradient over identifiable directions at which ICA has converged.",
 )
 @click.option(
     "--max-iterations",
     type=click.IntRange(1),
     default=500,
     show_default=True,
-    help="Iterations after which the search ends in any case.",
+    help="Maximum number of iterations.",
 )
 @click.option(
     "--rank-tolerance",
     type=click.FloatRange(0, 1, max_open=True),
     callback=refuse_nan,
-    help="Fraction of the largest variance below which directions are dropped; by default those "
-    "that cannot be told from rounding.",
+    help="Drop directions with less than this fraction of the largest variance; by default, those "
+    "within rounding error.",
 )
 @click.option(
     "--restarts",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Random starts; two or more give each component a stability.",
+    help="Number of random starts; two or more give a stability for each component.",
 )
 @click.option(
     "--bootstraps",
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="Fits to rows drawn with replacement, for the stability too.",
+    help="Number of fits to bootstrap samples of the rows, also for the stability.",
 )
 @click.option(
     "--held-out",
     type=click.FloatRange(0, 1, max_open=True),
     default=0.5,
     show_default=True,
-    help="Fraction of the rows in the second of two parts that components are found again in.",
+    help="Fraction of rows in the second of the two parts on which components are tested.",
 )
 @click.option(
     "--save",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Save the fitted transform here, as .safetensors.",
+    help="Save the fitted transform to this .safetensors file.",
 )
 @click.option(
     "--apply",
     "transform",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Use the transform saved in this file and fit nothing.",
+    help="Apply the transform saved in this file instead of fitting.",
 )
-@click.option("--inverse", is_flag=True, help="With --apply: RUN holds components; mix them back.")
-@click.option("--resume", is_flag=True, help="Continue where an interrupted search ended.")
+@click.option("--inverse", is_flag=True, help="With --apply: map components back to embeddings.")
+@click.option("--resume", is_flag=True, help="Resume an interrupted fit.")
 @report_option
 @strict_option
 @functools.partial(output_options, result_file=False)
@@ -141,11 +141,11 @@ def command(
     inverse: bool,
     **options: Any,
 ) -> None:
-    """Find the independent components of a run, write them, and say which are identifiable.
+    """Fit the independent components of a run, write them, and test which are identifiable.
 
-    RUN is a file of embeddings, or FILE::KEY. The components keep its ids and columns, in any
-    format but npy and safetensors, which hold numbers only; an h5ad file may be written to itself.
-    What was found is shown on stdout. Ctrl-C keeps the search in OUT.checkpoint for --resume.
+    RUN is an embedding file, or FILE::KEY. Ids and columns are kept, except in npy and safetensors,
+    which store numbers only; an h5ad file may be written to itself. The result is printed to
+    stdout. Ctrl-C saves the fit in OUT.checkpoint for --resume.
 
     \b
     upto unmix embeddings.parquet -o components.parquet --report report.html
@@ -157,7 +157,7 @@ def command(
         _refuse_options_of_a_fit()
         _apply(output, run, file, transform, inverse=inverse)
     elif inverse:
-        message = "--inverse mixes components back by a saved transform: give it with --apply."
+        message = "--inverse needs a saved transform: give it with --apply."
         raise click.UsageError(message)
     else:
         _fit(output, run, file, **options)
@@ -165,7 +165,7 @@ def command(
 
 def _apply(output: Output, run: str, file: Path | None, transform: Path, *, inverse: bool) -> None:
     if file is None:
-        message = "give -o FILE for what the transform makes of the rows."
+        message = "give -o FILE for the transformed rows."
         raise click.UsageError(message)
     from upto.files import check_output
 
@@ -219,7 +219,7 @@ def _fit(
         )
     except BaseException as error:
         if checkpoint.is_file():
-            error.add_note(f"{checkpoint} keeps the search: --resume continues it.")
+            error.add_note(f"{checkpoint} stores the fit: --resume continues it.")
         raise
     for written in (file, save):
         if written is not None:
@@ -251,6 +251,6 @@ def _refuse_options_of_a_fit() -> None:
     for name in _NOT_WITH_APPLY:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             message = (
-                f"--{name.replace('_', '-')} is for a fit, and --apply fits nothing: drop one."
+                f"--{name.replace('_', '-')} concerns fitting, and --apply fits nothing: drop one."
             )
             raise click.UsageError(message)

@@ -1,6 +1,6 @@
-"""The component chart: how far each component is from a Gaussian, how stable, and in which group.
+"""The chart of components: non-Gaussianity, stability and subspace of each.
 
-However many components there are, the chart is a handful of paths: a colour is one path.
+Each colour is one path, so the size of the chart hardly grows with the number of components.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAX_NUMBERS = 8
 
 
 def component_chart(result: UnmixResult) -> Plot | None:
-    """Draw the components in their order; nothing where nothing was measured of them."""
+    """Draw the components in order; None if nothing was measured."""
     components = result.components
     planes: list[Plane] = []
     if any(component.nongaussianity is not None for component in components):
@@ -54,7 +54,7 @@ def component_chart(result: UnmixResult) -> Plot | None:
 
 
 def near_gaussian(component: Component) -> bool:
-    """Say whether the interval of a component's non-Gaussianity holds a Gaussian's, zero."""
+    """Return whether the interval of a component's non-Gaussianity contains zero (a Gaussian)."""
     estimate = component.nongaussianity
     if estimate is None or estimate.low is None or estimate.high is None:
         return False
@@ -62,12 +62,12 @@ def near_gaussian(component: Component) -> bool:
 
 
 def subspace_class(number: int | None) -> str:
-    """Return the class that colours a subspace, or a component outside of them."""
+    """Return the CSS class of a subspace, or of a component outside all subspaces."""
     return "alone" if number is None else f"s{(number - 1) % N_SUBSPACE_COLOURS}"
 
 
 def _class_of(component: Component) -> str:
-    """Return the class that colours a component: grey where nothing is known of it."""
+    """Return the CSS class of a component; grey if its state is unknown."""
     return "nowhere" if component.state == "not shown" else subspace_class(component.subspace)
 
 
@@ -101,7 +101,7 @@ def _nongaussianity(components: Sequence[Component]) -> Plane:
         picture(*bars, *_intervals(components, scale), height=_HEIGHT),
         element("line", class_="chance", x1="0%", x2="100%", y1=zero, y2=zero),
         name="non-Gaussianity",
-        label=f"Non-Gaussianity of {len(components)} components; zero is a Gaussian's",
+        label=f"Non-Gaussianity of {len(components)} components; zero is Gaussian",
         height=_HEIGHT,
         scale=scale,
     )
@@ -183,14 +183,14 @@ def _subspaces(subspaces: Sequence[Sequence[int]], count: int, *, stop: bool) ->
     return plane(
         picture(*(path(kind, marks[kind]) for kind in sorted(marks)), height=height),
         name="subspaces",
-        label=f"Which components can turn into each other: {len(subspaces)} subspaces",
+        label=f"Components identifiable only as subspaces: {len(subspaces)} subspaces",
         height=height,
         stop=stop,
     )
 
 
 def _lanes(subspaces: Sequence[Sequence[int]]) -> list[int]:
-    """Put each subspace in the first lane that is free from its first to its last component."""
+    """Assign each subspace the first lane free from its first to its last component."""
     ends: list[int] = []
     lanes = [0] * len(subspaces)
     for index in sorted(range(len(subspaces)), key=lambda index: min(subspaces[index])):
@@ -206,7 +206,7 @@ def _lanes(subspaces: Sequence[Sequence[int]]) -> list[int]:
 
 
 def consecutive(members: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the first and the last of each stretch of members that follow one another."""
+    """Return the first and the last member of each run of consecutive members."""
     stretches: list[tuple[int, int]] = []
     for member in sorted(members):
         if stretches and member == stretches[-1][1] + 1:

@@ -1,4 +1,4 @@
-"""The figure of unmixed components: how they were found, and how far each is from a Gaussian."""
+"""The figure of `upto.unmix`: trace, non-Gaussianity, stability or subspaces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAME = 60
 
 
 def _colour(component: Component) -> str:
-    """Return the colour of a component's subspace: blue outside of all, grey where unknown."""
+    """Return the colour of a component's subspace; blue outside all subspaces, grey if unknown."""
     if component.state == "not shown":
         return GREY
     return BLUE if component.subspace is None else COLOURS[(component.subspace - 1) % len(COLOURS)]
@@ -49,7 +49,7 @@ def draw(result: UnmixResult) -> Figure:
         nongaussianity.axhline(0, color=ORANGE, lw=1.2)
     else:
         nongaussianity.set_yticks([])
-        say(nongaussianity, "Not measured; the verdict says why.")
+        say(nongaussianity, "Not measured; see the verdict.")
     stabilities = [c.stability for c in result.components]
     if any(stability is not None for stability in stabilities):
         stems(below, [math.nan if s is None else s for s in stabilities], colours, width)
@@ -77,7 +77,7 @@ def _trace_panel(axes: Axes, trace: Sequence[TraceStep]) -> None:
     positive = [step.gradient for step in trace if 0 < step.gradient < math.inf]
     if positive:
         axes.set_yscale("log")
-    # A gradient of zero has no logarithm: it stands hollow below the smallest other one.
+    # A gradient of zero has no logarithm: draw it hollow, below the smallest other one.
     floor = min(positive) / 3 if positive else 0.0
     points = [(step.passes, step.gradient or floor) for step in trace]
     kinds: dict[tuple[str, str], str] = {}
@@ -104,4 +104,4 @@ def _trace_panel(axes: Axes, trace: Sequence[TraceStep]) -> None:
     else:
         axes.set_xticks([])
         axes.set_yticks([])
-        say(axes, "No iteration was made.")
+        say(axes, "No iterations.")

@@ -1,4 +1,4 @@
-"""What a page says of unmixed components: the charts, and the subspaces in words."""
+"""The report section of `upto.unmix`: charts, facts and identifiable subspaces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_TRACE_ROWS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """What is identifiable of one subspace, in the colour of that subspace."""
+    """A sentence on one subspace, in its colour."""
 
     kind: str
     text: str
@@ -39,7 +39,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnmixBody:
-    """The section of unmixed components."""
+    """Content of the section."""
 
     components: Plot | None
     measured: bool
@@ -54,7 +54,7 @@ class UnmixBody:
 
 
 def page(result: UnmixResult) -> Section:
-    """Return what a page shows of unmixed components."""
+    """Return the report section."""
     body = unmix_body(result)
     components, facts, trace = result.tables()
     omitted = []
@@ -73,15 +73,13 @@ def page(result: UnmixResult) -> Section:
         tables=tuple(table_view(table) for table in tables),
         body=body,
         data={"plots": plots(body)},
-        details="How they were found, step by step",
-        omitted=f"The tables leave {' and '.join(omitted)} to the JSON of the result."
-        if omitted
-        else "",
+        details="Details of the fit",
+        omitted=f"Only in the JSON of the result: {' and '.join(omitted)}." if omitted else "",
     )
 
 
 def unmix_body(result: UnmixResult) -> UnmixBody:
-    """Draw the components and the trace, and say what is identifiable."""
+    """Return the charts of components and trace, and the sentences on subspaces."""
     components = result.components
     trace = trace_chart(result.trace)
     return UnmixBody(
@@ -99,13 +97,13 @@ def unmix_body(result: UnmixResult) -> UnmixBody:
 
 
 def plots(view: UnmixBody) -> list[dict[str, Any]]:
-    """Return what the page's script needs to answer the pointer, one entry a plot."""
+    """Return the data of the tooltips, one entry per plot."""
     drawn = (view.components, view.trace.plot if view.trace else None)
     return [{"at": plot.at, "tips": plot.tips} for plot in drawn if plot is not None]
 
 
 def _not_shown(result: UnmixResult) -> tuple[int, ...]:
-    """Return the components that are known neither to be identifiable nor to turn."""
+    """Return the components not shown to be identifiable or defined only up to rotation."""
     states = enumerate(component.state for component in result.components)
     return tuple(number for number, state in states if state == "not shown")
 
@@ -117,7 +115,7 @@ def unmix_facts(result: UnmixResult) -> tuple[tuple[str, str, str], ...]:
     inside = counted(parts, "subspace") if parts else "no subspace"
     if left := len(_not_shown(result)):
         inside += f", {left:,} not shown"
-    value, detail = "–", f"of {count:,}; not judged"
+    value, detail = "–", f"of {count:,}; not tested"
     if result.n_identifiable is not None:
         value, detail = f"{result.n_identifiable:,}", f"of {count:,}; {inside}"
     facts = [("identifiable components", value, detail)]
@@ -138,18 +136,18 @@ def unmix_facts(result: UnmixResult) -> tuple[tuple[str, str, str], ...]:
     iterations = counted(result.n_iterations, "iteration")
     detail = f"{iterations}, {counted(result.n_passes, 'pass')} over the rows"
     facts.append(("converged", "yes" if result.converged else "no", detail))
-    parted = "not divided"
+    parted = "not split"
     if result.n_held_out:
         parted = f"in parts of {result.n_samples - result.n_held_out:,} and {result.n_held_out:,}"
     return (*facts, ("rows", f"{result.n_samples:,}", parted))
 
 
 def identifiable_badge(result: UnmixResult) -> tuple[str, str]:
-    """Return the few words above the verdict and how good they are."""
+    """Return the badge above the verdict and its grade."""
     if not result.converged:
         return "not converged", "poor"
     if result.n_identifiable is None:
-        return "identifiability not judged", "fair"
+        return "identifiability not tested", "fair"
     if result.n_identifiable == 0:
         return "no component shown identifiable" if _not_shown(
             result
@@ -162,38 +160,38 @@ def identifiable_badge(result: UnmixResult) -> tuple[str, str]:
 def _components_note(result: UnmixResult) -> str:
     if any(component.nongaussianity is not None for component in result.components):
         note = (
-            "How much the mean contrast differs from a Gaussian's: components of each of two parts "
-            f"of the {result.n_samples:,} rows, judged on the other part."
+            "Difference of the mean contrast from a Gaussian's: components fitted to each of two "
+            f"parts of the {result.n_samples:,} rows, evaluated on the other part."
         )
     else:
-        note = "Non-Gaussianity is not measured; the verdict says why."
+        note = "Non-Gaussianity was not measured; see the verdict."
     if any(component.stability is not None for component in result.components):
-        note += " Stability is Icasso's index: 1 for a component that every restart finds."
+        note += " Stability is Icasso's index: 1 for a component recovered by every restart."
     return note
 
 
 def _trace_note(result: UnmixResult, trace: TraceChart | None) -> str:
     if trace is None:
         return (
-            "No iteration was needed: the components it started from were converged already."
+            "No iteration was needed: the initial components had already converged."
             if result.converged
-            else "No iteration was made, and the components it started from are not converged."
+            else "No iteration was made, and the initial components have not converged."
         )
     note = (
-        "The largest entry of the relative gradient between components that are not held fixed, "
-        "and how far the mean contrast of a component is from a Gaussian's, on average."
+        "Largest entry of the relative gradient between components that are not fixed, and average "
+        "difference of a component's mean contrast from a Gaussian's."
     )
     if trace.n_drawn < trace.n_steps:
         note += f" {trace.n_drawn:,} of {trace.n_steps:,} steps are drawn."
     if any(step.gradient == 0 for step in result.trace):
-        note += " A gradient of zero stands hollow at the foot of its axis."
+        note += " A gradient of zero is drawn hollow at the bottom of its axis."
     if not result.converged:
         note += " The solver stopped before it converged."
     return note
 
 
 def subspace_sentences(result: UnmixResult) -> tuple[Sentence, ...]:
-    """Say which components can turn into each other, which do not, and of which it is unknown."""
+    """State which components are identifiable alone, only as a subspace, or not shown to be."""
     count, left = len(result.components), _not_shown(result)
     if not result.subspaces and not left:
         return (Sentence(kind="alone", text=_no_subspaces(result)),)
@@ -205,21 +203,21 @@ def subspace_sentences(result: UnmixResult) -> tuple[Sentence, ...]:
             who, whose = f"All {count:,} components", "the"
         else:
             who, whose = f"Components {_numbers(members)}", "their"
-        text = f"{who} can turn into each other: only {whose} {size:,}-dimensional subspace is "
+        text = f"{who} can be rotated freely: only {whose} {size:,}-dimensional subspace is "
         sentences.append(Sentence(kind=subspace_class(number), text=f"{text}identifiable."))
     more = len(result.subspaces) - len(shown)
     if more:
-        text = f"The table names the members of {more:,} more subspaces."
+        text = f"The table lists the members of {more:,} more subspaces."
         sentences.append(Sentence(kind="", text=text))
     if left:
         who = f"All {count:,} components" if len(left) == count else f"Components {_numbers(left)}"
         who = f"Component {left[0]}" if len(left) == 1 else who
         verb = "is" if len(left) == 1 else "are"
-        text = f"{who} {verb} not shown to be identifiable, nor to turn: more rows may settle it."
+        text = f"{who} {verb} not shown to be identifiable; more rows may decide."
         sentences.append(Sentence(kind="nowhere", text=text))
     if result.n_identifiable:
-        rest = "component stands" if result.n_identifiable == 1 else "components stand"
-        text = f"{result.n_identifiable:,} {rest} alone: identifiable up to sign and order."
+        rest = "component is" if result.n_identifiable == 1 else "components are"
+        text = f"{result.n_identifiable:,} {rest} identifiable up to sign and order."
         sentences.append(Sentence(kind="alone", text=text))
     return tuple(sentences)
 
@@ -227,14 +225,14 @@ def subspace_sentences(result: UnmixResult) -> tuple[Sentence, ...]:
 def _no_subspaces(result: UnmixResult) -> str:
     count = len(result.components)
     if count == 1:
-        return "There is one component: it has no other to turn into."
+        return "There is only one component, so no rotation to test."
     if result.n_identifiable is None:
-        return "Which components are identifiable was not judged; the verdict says why."
-    return f"All {count:,} components stand alone: identifiable up to sign and order."
+        return "Identifiability was not tested; see the verdict."
+    return f"All {count:,} components are identifiable up to sign and order."
 
 
 def _numbers(members: Sequence[int]) -> str:
-    """Write numbers in words: stretches by their ends, and no more than a line of them."""
+    """List numbers, with runs abbreviated to their ends, truncated to about a line."""
     pieces: list[tuple[str, int]] = []
     for first, last in consecutive(members):
         if last - first > 1:

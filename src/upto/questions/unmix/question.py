@@ -1,4 +1,4 @@
-"""The independent components of a run, written to a file and explained."""
+"""Fit the independent components of a run and test which are identifiable."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from upto.questions.unmix.text import remarks, verdict
 
 if TYPE_CHECKING:
     from upto.core import Progress, TraceStep
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
     from upto.engines import Moments
     from upto.engines.base import Engine
     from upto.files.accept import Run
 
 
 SERIAL_ROWS, SERIAL_BYTES = 2**16, 2**27
-"""First rows whose dependence on their neighbours is looked at: how many, and in memory."""
+"""Limits on the first rows tested for serial dependence: their number and size in memory."""
 
 
 @with_provenance
@@ -67,45 +67,45 @@ def unmix(
     engine: Engine | str | None = None,
     progress: Progress | None = None,
 ) -> UnmixResult:
-    """Find the independent components of a run and say which of them are identifiable.
+    """Fit the independent components of a run and test which of them are identifiable.
 
-    The components are fitted to all rows. Two parts of the rows that share none are then searched
-    by themselves, each from another start, and what one part has is judged on the other: whether it
-    is found again there, is Gaussian, or can turn into others.
+    The components are fitted to all rows. ICA is then fitted to two disjoint parts of the rows,
+    each from another start, and the components of one part are tested on the other: whether they
+    are recovered there, are Gaussian, or are defined only up to a rotation with others.
 
     Parameters
     ----------
     run
         An array, a path or `Embeddings`.
     output
-        File to write the components of every row to, with the run's ids and columns.
+        File for the components of every row, with the run's ids and columns.
     save
-        File to save the fitted transform to; `upto.load_transform` reads it.
+        File for the fitted transform; read it with `upto.load_transform`.
     n_components
-        Components to find: a number, or the share of the variance they shall reach; all by default.
+        Number of components, or the fraction of the variance to keep; all by default.
     solver, contrast, whiten, tolerance, max_iterations, rank_tolerance
-        As of `upto.ICA`.
+        Passed to `upto.ICA`.
     restarts
-        Starts to search from; with more than one, `stability` says how often a component is found.
+        Number of random starts; two or more give the `stability` of each component.
     bootstraps
-        Fits on resampled rows; `stability` is the lower of what starts and these say.
+        Number of fits to resampled rows; `stability` is the lower of the two indices.
     held_out
-        Fraction of the rows in the second of the two parts; 0 leaves the components unjudged.
+        Fraction of rows in the second of the two parts; 0 skips the tests.
     checkpoint
-        File that keeps the search while it runs, and is removed when all is done.
+        File in which the state of the fit is saved; removed on completion.
     resume
-        Continue from the checkpoint.
+        Whether to continue from the checkpoint.
     seed
-        Seed of every random choice.
+        Seed of the random number generator.
     engine
-        Engine of the passes, as an object or by name.
+        Engine, as an object or by name.
     progress
-        What long work reports to.
+        Receiver of progress reports.
 
     Raises
     ------
     InputError
-        If the run cannot be used as given, or a file cannot be written.
+        If the run is not valid, or a file cannot be written.
     """
     engine, progress = choose_engine(engine), progress or SilentProgress()
     embeddings = single_run(run)
@@ -170,7 +170,8 @@ def unmix(
         which = "neighbouring rows" if serial.lag == 1 else f"rows {serial.lag} apart"
         message = (
             f"{which} of {embeddings.name} correlate by {serial.correlation:.2f}: "
-            f"{embeddings.n_samples} rows are worth about {embeddings.n_samples / serial.time:.0f}."
+            f"the effective sample size of {embeddings.n_samples} rows is about "
+            f"{embeddings.n_samples / serial.time:.0f}."
         )
         findings.append(Finding(code="UP033", message=message))
     return _result(
@@ -186,7 +187,7 @@ def unmix(
 
 
 def _serial_dependence(engine: Engine, rows: Any, split: Split) -> SerialDependence:
-    """Look at the first rows in their order, without copies, which are no neighbours."""
+    """Estimate the serial dependence of the first rows in their order, without duplicates."""
     limit = min(SERIAL_ROWS, SERIAL_BYTES // (8 * int(rows.shape[1])))
     return serial_dependence(take_rows(engine, rows, np.flatnonzero(~split.repeats)[:limit]))
 
@@ -229,7 +230,7 @@ def _result(
     findings: list[Finding],
 ) -> UnmixResult:
     unmixing = fitted.unmixing
-    # Without whitening components have variances of their own.
+    # Without whitening, components do not have unit variance.
     own = np.vecdot(unmixing.components @ part.scatter, unmixing.components) / part.weight
     carried = own * np.sum(unmixing.mixing**2, axis=0) / part.total_variance
     home = {i: n for n, group in enumerate(identified.subspaces, 1) for i in group}
@@ -263,7 +264,7 @@ def _result(
         solver=settings.solver,
         contrast=settings.contrast.name,
         whiten=settings.whiten,
-        # A search that was continued has not started again.
+        # A resumed fit is not restarted.
         n_restarts=settings.restarts if fitted.restarted else 1,
         n_bootstraps=n_bootstraps,
         converged=unmixing.converged,

@@ -1,4 +1,4 @@
-"""Independent components of one run: what was found and what of it is identifiable."""
+"""The result of `upto.unmix`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from upto.core.trace import Identifiability, TraceStep
 class Component:
     """One component.
 
-    `nongaussianity` is how much the mean contrast differs from a Gaussian's on rows that were not
-    fitted, and `z` that difference in standard errors. `found_again` is how alike the component and
-    those are that two parts of the rows have for it, each found by itself: the lowest of their
-    three correlations. `state` says what follows: ``identifiable``, ``turning`` into others, or
-    ``not shown`` to be either. All four are None where components were not judged. `variance` is
-    the share of the run's variance that the component carries. `stability` is Icasso's index over
-    restarts, 1 for a component that every restart finds. `subspace` numbers the group of components
-    it can turn into, from 1; None for a component that stands alone.
+    `nongaussianity` is the difference of the mean contrast from a Gaussian's on held-out rows, and
+    `z` that difference in standard errors. `found_again` is the lowest of the three correlations
+    between the component and its counterparts fitted to each of two parts of the rows. `state` is
+    ``identifiable``, ``turning`` (defined only up to a rotation with others) or ``not shown`` to be
+    either. All four are None if components were not tested. `variance` is the fraction of the run's
+    variance in the component. `stability` is Icasso's index over restarts, 1 for a component
+    recovered by every restart. `subspace` is the number, from 1, of the subspace within which the
+    component can be rotated; None outside all subspaces.
     """
 
     nongaussianity: Estimate | None
@@ -41,10 +41,10 @@ class UnmixResult(Result):
     """Independent components of a run, in canonical order and sign.
 
     `curvature` is the smallest eigenvalue of the Riemannian Hessian of the contrast at the
-    components, the μ of Theorem 2, and `curvature_identifiable` that over turns that do not stay
-    within a subspace of `subspaces`. `n_identifiable` counts the components that are identifiable;
-    it is None where they were not judged or the search did not converge. `n_held_out` are the rows
-    of the second of the two parts that components are found again in.
+    components, the μ of Theorem 2, and `curvature_identifiable` the smallest over rotations that do
+    not stay within one of `subspaces`. `n_identifiable` counts the identifiable components; it is
+    None if they were not tested or ICA did not converge. `n_held_out` is the number of rows in the
+    second of the two parts.
     """
 
     kind: ClassVar[str] = "unmix"
@@ -74,7 +74,7 @@ class UnmixResult(Result):
     provenance: Provenance
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the components, the facts and the trace."""
+        """Return the tables of components, of facts and of the trace."""
         return self._components(), self._facts(), self._trace()
 
     def _components(self) -> Table:
@@ -111,13 +111,13 @@ class UnmixResult(Result):
         words = []
         if self.subspaces:
             words.append(
-                "Components of one subspace can turn into each other: only the subspace is "
+                "Components of one subspace can be rotated freely: only the subspace is "
                 "identifiable."
             )
         if any(component.state is not None for component in self.components):
             words.append(
-                "Found again is the correlation with what each of two parts of the rows has by "
-                "itself."
+                "Found again is the lowest correlation with the components fitted to each of two "
+                "parts of the rows."
             )
         return " ".join(words)
 
@@ -141,7 +141,7 @@ class UnmixResult(Result):
             ("passes over the rows", self.n_passes),
         ]
         return Table(
-            title="How they were found",
+            title="Fit",
             columns=(Column(name="what"), Column(name="value", spec=".4g")),
             rows=tuple(facts),
         )

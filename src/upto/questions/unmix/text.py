@@ -1,4 +1,4 @@
-"""What is said of the components of a run."""
+"""Verdict and findings of `upto.unmix`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ UNSTABLE = 0.8
 
 
 def verdict(name: str, k: int, identified: Identified, *, converged: bool) -> str:
-    """Say in one sentence how many components are identifiable."""
-    ended = "" if converged else " The search did not converge."
+    """State how many components are identifiable."""
+    ended = "" if converged else " ICA did not converge."
     has = f"{name} has {k} component{'' if k == 1 else 's'}"
     if identified.judged is None:
-        return f"{has}, not judged: {identified.unjudged}.{ended}"
+        return f"{has}, not tested: {identified.unjudged}.{ended}"
     if not converged:
-        return f"{has}, but the search did not converge: what is identifiable is not known."
+        return f"{has}, but ICA did not converge: which are identifiable is not known."
     states = identified.judged.states
     alone, turning = states.count("identifiable"), states.count("turning")
     if alone == k:
@@ -38,12 +38,12 @@ def verdict(name: str, k: int, identified: Identified, *, converged: bool) -> st
             f"{turning} only as {'one subspace' if groups == 1 else f'{groups} subspaces'}"
         )
     if k - alone - turning:
-        parts.append(f"{k - alone - turning} not shown to be either, which more rows may settle")
+        parts.append(f"{k - alone - turning} not shown to be either (more rows may decide)")
     return f"{has}: {', '.join(parts)}."
 
 
 def remarks(name: str, fitted: Fitted, identified: Identified) -> list[Finding]:
-    """Remark on what a reader should not miss."""
+    """Return the findings."""
     unmixing, found = fitted.unmixing, []
 
     def add(code: str, message: str) -> None:
@@ -76,14 +76,14 @@ def _remarks_on_starts(name: str, identified: Identified) -> Iterator[tuple[str,
         return
     weak, n_starts = int(np.count_nonzero(stability < UNSTABLE)), len(missed)
     circling = int(np.count_nonzero(~identified.converged))
-    # Among components that can turn, a search may circle for ever, and nothing is lost.
+    # Within a subspace that can be rotated freely, ICA need not converge, and nothing is lost.
     circling = 0 if identified.subspaces and not missed.any() else circling
     if not weak and not missed.any() and not circling:
         return
     lowest = f"{weak} of {len(stability)} components of {name}, the lowest at {stability.min():.2f}"
     starts = []
     if missed.any():
-        starts.append(f"{np.count_nonzero(missed)} of {n_starts} starts end at another optimum")
+        starts.append(f"{np.count_nonzero(missed)} of {n_starts} starts reach another optimum")
     if circling:
         starts.append(f"{circling} of {n_starts} starts did not converge")
     yield "UP022", "; ".join([lowest, *starts]) + "."
@@ -93,13 +93,13 @@ def _remarks_on_parts(name: str, identified: Identified) -> Iterator[tuple[str, 
     judged = identified.judged
     if judged is None:
         if identified.unjudged is not None and "whiten" not in identified.unjudged:
-            yield "UP015", f"{identified.unjudged}: components of {name} are not judged."
+            yield "UP015", f"{identified.unjudged}: components of {name} are not tested."
         return
     k, z = len(judged.states), judged.nongaussianity.z
     states = np.array(judged.states)
     near = int(np.count_nonzero((z < CLEAR) & (states != "identifiable")))
     if near >= 2:
-        words = "cannot be told from Gaussian ones on rows they were not fitted to."
+        words = "cannot be distinguished from Gaussian ones on held-out rows."
         yield "UP003", f"{near} of {k} components of {name} {words}"
     unknown = int(np.isnan(z).sum())
     if unknown:
@@ -111,5 +111,5 @@ def _remarks_on_parts(name: str, identified: Identified) -> Iterator[tuple[str, 
         yield (
             "UP029",
             f"{np.count_nonzero(left)} of {k} components of {name}; {lost} of them "
-            f"{'is' if lost == 1 else 'are'} not found again in two parts of the rows.",
+            f"{'is' if lost == 1 else 'are'} not recovered in two parts of the rows.",
         )

@@ -1,4 +1,4 @@
-"""The trace of a solver as a chart: the gradient and the contrast, pass by pass."""
+"""The chart of a solver's trace: gradient and contrast over passes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GRADIENT_SPAN = 1e18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """A solver and the type of its numbers: how they are coloured and for how many iterations."""
+    """Legend entry of a solver and dtype: colour class and number of iterations."""
 
     kind: str
     solver: str
@@ -48,7 +48,7 @@ class TraceChart:
 
 
 def trace_chart(trace: Sequence[TraceStep]) -> TraceChart | None:
-    """Draw how the gradient fell and the contrast rose; nothing where no iteration was made."""
+    """Draw gradient and contrast over passes; None without iterations."""
     if not trace:
         return None
     steps = _thinned(trace)
@@ -77,7 +77,7 @@ def trace_chart(trace: Sequence[TraceStep]) -> TraceChart | None:
             for x, step in zip(at, steps, strict=True)
             if math.isfinite(value(step))
         ]
-        # Zero has no logarithm: it stands at the foot of the axis, hollow.
+        # Zero has no logarithm: draw it hollow at the bottom of the axis.
         feet = [
             f"M{10 * x:.1f} {level(scale, 0.0, height):.1f}h0"
             for x, step in zip(at, steps, strict=True)
@@ -120,7 +120,7 @@ def trace_chart(trace: Sequence[TraceStep]) -> TraceChart | None:
 
 def _thinned(trace: Sequence[TraceStep]) -> Sequence[TraceStep]:
     stride = -(-len(trace) // _MAX_STEPS)
-    # Counted from the end, so that the step it ended with is drawn.
+    # Stride from the end, so that the last step is drawn.
     return trace[::-stride][::-1] if stride > 1 else trace
 
 

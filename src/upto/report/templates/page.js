@@ -3,7 +3,7 @@
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const tip = document.getElementById("tip");
 
-  // Tooltips: text only, never markup; each line is isolated so that no script direction leaks.
+  // Tooltips: text only, never markup; each line is isolated so that text direction does not leak.
   let anchor = null;
   const placeTip = ({ x, y }) => {
     const { width, height } = tip.getBoundingClientRect();
@@ -27,7 +27,7 @@
   };
   const hideTip = () => { tip.hidden = true; };
   const tipOf = (node) => node instanceof Element && node.closest("[data-tip]");
-  // What the keyboard reached keeps its tip while the page scrolls to it.
+  // An element focused by keyboard keeps its tooltip while the page scrolls to it.
   const showAt = (node, text, share = 0.5) => {
     const top = () => {
       const box = node.getBoundingClientRect();
@@ -52,7 +52,7 @@
   );
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 
-  // Tables: a heading sorts its column; missing numbers stay last in both directions.
+  // Tables: clicking a heading sorts its column; missing numbers stay last in both directions.
   const keyOf = (cell) => {
     const raw = cell.dataset.sort;
     if (raw === undefined) return cell.textContent.trim();
@@ -80,7 +80,7 @@
     });
   }
 
-  // Choices: which axis, which group.
+  // Selects for axis and group.
   for (const button of all("[data-axis]")) {
     button.addEventListener("click", () => {
       const section = button.closest("section");
@@ -101,7 +101,7 @@
     update(); // a browser may have kept the choice of an earlier visit
   }
 
-  // The scatter: the nearest row answers the pointer with its label and its pair.
+  // Scatter plot: hovering shows the label and the pair of the nearest row.
   const connectScatter = (svg, { points, labels }) => {
     const pair = svg.querySelector(".pair");
     const [line, start, end] = pair.children;
@@ -147,7 +147,7 @@
     }
   };
 
-  // Plots: the nearest column answers on every plane; one tab stop, arrow keys walk the columns.
+  // Plots: hovering selects the nearest column on all planes; one tab stop, arrow keys move.
   const connectPlot = (plot, { at, tips }) => {
     const planes = all(".plane", plot);
     const cursors = all(".cursor", plot);
@@ -190,7 +190,7 @@
     });
   };
 
-  // Cells of a heat map: the one pointed at answers; one tab stop, arrow keys walk them.
+  // Heat map cells: hovering shows the tooltip; one tab stop, arrow keys move between cells.
   const answerCells = (table, tipFor) => {
     const place = (cell) => [cell.parentElement.sectionRowIndex, cell.cellIndex - 1];
     const cellOf = (event) => event.target.closest?.("tbody td");
@@ -219,7 +219,7 @@
     });
   };
 
-  // Heat maps: a choice of group repaints.
+  // Heat maps: selecting a group repaints.
   const connectHeat = (article, heat) => {
     const select = article.querySelector("select[data-heats]");
     const [errors, verdicts] = ["h", "g"].map((kind) => article.querySelector(`[data-heat=${kind}]`));
@@ -286,14 +286,14 @@
       const value = share[i][j];
       const cell = table.tBodies[0].rows[i].cells[j + 1];
       const told = value === null
-        ? "this factor has nothing to tell"
+        ? "this factor has no information"
         : `has ${value.toFixed(3)} of its information`;
       const matched = cell.classList.contains("closest") ? ["matched to this factor"] : [];
       return [columns[j], `${rows[i]}, ${form}`, told, ...matched].join("\n");
     });
   };
 
-  // Points of a picture: the nearest answers the pointer.
+  // Points of a plot: hovering selects the nearest.
   const nearestPoint = (svg, event, places) => {
     const box = svg.getBoundingClientRect();
     const unit = svg.viewBox.baseVal.width / box.width;
@@ -313,7 +313,7 @@
     if (place) { ring.setAttribute("cx", place[0]); ring.setAttribute("cy", place[1]); }
   };
 
-  // Components: arrow keys walk them in their order.
+  // Components: arrow keys move in their order.
   const connectCarried = (svg, points) => {
     const share = (name, value, q) => `share of ${name} ${value.toFixed(3)}${q === null ? "" : ` (q ${q.toPrecision(2)})`}`;
     let current = 0;
@@ -350,7 +350,7 @@
     });
   };
 
-  // Maps by batch and by label: one batch or label can be seen alone, in all maps at once.
+  // Maps by batch and by label: one batch or label can be highlighted, in all maps at once.
   const connectMaps = (article, { names, columns, maps }) => {
     const places = maps.map(({ points }) => {
       const pairs = [];
@@ -421,7 +421,7 @@
     });
   }
 
-  // The theme follows the system until the button is pressed, and is remembered nowhere.
+  // The theme follows the system until the button is pressed, and is not stored.
   document.getElementById("theme").addEventListener("click", () => {
     const root = document.documentElement;
     const dark = root.dataset.theme
@@ -436,7 +436,7 @@
       try {
         await navigator.clipboard.writeText(block.textContent);
       } catch {
-        // Pages from a file may not reach the clipboard: select the text and ask the old way.
+        // Pages opened from a file may lack clipboard access: select the text and use execCommand.
         getSelection().selectAllChildren(block);
         document.execCommand("copy");
       }

@@ -25,7 +25,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # It is a module of torch, which describing models does not need.
+    # It is a torch module, and describing models does not need torch.
     if name == "ImageAutoencoder":
         from upto.engines.device_rows import load_torch
 

@@ -1,4 +1,4 @@
-"""An autoencoder of images: an encoder, what stands between, and a decoder."""
+"""Image autoencoders: encoder, bottleneck and decoder."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
     from upto_studies.train.images.bottlenecks import Bottled
 
 _BLOCK_IMAGES = 500
-"""Images that are encoded or drawn together."""
+"""Images that are encoded or decoded together."""
 _NUMBERS = ("seed", "n_pixels", "n_channels", "n_images", "width")
 
 
 class ImageAutoencoder(nn.Module):
-    """One member: a model of images with parameters of its own.
+    """One member: an image model with its own parameters.
 
     Parameters
     ----------
     model
-        What it is.
+        Description of the model.
     seed
-        What its initial weights, the order of its images and its noise come from.
+        Seed of its initial weights, the order of its images and its noise.
     n_pixels, n_channels
-        The side of its images, and how many values a pixel has.
+        Side length of its images, and number of channels.
     n_images
-        How many images it is trained on; the total correlation is estimated with it.
+        Number of training images, used to estimate the total correlation.
     width
         Channels of the largest maps.
     """
@@ -63,7 +63,7 @@ class ImageAutoencoder(nn.Module):
         super().__init__()
         self.model, self.seed, self.n_images, self.width = model, seed, n_images, width
         self.n_pixels, self.n_channels = n_pixels, n_channels
-        # Weights come from this member's seed, and what others draw stays as it was.
+        # Weights come from this member's seed, without changing the global random state.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(random_stream(seed, "weights").integers(2**63)))
             self.bottleneck = make_bottleneck(
@@ -74,13 +74,13 @@ class ImageAutoencoder(nn.Module):
 
     @property
     def device(self) -> Any:
-        """Where it computes."""
+        """Device of the parameters."""
         return self.decoder.constant.device
 
     def training_pass(
         self, pixels: Any, *, share: Any, generator: Any, bfloat16: bool, compiled: bool
     ) -> tuple[Any, Bottled]:
-        """Return the logits of the images, and what the bottleneck made of them."""
+        """Return the logits of the images and the output of the bottleneck."""
         encode, draw = _compiled() if compiled else (_features, _drawn)
         features = encode(self.encoder, pixels, bfloat16=bfloat16)
         bottled = self.bottleneck(
@@ -90,21 +90,21 @@ class ImageAutoencoder(nn.Module):
         return draw(self.decoder, features, bfloat16=bfloat16), bottled
 
     def decayed_parameters(self) -> list[Any]:
-        """Return the weights, which decay and whose gradients are clipped."""
+        """Return the weights, which have weight decay and clipped gradients."""
         return [values for name, values in self._networks() if not name.endswith("bias")]
 
     def plain_parameters(self) -> list[Any]:
-        """Return the biases and what the bottleneck learns, which do not decay."""
+        """Return the biases and the parameters of the bottleneck, which do not decay."""
         biases = [values for name, values in self._networks() if name.endswith("bias")]
         return biases + list(self.bottleneck.own_parameters())
 
     def named_tensors(self) -> Iterator[tuple[str, Any]]:
-        """Yield every learned or counted tensor of it, by name."""
+        """Yield every parameter and buffer with its name."""
         yield from self.named_parameters()
         yield from self.named_buffers()
 
     def save(self, path: str | Path) -> None:
-        """Write it to a safetensors file: arrays and words, no code."""
+        """Write it to a safetensors file, without code."""
         arrays = {name: host_array(values.detach()) for name, values in self.named_tensors()}
         numbers = {name: getattr(self, name) for name in _NUMBERS}
         words = {
@@ -115,12 +115,12 @@ class ImageAutoencoder(nn.Module):
 
     @classmethod
     def load(cls, path: str | Path, device: str = "cpu") -> Self:
-        """Read what `save` wrote.
+        """Read a file written by `save`.
 
         Raises
         ------
         InputError
-            If the file cannot be read, or is not whole.
+            If the file cannot be read, or is incomplete.
         """
         arrays, words = read_tensors(path)
         try:
@@ -128,7 +128,9 @@ class ImageAutoencoder(nn.Module):
             numbers = msgspec.json.decode(words["numbers"], type=dict[str, int])
             member = cls(model, **numbers)
         except (KeyError, TypeError, ValueError, RuntimeError, ArithmeticError):
-            message = f"{path} does not hold an autoencoder of images: write one with its save."
+            message = (
+                f"{path} does not contain an image autoencoder: write one with its method save."
+            )
             raise InputError(message) from None
         wanted = {name: tuple(values.shape) for name, values in member.named_tensors()}
         if {name: array.shape for name, array in arrays.items()} != wanted:
@@ -141,19 +143,19 @@ class ImageAutoencoder(nn.Module):
         return member
 
     def latents(self, images: Any) -> NDArray[Any]:
-        """Return what is scored of images: means, or the numbers of codes.
+        """Return the latents to score: means, or code indices.
 
-        Products are those of float32, whatever the training rounded to.
+        Products are in float32, whatever the precision of the training.
 
         Parameters
         ----------
         images
-            Count × side × side × channels, of bytes; an array or a tensor.
+            Count × side × side × channels, as bytes; an array or a tensor.
 
         Raises
         ------
         InputError
-            If they are not images as it was trained on.
+            If they do not have the shape of the training images.
         """
         given = self._checked(images)
         with self._exact():
@@ -166,17 +168,17 @@ class ImageAutoencoder(nn.Module):
         Raises
         ------
         InputError
-            If they are no rows of its latents, not finite, or of codes it does not have.
+            If they do not have the width of its latents, are not finite, or are not valid codes.
         """
         given = np.asarray(latents)
         n_latents = self.bottleneck.n_latents
         if given.ndim != 2 or given.shape[1] != n_latents or len(given) == 0:
             shape = " × ".join(map(str, given.shape)) or "1"
-            message = f"the latents are {shape}, but rows of {n_latents} are drawn: give 1 or more."
+            message = f"the latents have shape {shape}: give 1 or more rows of {n_latents}."
             raise InputError(message)
         n_bad = 0 if given.dtype.kind in "iu" else int((~np.isfinite(given)).any(axis=1).sum())
         if n_bad:
-            message = f"{n_bad} of {len(given)} latents are not finite: leave them out."
+            message = f"{n_bad} of {len(given)} latents are not finite: remove them."
             raise InputError(message)
         placed = placed_param(given, self.device)
         if not self.bottleneck.is_discrete:
@@ -189,12 +191,12 @@ class ImageAutoencoder(nn.Module):
         return np.ascontiguousarray(np.moveaxis(np.concatenate(parts), 1, -1))
 
     def psnr(self, images: Any) -> NDArray[np.float64]:
-        """Return how well each image is drawn again, in decibel; infinite for the image itself.
+        """Return the PSNR of each reconstruction, in decibels; infinite if exact.
 
         Raises
         ------
         InputError
-            If they are not images as it was trained on.
+            If they do not have the shape of the training images.
         """
         given, found = self._checked(images), []
         with self._exact():
@@ -212,7 +214,7 @@ class ImageAutoencoder(nn.Module):
         if given.shape[1] != self.n_pixels or given.shape[3] != self.n_channels:
             shape = " × ".join(map(str, given.shape[1:]))
             message = (
-                f"the images are of {shape}, but this model was trained on {self.n_pixels} × "
+                f"the images have shape {shape}, but this model was trained on {self.n_pixels} × "
                 f"{self.n_pixels} × {self.n_channels}: resize them."
             )
             raise InputError(message)
@@ -225,7 +227,7 @@ class ImageAutoencoder(nn.Module):
 
     @contextmanager
     def _exact(self) -> Iterator[None]:
-        """Compute without gradients and with all products in float32."""
+        """Run without gradients and with all products in float32."""
         with (
             torch.no_grad(),
             torch.autocast(self.device.type, enabled=False),
@@ -250,7 +252,7 @@ def _drawn(decoder: ImageDecoder, features: Any, *, bfloat16: bool) -> Any:
 
 @cache
 def _compiled() -> tuple[Any, Any]:
-    """Return both passes compiled: once for members of every kind, and only where it is asked for.
+    """Return both passes compiled, once for all members and only on request.
 
     Torch takes seconds to load its compiler.
     """

@@ -1,4 +1,4 @@
-"""What stands between encoder and decoder, as the training sees it."""
+"""Interface of bottlenecks between encoder and decoder."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from torch import nn
 
 
 class Bottled(NamedTuple):
-    """What a bottleneck makes of a batch.
+    """Output of a bottleneck for a batch.
 
     Parameters
     ----------
     inputs
-        What the decoder takes: images × inputs.
+        Inputs of the decoder: images × inputs.
     penalty
-        What is added to the mean over pixels of the reconstruction loss.
+        Penalty added to the reconstruction loss per pixel.
     terms
-        What the penalty is made of, for the log, without gradients; the names never change.
+        Terms of the penalty for the log, without gradients; the names never change.
     """
 
     inputs: Any
@@ -28,23 +28,24 @@ class Bottled(NamedTuple):
 
 
 class Bottleneck(nn.Module, ABC):
-    """What makes a model what it is: the latents between encoder and decoder, and their price.
+    """Latents between encoder and decoder, and their penalty; they define a model.
 
-    Every step runs the same operations on the device, without a look at their values, so that a
-    step can be recorded and replayed; whatever the networks round to, here all is float32 at least.
+    Every step runs the same operations on the device, regardless of values, so that it can be
+    captured as a CUDA graph; whatever the precision of the networks, this part uses at least
+    float32.
 
     Parameters
     ----------
     n_latents
-        How many latents are scored.
+        Number of latents to score.
     n_hidden
-        How many values of the encoder they are made of.
+        Number of encoder outputs.
     n_inputs
-        How many values the decoder takes.
+        Number of decoder inputs.
     """
 
     is_discrete = False
-    """Whether the scored latents are indices."""
+    """Whether the latents are indices."""
 
     def __init__(self, *, n_latents: int, n_hidden: int, n_inputs: int) -> None:
         super().__init__()
@@ -53,43 +54,43 @@ class Bottleneck(nn.Module, ABC):
         self.n_inputs = n_inputs
 
     def forward(self, hidden: Any, *, share: Any, generator: Any) -> Bottled:
-        """Return what the decoder takes in training, and the penalty.
+        """Return the decoder inputs in training, and the penalty.
 
         Parameters
         ----------
         hidden
-            What the encoder gives: images × hidden values.
+            Encoder outputs: images × hidden values.
         share
-            The share of the training that is done, a tensor without dimensions.
+            Fraction of the training that is done, a scalar tensor.
         generator
-            Where all noise comes from.
+            Random number generator of all noise.
         """
         with torch.autocast(hidden.device.type, enabled=False):
             return self.bottled(_exact(hidden), share, generator)
 
     def latents(self, hidden: Any) -> Any:
-        """Return what is scored, without noise: images × latents."""
+        """Return the latents to score, without noise: images × latents."""
         with torch.autocast(hidden.device.type, enabled=False):
             return self.scored(_exact(hidden))
 
     @abstractmethod
     def bottled(self, hidden: Any, share: Any, generator: Any) -> Bottled:
-        """Do the work of `forward` on values that are exact enough."""
+        """Implement `forward` on values of sufficient precision."""
 
     def scored(self, hidden: Any) -> Any:
-        """Do the work of `latents` on values that are exact enough."""
+        """Implement `latents` on values of sufficient precision."""
         return hidden
 
     def inputs(self, latents: Any) -> Any:
-        """Return what the decoder takes for scored latents."""
+        """Return the decoder inputs for given latents."""
         return latents
 
     def own_parameters(self) -> list[Any]:
-        """Return the parameters of the latents: neither decay nor clipped gradients are theirs."""
+        """Return the bottleneck parameters, which have neither decay nor clipped gradients."""
         return []
 
     def discriminator_parameters(self) -> list[Any]:
-        """Return the parameters of a discriminator, which has an optimiser of its own."""
+        """Return the parameters of a discriminator, which has its own optimiser."""
         return []
 
 

@@ -1,4 +1,4 @@
-"""The bottleneck of each model, and the two that leave the encoder's values as they are."""
+"""Bottleneck of each model, and the two that leave the encoder outputs unchanged."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ __all__ = ["Bottled", "Bottleneck", "make_bottleneck"]
 
 
 class Plain(Bottleneck):
-    """Latents are the encoder's values and cost nothing.
+    """Latents equal to the encoder outputs, without a penalty.
 
     Parameters
     ----------
     n_latents
-        How many there are.
+        Number of latents.
     """
 
     def __init__(self, *, n_latents: int) -> None:
         super().__init__(n_latents=n_latents, n_hidden=n_latents, n_inputs=n_latents)
 
     def bottled(self, hidden: Any, share: Any, generator: Any) -> Bottled:
-        """Return the values as they are."""
+        """Return the values unchanged."""
         return Bottled(hidden, hidden.new_zeros(()), {})
 
 
 class Biological(Plain):
-    """Latents shall be positive and small (BioAE: Whittington et al. 2023).
+    """Latents with a penalty on negative and large values (BioAE: Whittington et al. 2023).
 
     Parameters
     ----------
     n_latents
-        How many there are.
+        Number of latents.
     activity
-        The weight of the mean square; that of the mean negative part is 1.
+        Weight of the mean square; the mean negative part has weight 1.
     """
 
     def __init__(self, *, n_latents: int, activity: float) -> None:
@@ -50,7 +50,7 @@ class Biological(Plain):
         self.activity = activity
 
     def bottled(self, hidden: Any, share: Any, generator: Any) -> Bottled:
-        """Return the values as they are, and their price."""
+        """Return the values unchanged, and their penalty."""
         negative = functional.relu(-hidden).mean()
         activity = hidden.square().mean()
         terms = {"negative": negative.detach(), "activity": activity.detach()}
@@ -60,24 +60,24 @@ class Biological(Plain):
 def make_bottleneck(model: ImageModel, *, n_values: int, n_images: int) -> Bottleneck:
     """Return the bottleneck of a model, on the CPU.
 
-    Its first parameters come from torch's global generator.
+    Its initial parameters come from torch's global generator.
 
     Parameters
     ----------
     model
-        Which one.
+        The model.
     n_values
-        Values of an image: pixels times channels.
+        Values per image: pixels times channels.
     n_images
-        Images of the data set.
+        Number of images of the data set.
 
     Raises
     ------
     InputError
-        If there is no image, or an image has no value.
+        If there are no images, or images have no values.
     """
     if n_values < 1 or n_images < 1:
-        message = f"{n_images} images of {n_values} values: there must be 1 of each at least."
+        message = f"{n_images} images of {n_values} values: there must be at least 1 of each."
         raise InputError(message)
     n_latents, strength = model.n_latents, model.strength or 0.0
     match model.kind:

@@ -1,4 +1,4 @@
-"""The network that tells codes from permuted codes, which is how FactorVAE sees dependence."""
+"""Discriminator between codes and permuted codes, by which FactorVAE measures dependence."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ LEAK = 0.2
 
 
 class Discriminator(nn.Module):
-    """Tells codes (the first logit) from codes permuted latent by latent (the second).
+    """Classifier of codes (first logit) against codes permuted latent by latent (second).
 
     Parameters
     ----------
     n_latents
-        Values of a code.
+        Number of latents.
     width, n_layers
-        Of the hidden layers; those of Kim and Mnih 2018 unless told.
+        Width and number of hidden layers; by default those of Kim and Mnih 2018.
     """
 
     def __init__(self, n_latents: int, *, width: int = WIDTH, n_layers: int = N_LAYERS) -> None:
@@ -38,7 +38,7 @@ class Discriminator(nn.Module):
         codes
             Images × latents.
         is_fixed
-            Whether gradients reach the codes only, and not the parameters.
+            Whether gradients reach only the codes, not the parameters.
         """
         *hidden, last = self.layers
         for layer in hidden:
@@ -54,18 +54,18 @@ def _applied(layer: Any, values: Any, *, is_fixed: bool) -> Any:
 
 
 def estimated_correlation(logits: Any) -> Any:
-    """Return the total correlation that a discriminator sees: the mean log ratio of densities."""
+    """Return the discriminator's estimate of total correlation: the mean log density ratio."""
     return (logits[:, 0] - logits[:, 1]).mean()
 
 
 def discrimination_loss(logits: Any, permuted: Any) -> Any:
-    """Return the mean cross-entropy of telling codes from permuted ones, both kinds equally."""
+    """Return the mean cross-entropy of codes against permuted codes, weighted equally."""
     right = functional.logsigmoid(logits[:, 0] - logits[:, 1]).mean()
     permuted_right = functional.logsigmoid(permuted[:, 1] - permuted[:, 0]).mean()
     return -0.5 * (right + permuted_right)
 
 
 def permuted_codes(codes: Any, generator: Any) -> Any:
-    """Return codes whose latents were permuted over images, each by itself."""
+    """Return codes with each latent permuted independently over images."""
     keys = torch.rand(codes.shape, generator=generator, device=codes.device)
     return codes.gather(0, keys.argsort(dim=0))

@@ -1,4 +1,4 @@
-"""Normal distributions of latents against the standard one, whole and taken apart."""
+"""KL divergence of normal latents from the standard normal, and its decomposition."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 _LOWEST = -20.0
-"""From here down the logarithm of a softplus is its argument, also in float64 almost."""
+"""Argument below which the logarithm of softplus equals its argument to rounding."""
 
 
 class Normals(NamedTuple):
@@ -21,9 +21,9 @@ class Normals(NamedTuple):
 
 
 def normals_of(hidden: Any) -> Normals:
-    """Return the distributions an encoder means: means, then what softplus makes scales.
+    """Return the distributions of encoder outputs: means, then scales before softplus.
 
-    The logarithm of a scale stays finite where the scale itself is too small to be told from zero.
+    The logarithm of a scale stays finite where the scale itself underflows.
     """
     means, raw = hidden.chunk(2, dim=1)
     ordinary = raw.clamp_min(_LOWEST)
@@ -39,13 +39,13 @@ def sampled(normals: Normals, generator: Any) -> Any:
 
 
 def kl_divergence(normals: Normals) -> Any:
-    """Return the divergence from the standard normal, in nats: the mean over images."""
+    """Return the divergence from the standard normal in nats, averaged over images."""
     means, scales, log_scales = normals
     return (0.5 * (means.square() + scales.square() - 1) - log_scales).sum(dim=1).mean()
 
 
 class Decomposed(NamedTuple):
-    """The divergence from the standard normal in three parts, each the mean over images."""
+    """Three parts of the divergence from the standard normal, each averaged over images."""
 
     mutual_information: Any
     total_correlation: Any
@@ -53,10 +53,10 @@ class Decomposed(NamedTuple):
 
 
 def decomposed_kl(samples: Any, normals: Normals, n_images: int) -> Decomposed:
-    """Take the divergence of a batch apart, by minibatch-weighted sampling (Chen et al. 2018).
+    """Decompose the divergence of a batch by minibatch-weighted sampling (Chen et al. 2018).
 
-    The parts add up to the divergence of the samples whatever the number of images is: that only
-    moves a constant from one part to another.
+    The parts sum to the divergence of the samples for any number of images, which only moves a
+    constant from one part to another.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def decomposed_kl(samples: Any, normals: Normals, n_images: int) -> Decomposed:
     normals
         The distributions of a batch.
     n_images
-        Images of the whole data set.
+        Number of images of the whole data set.
     """
     log_weight = math.log(len(samples) * n_images)
     each = _log_density(samples[:, None], Normals(*(part[None] for part in normals)))

@@ -1,4 +1,4 @@
-"""Bottlenecks whose latents are normal distributions: β-VAE, annealed, β-TCVAE and FactorVAE."""
+"""Bottlenecks with normal latents: β-VAE, annealed β-VAE, β-TCVAE and FactorVAE."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from upto_studies.train.images.divergences import (
 
 
 class Gaussian(Bottleneck):
-    """Latents are normal distributions, of which the decoder sees samples; means are scored.
+    """Normal latents: the decoder receives samples; the means are scored.
 
     Parameters
     ----------
     n_latents
-        How many there are.
+        Number of latents.
     n_values
-        Values of an image: a divergence is divided by it, as the reconstruction loss is.
+        Values per image, by which the divergence is divided, like the reconstruction loss.
     strength
-        The weight of what the model is named after.
+        Weight of the penalty that defines the model.
     """
 
     def __init__(self, *, n_latents: int, n_values: int, strength: float) -> None:
@@ -71,16 +71,16 @@ class BetaVae(Gaussian):
 
 
 class AnnealedVae(Gaussian):
-    """The divergence is held at a capacity that grows from 0 (Burgess et al. 2018).
+    """Divergence controlled at a capacity that grows from 0 (Burgess et al. 2018).
 
     Parameters
     ----------
     n_latents, n_values
-        As in `Gaussian`.
+        See `Gaussian`.
     strength
-        γ, the price of a nat more or less.
+        γ, the penalty per nat of deviation.
     capacity, annealed_share
-        The capacity in the end, in nats, and the share of the training after which it is reached.
+        Final capacity in nats, and the fraction of the training after which it is reached.
     """
 
     def __init__(
@@ -107,16 +107,16 @@ class AnnealedVae(Gaussian):
 
 
 class BetaTcvae(Gaussian):
-    """The total correlation of the latents costs more than the rest (Chen et al. 2018).
+    """Larger weight on the total correlation of the latents (Chen et al. 2018).
 
     Parameters
     ----------
     n_latents, n_values
-        As in `Gaussian`.
+        See `Gaussian`.
     strength
-        The weight of the total correlation.
+        Weight of the total correlation.
     n_images
-        Images of the data set.
+        Number of images of the data set.
     """
 
     def __init__(self, *, n_latents: int, n_values: int, strength: float, n_images: int) -> None:
@@ -140,17 +140,17 @@ class FactorVae(Gaussian):
     """A discriminator estimates the total correlation (Kim and Mnih 2018).
 
     Its own loss is part of the penalty, so that one backward pass serves both: the total
-    correlation sees the discriminator's parameters as constants, its own loss the codes. It tells
-    the codes of the first half of a batch from the permuted codes of the second.
+    correlation treats the discriminator's parameters as constants, the discriminator's loss the
+    codes. It distinguishes codes of the first half of a batch from permuted codes of the second.
 
     Parameters
     ----------
     n_latents, n_values
-        As in `Gaussian`.
+        See `Gaussian`.
     strength
-        γ, the weight of the total correlation.
+        γ, weight of the total correlation.
     discriminator
-        What tells codes from permuted ones; Kim and Mnih's if not given.
+        Discriminator between codes and permuted codes; by default that of Kim and Mnih.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Which autoencoder of images is meant, and the values that were published for it."""
+"""Descriptions of image autoencoders, and their published hyperparameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ModelKind = Literal[
 
 
 class Tuned(NamedTuple):
-    """The two values of a model that are chosen for a data set."""
+    """The two hyperparameters of a model that are tuned for a data set."""
 
     strength: float | None
     weight_decay: float
@@ -31,8 +31,8 @@ DEFAULTS: dict[ModelKind, Tuned] = {
     "vq-vae": Tuned(0.25, 0.01),
     "qlae": Tuned(0.01, 0.1),
 }
-"""What the authors start from: Hsu et al. 2023, and for the annealed β-VAE and FactorVAE, which
-they did not train, disentanglement_lib (of FactorVAE the least of the strengths it tries)."""
+"""Published defaults: Hsu et al. 2023, and for the annealed β-VAE and FactorVAE, which they did not
+train, disentanglement_lib (for FactorVAE the smallest of its strengths)."""
 
 PUBLISHED: dict[str, dict[ModelKind, Tuned]] = {
     "shapes3d": {
@@ -66,7 +66,7 @@ PUBLISHED: dict[str, dict[ModelKind, Tuned]] = {
         "qlae": Tuned(0.01, 0.1),
     },
 }
-"""What Hsu et al. 2023 chose for each data set; what they did not store is missing."""
+"""Values of Hsu et al. 2023 for each data set, as far as published."""
 
 _NAMES: dict[ModelKind, tuple[str, str]] = {
     "ae": ("autoencoder", ""),
@@ -83,7 +83,7 @@ _N_CODES: dict[ModelKind, int] = {"vq-vae": 512, "qlae": 10}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageModel:
-    """An autoencoder of images: its bottleneck, and what is added to the reconstruction loss.
+    """An image autoencoder: its bottleneck and its penalty.
 
     Parameters
     ----------
@@ -91,18 +91,18 @@ class ImageModel:
         ``"ae"``, ``"beta-vae"``, ``"annealed-vae"``, ``"beta-tcvae"``, ``"factor-vae"``,
         ``"bio-ae"``, ``"vq-vae"`` or ``"qlae"``.
     n_latents
-        How many latents are scored.
+        Number of latents to score.
     strength
-        What the model is tuned by: β of the β-VAE, γ of the annealed β-VAE and of FactorVAE, the
-        weight of the total correlation of the β-TCVAE, of the activity of BioAE, of the commitment
-        of VQ-VAE, of both losses of QLAE. The published start if omitted; an autoencoder has none.
+        Main hyperparameter: β of the β-VAE, γ of the annealed β-VAE and of FactorVAE, the weight
+        of the total correlation of the β-TCVAE, of the activity of BioAE, of the commitment of
+        VQ-VAE, of both losses of QLAE. The published default if omitted; an autoencoder has none.
     weight_decay
-        Of the weights of encoder and decoder; the published start if omitted.
+        Weight decay of encoder and decoder; the published default if omitted.
     capacity, annealed_share
-        Nats that the annealed β-VAE may use in the end, and the share of the training after which
-        it may use all of them: 25 after half of it, 100,000 of 200,000 steps, unless told.
+        Final capacity of the annealed β-VAE in nats, and the fraction of the training after which
+        it is reached; by default 25 after half of it, 100,000 of 200,000 steps.
     n_codes
-        Values that a latent of VQ-VAE or QLAE can take: 512 and 10 if omitted; 0 elsewhere.
+        Number of values of a latent of VQ-VAE or QLAE: 512 and 10 if omitted; 0 elsewhere.
 
     Examples
     --------
@@ -124,19 +124,19 @@ class ImageModel:
             raise InputError(message)
         self._fill_in()
         if self.n_latents < 1:
-            message = f"{self.n_latents} latents: a model needs 1 at least."
+            message = f"{self.n_latents} latents: a model needs at least 1."
             raise InputError(message)
         if self.kind == "ae" and self.strength is not None:
-            message = f"a strength of {self.strength:g}, but a plain autoencoder has none: omit it."
+            message = f"strength is {self.strength:g}, but a plain autoencoder has none: omit it."
             raise InputError(message)
         for name in ("strength", "weight_decay", "capacity"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value >= 0):
                 words = name.replace("_", " ")
-                message = f"a {words} of {value:g}: it must be a number that is not negative."
+                message = f"the {words} is {value:g}: it must be a non-negative number."
                 raise InputError(message)
         if not 0 < self.annealed_share <= 1:
-            message = f"{self.annealed_share:g} is no share of the training: take one in (0, 1]."
+            message = f"the annealed share is {self.annealed_share:g}: choose a fraction in (0, 1]."
             raise InputError(message)
         if self.n_codes < 2 if self.kind in _N_CODES else self.n_codes != 0:
             message = (
@@ -146,7 +146,7 @@ class ImageModel:
             raise InputError(message)
 
     def _fill_in(self) -> None:
-        """Put the published start in the place of what was not given, and numbers in one form."""
+        """Fill in the published defaults, and normalise the types of numbers."""
         start = {
             "strength": DEFAULTS[self.kind].strength,
             "weight_decay": DEFAULTS[self.kind].weight_decay,
@@ -155,7 +155,7 @@ class ImageModel:
         for name, value in start.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
-        # Equal models are written alike: a checkpoint is known by the words of its models.
+        # Equal models need equal text, which identifies a checkpoint.
         for name in ("n_latents", "n_codes"):
             object.__setattr__(self, name, whole_number(name, getattr(self, name)))
         for name in ("strength", "weight_decay", "capacity", "annealed_share"):
@@ -164,7 +164,7 @@ class ImageModel:
 
     @property
     def title(self) -> str:
-        """The model in words."""
+        """Description of the model."""
         name, symbol = _NAMES[self.kind]
         parts = [name, f"{self.n_latents} latents" if self.n_latents > 1 else "1 latent"]
         if symbol:
@@ -175,16 +175,16 @@ class ImageModel:
 
 
 def published_model(kind: ModelKind, *, data_set: str, n_latents: int) -> ImageModel:
-    """Return a model with the values chosen for a data set, or the published start.
+    """Return a model with the values tuned for a data set, or the published defaults.
 
     Parameters
     ----------
     kind
-        As in `ImageModel`.
+        See `ImageModel`.
     data_set
-        ``"shapes3d"``, ``"mpi3d"``, ``"falcor3d"``, ``"isaac3d"``; the start for any other.
+        ``"shapes3d"``, ``"mpi3d"``, ``"falcor3d"``, ``"isaac3d"``; the defaults for any other.
     n_latents
-        How many latents are scored.
+        Number of latents to score.
     """
     start = ImageModel(kind=kind, n_latents=n_latents)
     tuned = PUBLISHED.get(data_set, {}).get(kind, DEFAULTS[kind])

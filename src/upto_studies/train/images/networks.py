@@ -1,7 +1,7 @@
-"""The encoder and the styled decoder of Hsu et al. 2023, for square images of any size.
+"""Encoder and style-modulated decoder of Hsu et al. 2023, for square images of any size.
 
-Both halve or double the image four times, in twelve convolutions. Computed are the same numbers in
-any layout of memory; images come with their channels last, which is what matrix units want.
+Both halve or double the image four times, in twelve convolutions. Results do not depend on the
+memory layout; images have channels last, as matrix units require.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _STRIDES = (1, 1, 2)
 _LEAK = 0.2
 _NORM_FLOOR = 1e-6
 _N_FEATURES = 256
-"""Values of the dense layers on either side of the bottleneck."""
+"""Width of the dense layers on either side of the bottleneck."""
 
 
 def normalised(maps: Any) -> Any:
-    """Return each channel of each image with mean zero and variance one, in float32."""
+    """Return each channel of each image with mean zero and unit variance, in float32."""
     single = maps.float()
     variance, mean = torch.var_mean(single, dim=(2, 3), correction=0, keepdim=True)
     return (single - mean) * torch.rsqrt(variance + _NORM_FLOOR)
 
 
 class Narrowing(nn.Module):
-    """A convolution, a norm of each channel with a learned scale and shift, and a rectifier."""
+    """Convolution, channel norm with a learned scale and shift, and rectifier."""
 
     def __init__(self, n_in: int, n_out: int, kernel: int, stride: int) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Narrowing(nn.Module):
 
 
 class Widening(nn.Module):
-    """A transposed convolution, a rectifier, and a norm scaled and shifted by the code."""
+    """Transposed convolution, rectifier, and norm scaled and shifted by the code."""
 
     def __init__(self, n_in: int, n_out: int, kernel: int, stride: int) -> None:
         super().__init__()
@@ -63,14 +63,14 @@ class Widening(nn.Module):
 
 
 class ImageEncoder(nn.Module):
-    """Images to the values that a bottleneck takes.
+    """Encoder from images to the inputs of a bottleneck.
 
     Parameters
     ----------
     n_pixels, n_channels
-        The side of an image, and how many values a pixel has.
+        Side length of an image, and number of channels.
     n_hidden
-        The values that leave.
+        Number of outputs.
     width
         Channels of the first convolutions; those at a half, a quarter and an eighth of the side
         have twice, four and eight times as many.
@@ -94,19 +94,19 @@ class ImageEncoder(nn.Module):
         self.head = nn.Linear(_N_FEATURES, n_hidden)
 
     def features(self, images: Any) -> Any:
-        """Return what the head sees of images: all but their channels in the order of torch."""
+        """Return the inputs of the head for images with channels first."""
         for block in self.blocks:
             images = block(images)
         features = functional.relu(self.first(images.flatten(1)))
         return functional.relu(self.second(features))
 
     def forward(self, images: Any) -> Any:
-        """Return the values of images: count × channels × side × side."""
+        """Return the encoder outputs of images: count × channels × side × side."""
         return self.head(self.features(images))
 
 
 class ImageDecoder(nn.Module):
-    """What a bottleneck gives to the logits of images; see `ImageEncoder`."""
+    """Decoder from bottleneck outputs to image logits; see `ImageEncoder`."""
 
     def __init__(self, n_pixels: int, n_channels: int, n_inputs: int, width: int) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ class ImageDecoder(nn.Module):
         return functional.relu(self.second(functional.relu(self.first(inputs))))
 
     def drawn(self, features: Any) -> Any:
-        """Return the logits of the images of these features."""
+        """Return the image logits of these features."""
         maps = self.constant.expand(len(features), -1, -1, -1)
         for block in self.blocks:
             maps = block(maps, features)

@@ -1,4 +1,4 @@
-"""Images as they are given: bytes of the right shape, refused in words where they are not."""
+"""Checks of the shape and type of input images."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from upto.core import InputError
 from upto.engines.device_rows import load_torch
 
 _LEAST_LIGHT = 2
-"""Images without such a byte are shares of light, or zeros and ones, that were not scaled."""
+"""Smallest maximum of 8-bit images; below it, they were not scaled to 255."""
 
 
 def checked_images(images: Any) -> Any:
-    """Return images as bytes in order of count, side, side and channels; a tensor stays one.
+    """Return images as bytes of shape count × side × side × channels; tensors stay tensors.
 
     Raises
     ------
     InputError
-        If they are of another shape or type, or there is none.
+        If they have another shape or type, or there are none.
     """
     torch = load_torch()
     try:
         given = images if torch.is_tensor(images) else np.asarray(images)
     except ValueError:
-        message = f"{len(images)} images are not all of one shape: give them one."
+        message = f"{len(images)} images have different shapes: resize them to one."
         raise InputError(message) from None
     if given.ndim != 4 or given.shape[1] != given.shape[2] or given.shape[3] < 1:
         shape = " × ".join(map(str, given.shape)) or "1"
@@ -33,27 +33,27 @@ def checked_images(images: Any) -> Any:
         raise InputError(message)
     if given.dtype not in (np.uint8, torch.uint8):
         message = (
-            f"the images are of type {given.dtype}: give them as bytes from 0 to 255, as "
-            "np.rint(255 * images).astype(np.uint8) makes them of numbers from 0 to 1."
+            f"the images have type {given.dtype}: give bytes from 0 to 255, e.g. "
+            "np.rint(255 * images).astype(np.uint8) for numbers from 0 to 1."
         )
         raise InputError(message)
     if len(given) == 0:
-        message = "there are 0 images: give 1 at least."
+        message = "there are 0 images: give at least 1."
         raise InputError(message)
     return given
 
 
 def refuse_unlit(images: Any) -> None:
-    """Refuse bytes that are all 0 or 1: full light is 255, so a model would see black.
+    """Raise an error if all bytes are 0 or 1: white is 255, so the images would be black.
 
     Raises
     ------
     InputError
-        If there is no brighter one.
+        If no byte is above 1.
     """
     if int(images.max()) < _LEAST_LIGHT:
         message = (
-            f"the brightest byte of {len(images)} images is {int(images.max())}, where full light "
-            "is 255: multiply pixels of 0 and 1 by 255."
+            f"the brightest byte of {len(images)} images is {int(images.max())}, but white is "
+            "255: multiply pixels of 0 and 1 by 255."
         )
         raise InputError(message)

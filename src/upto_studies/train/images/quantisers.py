@@ -1,4 +1,4 @@
-"""Bottlenecks whose latents are indices into learned values: VQ-VAE and QLAE."""
+"""Bottlenecks with quantised latents: VQ-VAE and QLAE."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from upto.core import InputError
 from upto_studies.train.images.base import Bottled, Bottleneck
 
 CODE_SIZE = 64
-"""Values of one embedding of VQ-VAE."""
+"""Width of an embedding of VQ-VAE."""
 
 
 class Quantised(Bottleneck):
-    """Values of the encoder are replaced by the nearest that were learned; indices are scored.
+    """Quantised latents: encoder outputs are replaced by the nearest code; indices are scored.
 
-    The decoder's gradient reaches the encoder as if nothing had been replaced, and the learned
-    values by a loss of their own: without it they would never move.
+    The decoder's gradient passes straight through to the encoder; the learned values are trained by
+    their own loss, without which they would never change.
 
     Parameters
     ----------
     n_latents
-        How many there are.
+        Number of latents.
     size
-        Values of one latent.
+        Width of a latent.
     n_codes
-        How many learned ones it can take.
+        Number of learned values per latent.
     quantisation, commitment
-        The weight of the mean squared distance where it moves the learned values, and where it
-        moves the encoder.
+        Weights of the mean squared distance for the learned values and for the encoder.
     """
 
     is_discrete = True
@@ -47,12 +46,12 @@ class Quantised(Bottleneck):
         self.commitment = commitment
 
     def bottled(self, hidden: Any, share: Any, generator: Any) -> Bottled:
-        """Return the nearest learned values, and the price of their distance."""
+        """Return the nearest learned values, and the penalty on their distance."""
         learned = self.looked_up(self.scored(hidden))
         quantisation = (hidden.detach() - learned).square().mean()
         commitment = (hidden - learned.detach()).square().mean()
         penalty = self.quantisation * quantisation + self.commitment * commitment
-        # In this order the values are the learned ones to the last bit.
+        # In this order the values equal the learned ones bit for bit.
         inputs = learned.detach() + (hidden - hidden.detach())
         terms = {"quantisation": quantisation.detach(), "commitment": commitment.detach()}
         return Bottled(inputs, penalty, terms)
@@ -63,17 +62,17 @@ class Quantised(Bottleneck):
         Raises
         ------
         InputError
-            If they are no indices of codes.
+            If they are not indices of codes.
         """
         if latents.is_floating_point():
-            message = "codes are counted: pass whole numbers, not fractions."
+            message = "codes are indices: pass integers, not fractions."
             raise InputError(message)
         if latents.numel():
             lowest, highest = (int(each) for each in latents.aminmax())
             if lowest < 0 or highest >= self.n_codes:
                 message = (
-                    f"codes from {lowest} to {highest}, but a latent has {self.n_codes}: take "
-                    f"them from 0 to {self.n_codes - 1}."
+                    f"codes range from {lowest} to {highest}, but a latent has {self.n_codes}: "
+                    f"choose from 0 to {self.n_codes - 1}."
                 )
                 raise InputError(message)
         return self.looked_up(latents)
@@ -84,18 +83,18 @@ class Quantised(Bottleneck):
 
 
 class VectorQuantised(Quantised):
-    """All latents share one table of embeddings (van den Oord et al. 2017, as in Hsu et al. 2023).
+    """Latents sharing one codebook (van den Oord et al. 2017, as in Hsu et al. 2023).
 
     Parameters
     ----------
     n_latents
-        How many there are.
+        Number of latents.
     n_codes
-        How many embeddings there are.
+        Number of embeddings.
     commitment
-        The weight of the loss that moves the encoder; the one that moves embeddings has weight 1.
+        Weight of the loss of the encoder; the loss of the embeddings has weight 1.
     code_size
-        Values of an embedding.
+        Width of an embedding.
     """
 
     def __init__(
@@ -115,11 +114,11 @@ class VectorQuantised(Quantised):
         """Return the index of the nearest embedding of each latent."""
         embeddings = self.embeddings.detach()
         values = hidden.detach().unflatten(1, (self.n_latents, -1))
-        # The square of the values themselves is the same for all embeddings.
+        # The squared norm of the values is constant over embeddings.
         return (embeddings.square().sum(dim=1) - 2 * values @ embeddings.T).argmin(dim=2)
 
     def looked_up(self, indices: Any) -> Any:
-        """Return the embeddings of indices, one after the other."""
+        """Return the concatenated embeddings of indices."""
         return functional.embedding(indices, self.embeddings).flatten(1)
 
     def own_parameters(self) -> list[Any]:
@@ -128,16 +127,16 @@ class VectorQuantised(Quantised):
 
 
 class LatentQuantised(Quantised):
-    """Each latent has a few learned values of its own (Hsu et al. 2023).
+    """Latents with a few learned values each (Hsu et al. 2023).
 
     Parameters
     ----------
     n_latents
-        How many there are.
+        Number of latents.
     n_codes
-        Values that each can take: at first from -1/2 to 1/2 in equal steps.
+        Number of values per latent, initially from -1/2 to 1/2 in equal steps.
     strength
-        The weight of both losses.
+        Weight of both losses.
     """
 
     def __init__(self, *, n_latents: int, n_codes: int, strength: float) -> None:
@@ -157,7 +156,7 @@ class LatentQuantised(Quantised):
     def looked_up(self, indices: Any) -> Any:
         """Return the values of indices.
 
-        They are chosen by a product, whose gradient is a sum in a fixed order.
+        They are selected by a matrix product, whose gradient is summed in a fixed order.
         """
         positions = torch.arange(self.n_codes, device=indices.device)
         chosen = (indices[:, :, None] == positions).to(self.codebook.dtype)

@@ -1,4 +1,4 @@
-"""How autoencoders of images are trained: the protocol of Hsu et al. 2023 unless told otherwise."""
+"""Training settings of image autoencoders; the defaults follow Hsu et al. 2023."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from upto.core import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageTraining:
-    """How autoencoders of images are trained.
+    """Training settings of image autoencoders.
 
     Parameters
     ----------
     steps
-        Steps of each member; the published runs have 200,000.
+        Steps per member; the published runs have 200,000.
     batch_images
-        Images of a step.
+        Images per step.
     learning_rate
-        Of Adam, for all but the discriminator of FactorVAE, which has its own.
+        Learning rate of Adam, except for the discriminator of FactorVAE, which has its own.
     clip
-        The largest entry of a weight's gradient, infinite for none; biases and codebooks are not
-        clipped.
+        Maximum absolute entry of weight gradients, infinite for no clipping; biases and codebooks
+        are not clipped.
     width
         Channels of the largest maps; see `ImageEncoder`.
     bfloat16
-        Whether convolutions and dense layers multiply in bfloat16; weights, norms, losses and what
-        is scored stay in float32.
+        Whether convolutions and dense layers multiply in bfloat16; weights, norms, losses and
+        scored latents stay in float32.
     compiled
-        Whether torch compiles the networks: worth a minute before runs of several on a GPU.
+        Whether torch compiles the networks, which takes a minute and pays off on long GPU runs.
     """
 
     steps: int
@@ -48,28 +48,28 @@ class ImageTraining:
         if min(self.steps, self.width) < 1 or self.batch_images < 2:
             message = (
                 f"{self.steps} steps of {self.batch_images} images with {self.width} channels: "
-                "take 1 step, 2 images and 1 channel at least."
+                "choose at least 1 step, 2 images and 1 channel."
             )
             raise InputError(message)
-        # Gradients that are not clipped are clipped to infinity.
+        # No clipping is clipping to infinity.
         if not (0 < self.learning_rate < math.inf and self.clip > 0):
             message = (
-                f"a learning rate of {self.learning_rate:g} and gradients clipped to "
-                f"{self.clip:g} are given: both must be positive, and the first finite."
+                f"the learning rate is {self.learning_rate:g} and gradients are clipped to "
+                f"{self.clip:g}: both must be positive, and the first finite."
             )
             raise InputError(message)
 
 
 def whole_number(name: str, value: Any) -> int:
-    """Return a number that counts something.
+    """Return an integer count.
 
     Raises
     ------
     InputError
-        If it is not whole.
+        If it is not an integer.
     """
     try:
         return operator.index(value)
     except TypeError:
-        message = f"{name} of {value!r} cannot be counted: give a whole number."
+        message = f"{name} is {value!r}: give an integer."
         raise InputError(message) from None

@@ -1,8 +1,8 @@
-"""One member's training step, over buffers that stay where they are: a GPU records and replays it.
+"""Training steps of one member on fixed buffers, captured as CUDA graphs on a GPU.
 
-Everything a step needs to know is on the device: which images come next, how far the training is,
-the state of the noise. So a recorded step is the whole step, and members on streams of their own
-run side by side without the host in between.
+All state of a step is on the device: the next images, the progress of the training, the state of
+the noise. A captured graph is therefore the whole step, and members on separate streams run in
+parallel without the host.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from upto_studies.train.images.settings import ImageTraining
 
 LEG_STEPS = 250
-"""The most steps between two looks at the host: whose images are sent to the device together."""
+"""Maximum number of steps between host synchronisations, whose images are sent together."""
 _WARM_STEPS = 3
 _DISCRIMINATOR = {"lr": 1e-4, "betas": (0.5, 0.9)}
-"""Kim & Mnih 2018, as disentanglement_lib has it."""
+"""Kim & Mnih 2018, as in disentanglement_lib."""
 
 
 class MemberSteps:
-    """The steps of one member.
+    """Training steps of one member.
 
     Parameters
     ----------
     member
-        What is trained; on the device already.
+        The autoencoder, already on the device.
     images
-        All images on the device: count × side × side × channels, of bytes.
+        All images on the device: count × side × side × channels, as bytes.
     training
-        How.
+        Training settings.
     """
 
     def __init__(self, member: ImageAutoencoder, images: Any, training: ImageTraining) -> None:
@@ -58,7 +58,7 @@ class MemberSteps:
             self.stream = torch.cuda.Stream(device)
 
     def prepare_leg(self, begun: int, n_steps: int) -> None:
-        """Send the images of the next steps to the device; `begun` steps are behind them."""
+        """Send the indices of the next images to the device, after `begun` steps."""
         size = self.training.batch_images
         picked = image_order(
             self.member.seed, len(self.images), begun * size, (begun + n_steps) * size
@@ -68,7 +68,7 @@ class MemberSteps:
         self.position.zero_()
 
     def take(self) -> None:
-        """Take a step, on a GPU by starting the recorded one."""
+        """Take a step, on a GPU by replaying the captured graph."""
         if self.stream is None:
             self._step()
             return
@@ -78,9 +78,9 @@ class MemberSteps:
             self.graph.replay()
 
     def tensors(self) -> dict[str, Any]:
-        """Return what the rest of the training depends on, by name: the tensors themselves."""
+        """Return the tensors of the training state by name, not copies."""
         found = dict(self.member.named_tensors())
-        # Adam makes its state in its first step; a checkpoint may be read before that.
+        # Adam creates its state in its first step; a checkpoint may be loaded before.
         for name, parameter in self.member.named_parameters():
             state = self._adam_state(parameter)
             found |= {f"{name}.{key}": values for key, values in state.items()}
@@ -118,7 +118,7 @@ class MemberSteps:
         self.position += 1
 
     def _record(self) -> None:
-        """Record a step; those that warm up for it leave no trace."""
+        """Capture a step; warm-up steps are undone."""
         before = [(values, values.detach().clone()) for values in self.tensors().values()]
         noise = self.noise.get_state()
         self.stream.wait_stream(torch.cuda.current_stream())
@@ -141,7 +141,7 @@ class MemberSteps:
 
 
 def image_order(seed: int, n_images: int, start: int, stop: int) -> NDArray[np.int64]:
-    """Return the images at places `start` to `stop` of epochs, each of them in a new order."""
+    """Return the images at positions `start` to `stop` of epochs, each newly shuffled."""
     first, last = start // n_images, max(start, stop - 1) // n_images
     epochs = [
         random_stream(seed, "order", str(epoch)).permutation(n_images)

@@ -1,4 +1,4 @@
-"""Train several autoencoders of images at once: on a GPU, which keeps the images, side by side."""
+"""Train several image autoencoders at once, in parallel on a GPU that keeps the images."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from upto_studies.train.images.settings import ImageTraining
 
 LEG_SECONDS = 10.0
-"""About how long a leg may take where steps are not recorded: what Ctrl-C costs at most."""
+"""Approximate maximum duration of a leg without captured steps, lost on Ctrl-C."""
 _LOOKED_AT = 1000
-"""How many images tell one set from another."""
+"""Number of images in the fingerprint of a set."""
 
 
 def train_images(
@@ -42,34 +42,33 @@ def train_images(
     resume: bool = False,
     progress: Progress | None = None,
 ) -> list[ImageAutoencoder]:
-    """Train one autoencoder for each model and seed.
+    """Train one autoencoder per model and seed.
 
     Parameters
     ----------
     models
-        What each member is.
+        Model of each member.
     images
-        Count × side × side × channels, of bytes; an array, or a tensor that may lie on the device.
+        Count × side × side × channels, as bytes; an array, or a tensor, possibly on the device.
     seeds
-        One for each member, from 0 up. A member's weights, the order of its images and its noise
-        come from it alone.
+        One non-negative seed per member, which alone determines its weights, the order of its
+        images and its noise.
     training
-        How they are trained.
+        Training settings.
     device
         ``"cpu"`` or a CUDA device.
     checkpoint
-        A file to keep the state in, now and then, when training is done, and when it is interrupted
-        by Ctrl-C.
+        File for the state, written periodically, at the end, and on interruption by Ctrl-C.
     resume
-        Whether to go on from that file, if there is one.
+        Whether to continue from that file, if it exists.
     progress
-        What steps are reported to.
+        Receiver of progress reports.
 
     Raises
     ------
     InputError
-        If the images are not what they should be, a member diverges, or the checkpoint is damaged
-        or of another training.
+        If the images are invalid, a member diverges, or the checkpoint is damaged or belongs to
+        another training.
 
     Examples
     --------
@@ -101,20 +100,20 @@ def train_images(
 
 
 class ImageTrainer:
-    """A training under way, for those who look at members in between; see `train_images`.
+    """A training in progress, for inspecting members in between; see `train_images`.
 
     Attributes
     ----------
     members
-        The autoencoders, as far as they are trained.
+        The autoencoders in their current state.
     done
-        Steps behind them.
+        Steps done.
     losses
-        The loss of every step and member since this object was made.
+        Loss of every step and member since this object was created.
     steps_per_second
-        How fast the last steps were, those of all members together, without the preparations.
+        Speed of the last steps, over all members together, without preparation.
     training, device
-        How and where they are trained.
+        Training settings and device.
     """
 
     def __init__(
@@ -133,19 +132,21 @@ class ImageTrainer:
         from upto_studies.train.images.steps import LEG_STEPS, MemberSteps
 
         if resume and checkpoint is None:
-            message = "there is nothing to resume from: name the checkpoint too."
+            message = "there is no checkpoint to resume from: pass it too."
             raise InputError(message)
         given = checked_seeds(seeds)
         chosen = _checked_models(models, len(given))
         if len(set(zip(chosen, given, strict=True))) < len(given):
-            message = f"{len(given)} members are not all different: give equal models other seeds."
+            message = (
+                f"some of {len(given)} members are identical: give equal models different seeds."
+            )
             raise InputError(message)
         self.training, self.device = training, checked_device(device)
         shown = checked_images(images)
         if len(shown) < training.batch_images:
             message = (
                 f"{len(shown)} images do not fill a step of {training.batch_images}: give more, or "
-                "make steps smaller."
+                "reduce batch_images."
             )
             raise InputError(message)
         self._images = placed_param(shown, self.device).to(self.device)
@@ -174,26 +175,26 @@ class ImageTrainer:
             self._load(self._checkpoint.read())
 
     def train_to(self, step: int, advance: Callable[[int], None] | None = None) -> None:
-        """Train every member until `step` steps are behind it.
+        """Train every member up to step `step`.
 
         Raises
         ------
         InputError
-            If there are no so many steps, a member diverges, or an earlier call was interrupted.
+            If the training has fewer steps, a member diverges, or an earlier call was interrupted.
         """
         if not 0 <= step <= self.training.steps:
             message = f"a training of {self.training.steps} steps cannot be taken to step {step}."
             raise InputError(message)
         if self._is_torn:
             message = (
-                f"this training stopped in the middle of the steps after step {self.done}: make it "
-                "again, with resume=True where it has a checkpoint."
+                f"this training was interrupted after step {self.done}: create it again, with "
+                "resume=True if it has a checkpoint."
             )
             raise InputError(message)
         try:
             while self.done < step:
                 n_steps = min(self._leg_steps, step - self.done)
-                # A leg works in place, so one that is interrupted leaves nothing to go on from.
+                # A leg works in place, so an interrupted one cannot be continued.
                 self._is_torn = True
                 self._train_leg(n_steps)
                 self._is_torn = False
@@ -207,7 +208,7 @@ class ImageTrainer:
             raise
 
     def keep(self) -> None:
-        """Write the state after the last whole leg to the checkpoint, if there is one."""
+        """Write the state after the last complete leg to the checkpoint, if there is one."""
         if self._whole is not None:
             self._checkpoint.write(*self._whole)
 
@@ -224,7 +225,7 @@ class ImageTrainer:
         seconds = time.monotonic() - begun
         self.steps_per_second = n_steps * len(self._steps) / max(seconds, 1e-9)
         if self.device.type != "cuda":
-            # There a step may take seconds: legs are as short as a checkpoint wants them.
+            # A step may take seconds here, so legs are kept short.
             wanted = int(n_steps * LEG_SECONDS / max(seconds, 1e-9))
             self._leg_steps = max(1, min(wanted, len(self._steps[0].order)))
         self.done += n_steps
@@ -234,8 +235,8 @@ class ImageTrainer:
         if bad.any():
             member = self.members[int(bad.argmax())]
             message = (
-                f"{int(bad.sum())} of {len(bad)} members diverged before step {self.done}, the "
-                f"first of them {member.model.title} with seed {member.seed}: lower the learning "
+                f"{int(bad.sum())} of {len(bad)} members diverged before step {self.done}, first "
+                f"{member.model.title} with seed {member.seed}: lower the learning "
                 "rate."
             )
             raise InputError(message)
@@ -254,7 +255,7 @@ class ImageTrainer:
         }
 
     def _state(self) -> tuple[dict[str, Any], int]:
-        """Return a copy of everything the rest of the training depends on, and the steps done."""
+        """Return a copy of the training state, and the number of steps done."""
         arrays: dict[str, Any] = {}
         for number, each in enumerate(self._steps):
             own = {name: values.detach().clone() for name, values in each.tensors().items()}
@@ -265,7 +266,7 @@ class ImageTrainer:
     def _load(self, kept: KeptState) -> None:
         torch = load_torch()
         if kept.done > self.training.steps:
-            kept.refuse(f"{kept.done} of {self.training.steps} steps are behind it")
+            kept.refuse(f"{kept.done} of {self.training.steps} steps are done")
         with torch.no_grad():
             for number, each in enumerate(self._steps):
                 for name, values in each.tensors().items():
@@ -275,8 +276,8 @@ class ImageTrainer:
                 state = kept.take(f"{number}.noise", (None,), np.uint8)
                 if len(state) != len(each.noise.get_state()):
                     message = (
-                        f"{kept.path} keeps a training on another kind of device than "
-                        f"{self.device.type}: go on where it began, or start without resume."
+                        f"{kept.path} belongs to a training on another kind of device than "
+                        f"{self.device.type}: resume it there, or start without resume."
                     )
                     raise InputError(message)
                 each.noise.set_state(torch.as_tensor(state))
@@ -284,14 +285,14 @@ class ImageTrainer:
 
 
 def _checked_models(models: Any, n_seeds: int) -> list[ImageModel]:
-    """Return models as a list, one for each seed."""
+    """Return models as a list, one per seed."""
     from upto_studies.train.images.models import ImageModel
 
     given = [models] if isinstance(models, str) else models
     if isinstance(given, ImageModel) or not all(isinstance(each, ImageModel) for each in given):
-        message = "models are a list of ImageModel(kind=..., n_latents=...), one for each seed."
+        message = "models must be a list of ImageModel(kind=..., n_latents=...), one per seed."
         raise InputError(message)
     if len(given) != n_seeds:
-        message = f"{len(given)} models have {n_seeds} seeds: give one for each."
+        message = f"there are {len(given)} models and {n_seeds} seeds: give one seed per model."
         raise InputError(message)
     return list(given)

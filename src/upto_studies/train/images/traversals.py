@@ -1,4 +1,4 @@
-"""What a latent draws: images as one coordinate moves and the others stay."""
+"""Latent traversals: images as one coordinate varies and the others are fixed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Invertible(Protocol):
-    """What finds components of latents, and latents of components, as `upto.ICA` does."""
+    """An invertible transform of latents, such as `upto.ICA`."""
 
     def transform(self, rows: Any) -> Any:
         """Return the components of rows."""
@@ -27,7 +27,7 @@ class Invertible(Protocol):
 
 
 class Drawing(Protocol):
-    """What draws latents, as `ImageAutoencoder` does."""
+    """A decoder of latents, such as `ImageAutoencoder`."""
 
     def decode(self, latents: Any) -> NDArray[np.float32]:
         """Return the images of latents."""
@@ -44,32 +44,32 @@ def traversals(
     tails: float = 0.02,
     coordinates: Sequence[int] | None = None,
 ) -> NDArray[np.float32]:
-    """Draw one image again while each coordinate in turn moves over its range.
+    """Decode one image while each coordinate in turn varies over its range.
 
     With a transform, the coordinates are its components: the decoder is composed with its inverse,
-    so that a component of ICA is seen as an image.
+    which shows ICA components as images.
 
     Parameters
     ----------
     member
-        What draws latents.
+        Decoder of latents.
     latents
-        Many rows of them, which tell the range of each coordinate.
+        Rows of latents that define the range of each coordinate.
     row
-        The row that is drawn again.
+        Row to start from.
     transform
-        What was fitted to the latents, such as `upto.ICA`.
+        Transform fitted to the latents, such as `upto.ICA`.
     n_steps
-        Images of a coordinate, from its lowest to its highest.
+        Images per coordinate, from its lowest to its highest value.
     tails
-        The share of rows beyond each end of the range.
+        Fraction of rows beyond each end of the range.
     coordinates
-        Which ones; all by default.
+        Coordinates to vary; all by default.
 
     Returns
     -------
     ndarray of shape (coordinates, steps, side, side, channels)
-        From 0 to 1.
+        Values from 0 to 1.
 
     Examples
     --------
@@ -84,21 +84,21 @@ def traversals(
     given = np.asarray(latents)
     if given.ndim != 2 or not -len(given) <= row < len(given):
         shape = " × ".join(map(str, given.shape))
-        message = f"row {row} of latents of shape {shape} cannot be drawn: name one of the rows."
+        message = f"row {row} of latents of shape {shape} does not exist: choose one of the rows."
         raise InputError(message)
     if n_steps < 2 or not 0 <= tails < 0.5:
         message = (
-            f"{n_steps} steps without {tails:g} of the rows at each end make no range: take 2 "
-            "steps at least, and less than half of the rows."
+            f"{n_steps} steps without {tails:g} of the rows at each end define no range: choose at "
+            "least 2 steps, and less than half of the rows."
         )
         raise InputError(message)
     rows = given if transform is None else np.asarray(transform.transform(given))
     chosen = list(range(rows.shape[1])) if coordinates is None else list(coordinates)
     if not chosen or not all(0 <= each < rows.shape[1] for each in chosen):
-        message = f"coordinates {chosen} are asked for: there are 0 to {rows.shape[1] - 1}."
+        message = f"coordinates {chosen} do not all exist: choose from 0 to {rows.shape[1] - 1}."
         raise InputError(message)
     low, high = np.quantile(rows, [tails, 1 - tails], axis=0)
-    # Codes are whole numbers, and stay such.
+    # Codes are integers, and stay integers.
     whole = rows.dtype.kind in "iu"
     moved = np.repeat(rows[row][None], len(chosen) * n_steps, axis=0)
     for number, coordinate in enumerate(chosen):
@@ -112,7 +112,7 @@ def traversals(
 
 
 def tiled(drawn: NDArray[np.float32], *, gap: int = 2) -> NDArray[np.uint8]:
-    """Lay traversals out as one picture of bytes: a row for each coordinate, white between.
+    """Arrange traversals as one 8-bit image: one row per coordinate, with white gaps.
 
     Examples
     --------

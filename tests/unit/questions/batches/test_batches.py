@@ -384,8 +384,8 @@ def test_a_label_of_one_batch_is_left_out_and_said():
         ),
         ({"label": "alone"}, r"'drug' cannot because its 1 control \(DMSO\) lies in 1 of 8 batch"),
         ({"tasks": ["b"], "label": "apart"}, "can be evaluated: only 'drug' is available.$"),
-        ({"conditions": 3}, "^conditions=3 names no conditions: give a list"),
-        ({"conditions": ["pca", 3]}, "names no conditions: give a list"),
+        ({"conditions": 3}, "^conditions=3 is not a list of conditions: pass a list"),
+        ({"conditions": ["pca", 3]}, "is not a list of conditions: pass a list"),
         ({"concentration": "25"}, "^concentration='25' is not a list of percentages: use numbers"),
         ({"n_components": "5"}, "^n_components='5' is neither a number"),
         ({"n_components": 99}, "^n_components=99 exceeds the 4 columns of wells: choose 4 or"),
@@ -589,7 +589,7 @@ def test_what_keeps_components_from_being_dropped_is_said_with_its_number():
     (finding,) = kept_whole([kept])
     assert finding.message == (
         "ICA, biology kept drops no component in 2 fits; in the worst fit, dropping 1 component "
-        "changes the AUROC on batches held out by -0.207 [-0.241, -0.173] (boosted trees), so it "
+        "changes the AUROC on held-out batches by -0.207 [-0.241, -0.173] (boosted trees), so it "
         "may cost 0.241, and at most 0.005 is allowed."
     )
     assert kept_whole([replace(kept, n_dropped=[1, 0])]) == []

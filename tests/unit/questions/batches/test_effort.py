@@ -13,7 +13,7 @@ import upto
 from upto import Embeddings, InputError
 from upto.batch_metrics.retrieval import mean_average_precision
 from upto.questions.batches.in_sample import map_rows
-from upto.questions.batches.scores import BatchMap
+from upto.questions.batches.parts import BatchMap
 from upto.questions.batches.screen import read_screen
 
 ASKED = {

@@ -15,8 +15,8 @@ from browser.sample_batches import BASE, ICA
 from upto.core import Estimate, Finding
 from upto.questions.batches.carried_chart import carried_map, share_place, share_ticks
 from upto.questions.batches.condition_chart import condition_chart, fold_means
+from upto.questions.batches.embedding_maps import CONTROL, map_places, maps_data, maps_view
 from upto.questions.batches.figure import shown_maps
-from upto.questions.batches.maps import CONTROL, map_places, maps_data, maps_view
 from upto.questions.batches.page import (
     batches_badge,
     batches_body,
@@ -26,8 +26,8 @@ from upto.questions.batches.page import (
     mixing_table,
     tasks_table,
 )
+from upto.questions.batches.parts import Leak
 from upto.questions.batches.result import BatchesResult
-from upto.questions.batches.scores import Leak
 from upto.report import Report, draw
 from upto.report.summary import summarise
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import upto
 from upto.core import Group
 from upto.questions.compare.prediction import Candidate, Onto
 from upto.questions.compare.verdict import percent, strictest_group, word_for
@@ -112,3 +113,20 @@ def test_directions_lost_to_rounding_only_are_not_lost():
 )
 def test_shares_are_neither_nothing_nor_all_where_they_are_not(share, words):
     assert percent(share) == words
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_eight_rows_are_never_said_to_be_chance(seed):
+    # Four held-out rows have 24 pairings: a tie is enough to miss the level.
+    rng = np.random.default_rng(seed)
+    rows = rng.laplace(size=(8, 4))
+    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    result = upto.compare(rows, rows @ turn, ica=False, refits=0)
+    assert result.agreement != "chance"
+
+
+def test_unrelated_runs_are_chance_with_few_permutations_too():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(2, 200, 3))
+    result = upto.compare(first, second, ica=False, refits=0, permutations=19)
+    assert result.agreement == "chance"

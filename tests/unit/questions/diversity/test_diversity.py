@@ -17,7 +17,7 @@ def test_a_diverse_head_says_so_with_its_numbers(rng):
     head = rng.normal(size=(200, 8))
     found = upto.diversity(head)
     assert found.holds
-    assert "200 classes have 8 independent differences of 8 needed" in found.verdict
+    assert "200 classes have 8 of the 8 independent differences needed" in found.verdict
     assert "condition number 1." in found.verdict
     covariance = np.cov(head.T, ddof=0)
     np.testing.assert_allclose(
@@ -78,7 +78,7 @@ def test_a_manifest_of_several_heads_is_refused(tmp_path, rng):
     np.save(tmp_path / "a.npy", rng.normal(size=(5, 2)))
     lines = '[[run]]\npath = "a.npy"\nname = "{}"\n'
     (tmp_path / "heads.toml").write_text(lines.format("one") + lines.format("two"))
-    with pytest.raises(upto.InputError, match="one head is checked at a time, not 2"):
+    with pytest.raises(upto.InputError, match="one head is tested at a time, not 2"):
         upto.diversity(tmp_path / "heads.toml")
 
 

@@ -1,4 +1,4 @@
-"""What `inspect` says of Gaussianity, and that it says where it was not judged."""
+"""`inspect` reports Gaussianity, and reports when it was not tested."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ ENGINE = ThreadsEngine(n_threads=1)
 
 def test_gaussian_rows_too_few_to_judge_are_said_not_to_be_judged():
     result = upto.inspect(np.random.default_rng(0).normal(size=(300, 6)), engine=ENGINE)
-    assert result.verdict.endswith("; whether components are Gaussian is not judged.")
+    assert result.verdict.endswith("; Gaussianity of components not tested.")
     assert result.n_near_gaussian is None
     (finding,) = (found for found in result.findings if found.code == "UP015")
     assert finding.message == (
-        "90 held-out rows of run are too few to tell components from Gaussian ones, which takes "
-        "100."
+        "90 held-out rows of run are too few to test components for Gaussianity, which takes 100."
     )
     assert dict(result.tables()[0].rows)["near-Gaussian components"] is None
 

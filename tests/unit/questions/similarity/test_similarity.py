@@ -292,7 +292,7 @@ def test_intervals_are_left_out_where_half_the_rows_are_too_few_for_the_measure(
     ("options", "words"),
     [
         ({"measures": "nonsense"}, "there is no measure 'nonsense': choose from .*linear-cka"),
-        ({"measures": []}, "no measure is asked for"),
+        ({"measures": []}, "no measure was requested"),
         ({"held_out": 1.0}, "held_out is 1.0"),
         ({"held_out": float("nan")}, "held_out is nan"),
         ({"permutations": 5}, "permutations is 5, but it must be a whole number of at least 19"),

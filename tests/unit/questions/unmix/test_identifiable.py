@@ -61,12 +61,12 @@ def test_components_not_found_again_are_a_finding_with_their_number():
     rng = np.random.default_rng(0)
     result = unmixed(turned(rng, rng.laplace(size=(640, 64))))
     assert result.verdict == (
-        "run has 64 components: 0 identifiable up to order and sign, 64 not shown to be either, "
-        "which more rows may settle."
+        "run has 64 components: 0 identifiable up to order and sign, 64 not shown to be either "
+        "(more rows may decide)."
     )
     (found,) = (finding for finding in result.findings if finding.code == "UP029")
     assert found.message == (
-        "64 of 64 components of run; 64 of them are not found again in two parts of the rows."
+        "64 of 64 components of run; 64 of them are not recovered in two parts of the rows."
     )
     assert "UP023" not in codes(result)
 
@@ -78,7 +78,7 @@ def test_one_component_is_spoken_of_as_one(lost, words):
     scores = SimpleNamespace(z=np.array([9.0, 9.0, np.nan]))
     judged = SimpleNamespace(states=states, nongaussianity=scores, again=again)
     remarks = dict(_remarks_on_parts("run", SimpleNamespace(judged=judged)))
-    assert remarks["UP029"].startswith(f"2 of 3 components of run; {words} found again")
+    assert remarks["UP029"].startswith(f"2 of 3 components of run; {words} recovered")
     assert remarks["UP015"].startswith("1 of 3 components of run varies in one part")
 
 
@@ -126,7 +126,7 @@ def test_four_hundred_rows_are_judged_and_fewer_say_how_many_are_needed():
     assert judged.verdict == "run has 3 components, all identifiable up to order and sign."
     few = unmixed(rng.laplace(size=(399, 3)))
     assert few.verdict == (
-        "run has 3 components, not judged: 399 rows are given and 402 are needed."
+        "run has 3 components, not tested: 399 rows are given and 402 are needed."
     )
 
 
@@ -198,7 +198,7 @@ def test_starts_that_do_not_converge_count():
     result = unmixed(turned(rng, rows), restarts=10)
     (found,) = (finding for finding in result.findings if finding.code == "UP022")
     assert " of 10 starts did not converge" in found.message
-    assert " of 10 starts end at another optimum" in found.message
+    assert " of 10 starts reach another optimum" in found.message
     assert min(each.stability for each in result.components) < 0.8
 
 

@@ -234,9 +234,9 @@ def test_a_long_trace_is_thinned_and_keeps_its_end() -> None:
 
 
 def test_an_empty_trace_says_why() -> None:
-    assert "converged already" in unmix_body(sample.unmixed(steps=())).trace_note
+    assert "had already converged" in unmix_body(sample.unmixed(steps=())).trace_note
     stopped = unmix_body(sample.unmixed(steps=(), converged=False))
-    assert "are not converged" in stopped.trace_note
+    assert "have not converged" in stopped.trace_note
     assert stopped.trace is None
     assert "before it converged" in unmix_body(sample.unmixed(converged=False)).trace_note
 
@@ -244,35 +244,34 @@ def test_an_empty_trace_says_why() -> None:
 def test_subspaces_are_named_in_words() -> None:
     texts = [s.text for s in subspace_sentences(sample.unmixed(subspaces=((3, 7, 9), (10, 11))))]
     assert texts == [
-        "Components 3, 7 and 9 can turn into each other: only their 3-dimensional subspace is "
+        "Components 3, 7 and 9 can be rotated freely: only their 3-dimensional subspace is "
         "identifiable.",
-        "Components 10 and 11 can turn into each other: only their 2-dimensional subspace is "
+        "Components 10 and 11 can be rotated freely: only their 2-dimensional subspace is "
         "identifiable.",
-        "19 components stand alone: identifiable up to sign and order.",
+        "19 components are identifiable up to sign and order.",
     ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"subspaces": ()}, "All 24 components stand alone: identifiable up to sign and order."),
+        ({"subspaces": ()}, "All 24 components are identifiable up to sign and order."),
         (
             {"n_components": 6, "subspaces": (tuple(range(6)),)},
-            "All 6 components can turn into each other: only the 6-dimensional subspace is "
+            "All 6 components can be rotated freely: only the 6-dimensional subspace is "
             "identifiable.",
         ),
         (
             {"n_components": 1, "subspaces": ()},
-            "There is one component: it has no other to turn into.",
+            "There is only one component, so no rotation to test.",
         ),
         (
             {"measured": False, "subspaces": ()},
-            "Which components are identifiable was not judged; the verdict says why.",
+            "Identifiability was not tested; see the verdict.",
         ),
         (
             {"n_components": 6, "subspaces": (), "n_not_shown": 6},
-            "All 6 components are not shown to be identifiable, nor to turn: more rows may settle "
-            "it.",
+            "All 6 components are not shown to be identifiable; more rows may decide.",
         ),
     ],
 )
@@ -284,9 +283,8 @@ def test_the_extremes_are_named_in_words(arguments: dict[str, object], text: str
 def test_components_of_which_nothing_is_known_are_named_beside_those_that_stand_alone() -> None:
     result = sample.unmixed(n_components=6, subspaces=((4, 5),), n_not_shown=2)
     assert [sentence.text for sentence in subspace_sentences(result)][1:] == [
-        "Components 0 and 1 are not shown to be identifiable, nor to turn: more rows may settle "
-        "it.",
-        "2 components stand alone: identifiable up to sign and order.",
+        "Components 0 and 1 are not shown to be identifiable; more rows may decide.",
+        "2 components are identifiable up to sign and order.",
     ]
     facts = {fact.label: fact for fact in summarise(result).facts}
     assert facts["identifiable components"].value == "2"
@@ -316,7 +314,7 @@ def test_many_members_are_named_by_their_stretches() -> None:
         (sample.unmixed(converged=False), ("not converged", "poor")),
         (
             sample.unmixed(measured=False, subspaces=()),
-            ("identifiability not judged", "fair"),
+            ("identifiability not tested", "fair"),
         ),
         (
             sample.unmixed(n_components=3, subspaces=(), n_not_shown=3),

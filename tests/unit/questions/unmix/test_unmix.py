@@ -84,7 +84,7 @@ def test_gaussian_components_are_a_finding_and_the_verdict_counts_them():
     _, rows = mixed(np.random.default_rng(5), 6000, some_gaussian(3, 6))
     result = unmixed(rows)
     assert codes(result) == {"UP003", "UP023"}
-    assert message(result, "UP003").startswith("3 of 6 components of run cannot be told")
+    assert message(result, "UP003").startswith("3 of 6 components of run cannot be distinguished")
     assert message(result, "UP023") == "components 3, 4, 5 of run: 3 of 6."
     assert result.verdict == (
         "run has 6 components: 3 identifiable up to order and sign, 3 only as one subspace."
@@ -123,7 +123,7 @@ def test_tied_components_are_a_finding(rng):
 def test_a_search_cut_short_is_a_finding_and_no_warning(rows):
     result = unmixed(rows, max_iterations=2, tolerance=1e-12)
     assert message(result, "UP004") == "ICA of run stopped after 2 steps."
-    assert "the search did not converge" in result.verdict.lower()
+    assert "ica did not converge" in result.verdict.lower()
     assert not result.converged
 
 
@@ -133,8 +133,8 @@ def test_a_search_cut_short_is_a_finding_and_no_warning(rows):
 )
 def test_too_few_rows_leave_components_unjudged_and_say_how_many_are_needed(rows, held_out, why):
     result = unmixed(rows, held_out=held_out)
-    assert message(result, "UP015") == f"{why}: components of run are not judged."
-    assert result.verdict == f"run has 4 components, not judged: {why}."
+    assert message(result, "UP015") == f"{why}: components of run are not tested."
+    assert result.verdict == f"run has 4 components, not tested: {why}."
     assert result.n_identifiable is None
     for component in result.components:
         unknown = (component.nongaussianity, component.z, component.found_again, component.state)
@@ -154,7 +154,7 @@ def test_components_without_whitening_are_not_judged_and_say_why(rng):
     for whiten in ("rotation", "none"):
         result = unmixed(planted(rng, 3000) @ rotation, whiten=whiten)
         assert "UP015" not in codes(result)
-        assert f"not judged: whiten is '{whiten}'" in result.verdict
+        assert f"not tested: whiten is '{whiten}'" in result.verdict
         assert result.whiten == whiten
     judged = unmixed(planted(rng, 3000) @ rotation, whiten="active")
     assert "all identifiable" in judged.verdict
@@ -247,8 +247,8 @@ REFUSED = {
     "one dimension": (lambda x: x[0], "has 1 dimensions"),
     "NaN": (lambda x: np.where(x > 1, np.nan, x), "values that are NaN or infinite"),
     "infinite": (lambda x: np.where(x > 1, np.inf, x), "values that are NaN or infinite"),
-    "complex": (lambda x: x + 1j, "holds complex128 values, not real numbers"),
-    "objects": (lambda x: x.astype(object), "holds object values, not real numbers"),
+    "complex": (lambda x: x + 1j, "contains complex128 values, not real numbers"),
+    "objects": (lambda x: x.astype(object), "contains object values, not real numbers"),
     "words": (lambda x: np.full((9, 2), "a"), "not real numbers"),
 }
 
@@ -263,7 +263,7 @@ def test_rows_without_components_are_refused_in_words(change, words, rows, tmp_p
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n_components": 9}, "9 components are asked for"),
+        ({"n_components": 9}, "9 components were requested"),
         ({"solver": "newton"}, "no solver 'newton'"),
         ({"contrast": "tanh"}, "no contrast 'tanh'"),
         ({"whiten": "zca"}, "no whitening 'zca'"),
@@ -335,7 +335,7 @@ def test_interrupted_restarts_keep_the_best_search_so_far(rows, tmp_path, monkey
 
 def test_a_checkpoint_that_is_not_there_or_damaged_is_refused_in_words(rows, tmp_path):
     path = tmp_path / "search"
-    with pytest.raises(InputError, match=r"there is no .* to continue from: start without resume"):
+    with pytest.raises(InputError, match=r"there is no .* to resume from: start without resume"):
         unmixed(rows, checkpoint=path, resume=True)
     path.write_bytes(b"damaged")
     with pytest.raises(InputError, match="damaged or truncated"):

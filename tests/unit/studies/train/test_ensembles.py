@@ -104,9 +104,9 @@ def test_a_network_whose_widths_are_numbers_of_numpy_is_saved(rows, tmp_path):
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda arrays, words: (arrays, {}), "does not hold an ensemble"),
-        (lambda arrays, words: (arrays, words | {"network": "{}"}), "does not hold an ensemble"),
-        (lambda arrays, words: (arrays, words | {"seeds": "0 x"}), "does not hold an ensemble"),
+        (lambda arrays, words: (arrays, {}), "does not contain an ensemble"),
+        (lambda arrays, words: (arrays, words | {"network": "{}"}), "does not contain an ensemble"),
+        (lambda arrays, words: (arrays, words | {"seeds": "0 x"}), "does not contain an ensemble"),
         (lambda arrays, words: (arrays, words | {"seeds": "0"}), "not those of 1 members"),
         (lambda arrays, words: (arrays, words | {"stopped by": "[]"}), "not those of 2 members"),
         (lambda arrays, words: ({}, words), "is damaged"),
@@ -145,15 +145,15 @@ def test_errors_need_a_target_for_each_row(rows, rng):
     expected = ((ensemble.outputs(rows)[0] - targets) ** 2).mean()
     assert ensemble.errors(rows, targets) == pytest.approx([expected])
     for wrong, words in [
-        (targets[:, :1], "80 rows and 80 targets of 1 values are given: .* of 3 values"),
-        (targets[:1], "80 rows and 1 targets of 3"),
-        (np.concatenate([targets, targets]), "80 rows and 160 targets"),
+        (targets[:, :1], "80 rows have 80 targets of 1 values: .* of 3 values"),
+        (targets[:1], "80 rows have 1 targets of 3"),
+        (np.concatenate([targets, targets]), "80 rows have 160 targets"),
         (targets[:, 0], "rows × values"),
-        (None, "makes 3 values of 6: pass the targets"),
+        (None, "returns 3 values from 6: pass the targets"),
     ]:
         with pytest.raises(InputError, match=words):
             ensemble.errors(rows, wrong)
-    with pytest.raises(InputError, match="makes 3 values of 6: pass the targets"):
+    with pytest.raises(InputError, match="returns 3 values from 6: pass the targets"):
         train_ensemble(network, rows, seeds=[0], training=Training(epochs=2))
 
 

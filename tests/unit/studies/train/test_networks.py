@@ -94,7 +94,7 @@ def test_orthogonal_layers_start_orthogonal():
 @pytest.mark.parametrize(
     ("widths", "code", "words"),
     [
-        ((3,), None, "two positive widths"),
+        ((3,), None, "two or more positive widths"),
         ((3, 0), None, "positive"),
         ((3, 2, 3), 2, "from 1 to 1"),
     ],

@@ -59,17 +59,17 @@ def test_members_go_on_as_before_when_others_have_left():
 @pytest.mark.parametrize(
     ("subsets", "words"),
     [
-        ([np.arange(3)], "2 members need as many subsets"),
-        ([], "2 members need as many subsets"),
-        ([np.arange(3), []], "none of them empty"),
-        ([np.arange(3), np.zeros(10, dtype=bool)], "none of them empty"),
+        ([np.arange(3)], "2 members need as many non-empty subsets"),
+        ([], "2 members need as many non-empty subsets"),
+        ([np.arange(3), []], "non-empty subsets"),
+        ([np.arange(3), np.zeros(10, dtype=bool)], "non-empty subsets"),
         ([np.arange(3), np.array([10])], "0 to 9"),
         ([np.arange(3), [-1]], "0 to 9"),
         ([np.arange(3), [2**63]], "0 to 9"),
-        ([np.arange(3), [1.9, 2.9]], "2 values of type float64 .* whole numbers from 0 to 9"),
-        ([np.arange(3), np.ones(9, dtype=bool)], "9 values of type bool .* a mask of 10"),
+        ([np.arange(3), [1.9, 2.9]], "2 values of type float64: .* integers from 0 to 9"),
+        ([np.arange(3), np.ones(9, dtype=bool)], "9 values of type bool: .* mask of 10"),
         ([np.arange(3), [[1], [2]]], "2 × 1 values of type int64"),
-        ([np.arange(3), 4], "a subset of 1 values"),
+        ([np.arange(3), 4], "a subset has 1 values"),
     ],
 )
 def test_subsets_that_do_not_fit_are_refused(subsets, words):

@@ -161,17 +161,17 @@ def test_the_last_whole_epoch_survives_an_interruption_within_the_next(
 def test_a_checkpoint_that_cannot_be_written_is_refused_at_once(rows, tmp_path, monkeypatch):
     monkeypatch.setattr("upto_studies.train.training.TrainingRun.train_epoch", None)
     given = {"seeds": [0], "training": TRAINING}
-    with pytest.raises(InputError, match="nowhere is no folder"):
+    with pytest.raises(InputError, match="nowhere is not a folder"):
         train_ensemble(ORTHOGONAL, rows, checkpoint=tmp_path / "nowhere" / "state", **given)
     with pytest.raises(InputError, match="choose a file"):
         train_ensemble(ORTHOGONAL, rows, checkpoint=tmp_path, **given)
     monkeypatch.setattr(checkpoints_module.os, "access", lambda *_: False)
-    with pytest.raises(InputError, match="choose a file in a folder of yours"):
+    with pytest.raises(InputError, match="choose a file in a writable folder"):
         train_ensemble(ORTHOGONAL, rows, checkpoint=tmp_path / "state", **given)
 
 
 def test_resuming_needs_a_checkpoint(rows):
-    with pytest.raises(InputError, match="nothing to resume from: name the checkpoint"):
+    with pytest.raises(InputError, match="no checkpoint to resume from: pass it too"):
         train_ensemble(ORTHOGONAL, rows, seeds=[0], training=TRAINING, resume=True)
 
 
@@ -314,17 +314,17 @@ def test_codes_and_outputs_fit_together(rows):
     [
         ({"seeds": []}, "0 seeds"),
         ({"leaks": [0.1, 0.2]}, "2 leaks for 3 members"),
-        ({"leaks": -0.5}, "leaks of -0.5 .* below zero"),
-        ({"learning_rates": [0.1, -1.0, 0.1]}, "below zero"),
+        ({"leaks": -0.5}, "leaks is -0.5: none may be negative"),
+        ({"learning_rates": [0.1, -1.0, 0.1]}, "none may be negative"),
         ({"learning_rates": [0.1]}, "1 learning rates for 3 members"),
         ({"learning_rates": [0.1, np.nan, 0.1]}, "not finite"),
         ({"device": "nowhere"}, "no device 'nowhere'"),
         ({"targets": np.zeros((50, 4))}, "needs rows of 6 values"),
         ({"targets": np.zeros((49, 6))}, "50 rows have 49 targets"),
-        ({"seeds": [0, -1, 2]}, "a seed of -1 is given"),
-        ({"seeds": [0, 0.5, 2]}, "whole numbers"),
-        ({"seeds": 3}, "whole numbers, one for each member"),
-        ({"seeds": [4, 5, 4]}, "2 members have seed 4: .* are the same model"),
+        ({"seeds": [0, -1, 2]}, "the smallest seed is -1"),
+        ({"seeds": [0, 0.5, 2]}, "a list of integers"),
+        ({"seeds": 3}, "integers, one per member"),
+        ({"seeds": [4, 5, 4]}, "2 members have seed 4 .* are the same model"),
         ({"seeds": [4, 5, 4], "subsets": [[0, 1], [2], [0, 1]]}, "the same model"),
     ],
 )
@@ -457,7 +457,7 @@ def test_each_member_says_why_it_stopped(rows):
     [
         ({"epochs": 0}, "0 epochs"),
         ({"batch_rows": 0}, "batches of 0 rows"),
-        ({"decay_epochs": 9}, "9 of 5 epochs"),
+        ({"decay_epochs": 9}, "9 decay epochs do not fit into 5 epochs"),
         ({"clip_norm": 0.0}, "norm of 0"),
     ],
 )
@@ -472,7 +472,7 @@ def test_codes_are_refused_where_a_network_has_none(rows):
     )
     with pytest.raises(InputError, match="no code"):
         ensemble.encode(rows)
-    with pytest.raises(InputError, match="rows have 5 values, the layer takes 6"):
+    with pytest.raises(InputError, match="rows have 5 values, but the layer takes 6"):
         ensemble.outputs(rows[:, :5])
     with pytest.raises(InputError, match="not 2 × 50 × 6"):
         ensemble.outputs(np.stack([rows, rows]))

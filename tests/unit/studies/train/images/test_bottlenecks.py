@@ -428,9 +428,12 @@ def test_commitment_draws_the_encoder_to_the_codebook_and_nothing_else_does():
 @pytest.mark.parametrize(
     ("codes", "says"),
     [
-        (torch.tensor([[0.0, 1.0, 2.0]]), "codes are counted"),
-        (torch.tensor([[0, 4, 10]]), "codes from 0 to 10, but a latent has 10: take them from 0"),
-        (torch.tensor([[-1, 4, 9]]), "codes from -1 to 9"),
+        (torch.tensor([[0.0, 1.0, 2.0]]), "codes are indices"),
+        (
+            torch.tensor([[0, 4, 10]]),
+            "range from 0 to 10, but a latent has 10: choose from 0",
+        ),
+        (torch.tensor([[-1, 4, 9]]), "codes range from -1 to 9"),
     ],
 )
 def test_codes_that_do_not_exist_are_refused(codes, says):

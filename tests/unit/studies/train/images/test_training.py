@@ -276,7 +276,7 @@ def test_on_a_slow_cpu_little_is_lost_and_what_is_torn_is_not_gone_on_with(tmp_p
     )
     assert kept.done == 3
     assert sorted(each.name for each in tmp_path.iterdir()) == ["kept"]
-    with pytest.raises(InputError, match="in the middle of the steps after step 3: make it again"):
+    with pytest.raises(InputError, match="interrupted after step 3: create it again"):
         trainer.train_to(9)
 
 
@@ -295,11 +295,11 @@ def test_a_checkpoint_of_another_device_is_not_gone_on_from(tmp_path):
 def test_another_training_does_not_go_on_from_a_checkpoint(tmp_path):
     training, path = ImageTraining(steps=1, **SMALL), tmp_path / "kept"
     train_images([model()], pictures(), seeds=[0], training=training, checkpoint=path)
-    with pytest.raises(InputError, match="keeps another training"):
+    with pytest.raises(InputError, match="belongs to another training"):
         train_images(
             [model()], pictures(), seeds=[1], training=training, checkpoint=path, resume=True
         )
-    with pytest.raises(InputError, match=r"keeps another training \(images"):
+    with pytest.raises(InputError, match=r"belongs to another training \(images"):
         train_images(
             [model()], pictures(seed=1), seeds=[0], training=training, checkpoint=path, resume=True
         )
@@ -322,7 +322,7 @@ def test_saved_and_read_a_member_draws_the_same(tmp_path):
         words | {"numbers": words["numbers"].replace('"width":2', '"width":-2')},
     ):
         write_tensors(tmp_path / "other", arrays, other)
-        with pytest.raises(InputError, match="does not hold an autoencoder of images"):
+        with pytest.raises(InputError, match="does not contain an image autoencoder"):
             ImageAutoencoder.load(tmp_path / "other")
     other = words | {"numbers": words["numbers"].replace('"width":2', '"width":3')}
     write_tensors(tmp_path / "other", arrays, other)
@@ -338,15 +338,15 @@ def test_saved_and_read_a_member_draws_the_same(tmp_path):
     [
         (np.zeros((9, 32, 32), np.uint8), "9 × 32 × 32, not count"),
         (np.zeros((9, 32, 48, 1), np.uint8), "9 × 32 × 48 × 1, not count"),
-        (np.zeros((9, 32, 32, 1)), "of type float64: give them as bytes"),
+        (np.zeros((9, 32, 32, 1)), "have type float64: give bytes"),
         (np.zeros((7, 32, 32, 1), np.uint8), "7 images do not fill a step of 8"),
         (np.zeros((0, 32, 32, 1), np.uint8), "there are 0 images"),
-        (pictures() // 128, "brightest byte of 24 images is 1, where full light is 255"),
+        (pictures() // 128, "brightest byte of 24 images is 1, but white is 255"),
         (torch.as_tensor(pictures() // 255), "brightest byte of 24 images is 1"),
         (pictures()[:, :16, :16], "images of 16 pixels a side"),
-        (np.full((9, 32, 32, 1), np.nan), "of type float64"),
+        (np.full((9, 32, 32, 1), np.nan), "have type float64"),
         (b"picture", "the images are 1, not count"),
-        ([pictures()[0], pictures()[0, :3]], "2 images are not all of one shape"),
+        ([pictures()[0], pictures()[0, :3]], "2 images have different shapes"),
     ],
 )
 def test_images_of_another_kind_are_refused(images, words):
@@ -368,7 +368,7 @@ def untrained(kind: str = "ae") -> ImageAutoencoder:
 @pytest.mark.parametrize(
     ("images", "words"),
     [
-        (pictures() / 255, "of type float64: give them as bytes"),
+        (pictures() / 255, "have type float64: give bytes"),
         (pictures()[0], "32 × 32 × 1, not count"),
         (pictures()[:0], "there are 0 images"),
         (pictures(n_channels=3), "trained on 32 × 32 × 1"),
@@ -383,12 +383,12 @@ def test_images_a_member_was_not_made_for_are_refused(asked, images, words):
 @pytest.mark.parametrize(
     ("kind", "latents", "words"),
     [
-        ("ae", np.zeros((2, 4)), "2 × 4, but rows of 3"),
-        ("ae", np.zeros(3), "the latents are 3, but rows of 3"),
+        ("ae", np.zeros((2, 4)), "shape 2 × 4: give 1 or more rows of 3"),
+        ("ae", np.zeros(3), "the latents have shape 3: give 1 or more rows of 3"),
         ("ae", np.zeros((0, 3)), "give 1 or more"),
         ("ae", [[0.0, np.nan, 1.0], [0.0, 0.0, 0.0]], "1 of 2 latents are not finite"),
-        ("qlae", np.zeros((2, 3)), "pass whole numbers"),
-        ("qlae", np.full((2, 3), 10), "codes from 10 to 10, but a latent has 10"),
+        ("qlae", np.zeros((2, 3)), "pass integers"),
+        ("qlae", np.full((2, 3), 10), "codes range from 10 to 10, but a latent has 10"),
     ],
 )
 def test_latents_that_cannot_be_drawn_are_refused(kind, latents, words):
@@ -451,7 +451,7 @@ def test_what_is_scored_is_computed_in_float32(monkeypatch):
 
 
 def test_equal_members_are_refused():
-    with pytest.raises(InputError, match="not all different"):
+    with pytest.raises(InputError, match="members are identical"):
         train_images([model()] * 2, pictures(), seeds=[1, 1], training=ImageTraining(steps=1))
 
 
@@ -510,6 +510,6 @@ def test_a_learning_rate_that_is_none_is_refused(rate):
 
 @pytest.mark.parametrize("name", ["steps", "batch_images", "width"])
 def test_halves_of_steps_are_refused(name):
-    with pytest.raises(InputError, match=r"of 2.5 cannot be counted: give a whole number"):
+    with pytest.raises(InputError, match=r"is 2.5: give an integer"):
         ImageTraining(**({"steps": 4} | {name: 2.5}))
     assert repr(ImageTraining(**({"steps": 4} | {name: np.int64(4)}))).count("np") == 0

@@ -67,8 +67,8 @@ def test_a_picture_has_its_tiles_where_they_belong():
         ({"row": 400}, "row 400"),
         ({"n_steps": 1}, "1 steps"),
         ({"tails": 0.5}, "less than half"),
-        ({"coordinates": [3]}, "there are 0 to 2"),
-        ({"coordinates": []}, "there are 0 to 2"),
+        ({"coordinates": [3]}, "choose from 0 to 2"),
+        ({"coordinates": []}, "choose from 0 to 2"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(values, words):

@@ -1,4 +1,4 @@
-"""Where images are rendered: in NumPy's memory, or by torch on a device, from the same formulas."""
+"""Rendering back ends: NumPy, or torch on a device, with the same formulas."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _NUMPY_BYTES, _TORCH_BYTES, _DEVICE_BYTES = 2**18, 2**21, 2**25
-"""Bytes of one array of a block, of which a formula holds a dozen at once: NumPy's stay in the
-cache, torch's are shared by threads, and a device wants much work at once."""
+"""Bytes of one array of a block, a dozen of which a formula needs at once: NumPy's fit into the
+cache, torch's are shared by threads, and a device needs large blocks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Canvas:
-    """A library of arrays and the device its arrays are on.
+    """An array library and its device.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Canvas:
 
     @property
     def is_numpy(self) -> bool:
-        """Whether images are NumPy's."""
+        """Whether images are NumPy arrays."""
         return self.device is None
 
     def empty(self, n_images: int, *shape: int) -> Any:
@@ -51,17 +51,17 @@ class Canvas:
         return torch.zeros((n_images, *shape), dtype=torch.uint8, device=self.device)
 
     def place(self, array: NDArray[Any]) -> Any:
-        """Return a NumPy array where the images are."""
+        """Return a NumPy array on the device of the images."""
         if self.is_numpy:
             return array
         return load_torch().from_numpy(np.ascontiguousarray(array)).to(self.device)
 
     def exact_products(self) -> AbstractContextManager[None]:
-        """Keep products of float32 in that precision, whatever torch was told."""
+        """Compute float32 products in full precision, whatever the torch settings."""
         return nullcontext() if self.is_numpy else float32_products(allow_tf32=False)
 
     def spans(self, start: int, stop: int, n_bytes: int) -> Iterator[tuple[int, int]]:
-        """Cut a range into parts whose items, of some bytes each, make one block."""
+        """Cut a range into parts that fit one block, at `n_bytes` per item."""
         most = _NUMPY_BYTES
         if not self.is_numpy:
             most = _TORCH_BYTES if self.device.type == "cpu" else _DEVICE_BYTES
@@ -74,34 +74,34 @@ def canvas_on(device: Any) -> Canvas:
     """Return the canvas of NumPy for None, else that of a torch device such as ``"cuda"``."""
     if device is None:
         return Canvas()
-    # An engine refuses a device that is not here, in words.
+    # The engine refuses a missing device with a clear message.
     return Canvas(device=load_torch().device(TorchEngine(device=device).device))
 
 
 def checked_pixels(n_pixels: Any) -> int:
-    """Return the side of an image, a whole number of pixels.
+    """Check the side of an image in pixels.
 
     Raises
     ------
     InputError
-        If it is not.
+        If it is not a positive integer.
     """
     try:
         found = operator.index(n_pixels)
     except TypeError:
         found = 0
     if found < 1:
-        message = f"{n_pixels} pixels make no image: ask for a whole number, at least one."
+        message = f"{n_pixels} pixels are not an image: give a whole number, at least one."
         raise InputError(message)
     return found
 
 
 def namespace(array: Any) -> Any:
-    """Return the functions of an array's library, by the names of the array API."""
+    """Return the array API namespace of an array."""
     return array_api_compat.array_namespace(array)
 
 
 def to_bytes(image: Any) -> Any:
-    """Return shares of full light as bytes."""
+    """Return intensities in [0, 1] as bytes."""
     xp = namespace(image)
     return xp.astype(xp.minimum(image * 255 + 0.5, 255), xp.uint8)

@@ -1,8 +1,8 @@
-"""Images of a white square that moves and grows: every inner product of them in closed form.
+"""Images of a white square that moves and grows, with inner products in closed form.
 
 A sprite is a row (p, r): the centre of the square is (p, 0) and r is half its side, in the frame
 [-1, 1]². An image is a function on the plane, 1 on the square and 0 elsewhere, smoothed by a
-Gaussian of standard deviation `sigma`; with sigma 0 it is left as it is.
+Gaussian of standard deviation `sigma`; sigma 0 means no smoothing.
 
 An image is a product of two smoothed intervals, and the inner product of two of those is a second
 difference of K(u) = u·Φ(u/τ) + τ·φ(u/τ), where τ = √2·sigma; at τ = 0 that is the positive part.
@@ -17,11 +17,11 @@ import numpy as np
 from scipy.special import erf, ndtr
 
 from upto.core import InputError, random_stream
-from upto.simulate.canvas import checked_pixels
 from upto.simulate.mixings import checked
+from upto_studies.scenes.canvas import checked_pixels
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 _ROOT_2 = math.sqrt(2.0)
 
@@ -34,13 +34,13 @@ def draw_sprites(
     Parameters
     ----------
     n_sprites
-        How many.
+        Number of sprites.
     smallest, largest
-        The half sides are between these; equal for squares that move only.
+        Range of the half sides; equal for squares that only move.
     reach
-        The largest |p|; by default as far as the largest square stays in the frame.
+        Largest |p|; by default the largest that keeps the largest square in the frame.
     seed
-        The seed.
+        Seed of the random number generator.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def draw_sprites(
     if not 0 < smallest <= largest < 1 or not 0 <= reach <= 1 - largest:
         message = (
             f"squares of half sides {smallest:g} to {largest:g} that reach {reach:g} from the "
-            "centre leave the frame [-1, 1] or are none: make them smaller, and above 0."
+            "centre leave the frame [-1, 1] or are empty: use smaller ones, above 0."
         )
         raise InputError(message)
     drawn = random_stream(seed, "sprites").uniform(-1, 1, size=(n_sprites, 2))
@@ -66,9 +66,9 @@ def flat_coordinates(sprites: Any) -> Float:
 
 
 def arc_coordinates(sprites: Any, *, half_side: float) -> Float:
-    """Return (2√r₀·p, (4√2/3)·r^1.5): lengths along the images of growing, and of moving at r₀.
+    """Return (2√r₀·p, (4√2/3)·r^1.5): arc lengths in image space of moving at r₀, and of growing.
 
-    As an encoder of the images, these stretch p by √(r₀/r) and r not at all.
+    As an encoder of the images, these stretch p by √(r₀/r) and leave r unstretched.
     """
     sprites = _sprites(sprites)
     return np.column_stack(
@@ -77,7 +77,7 @@ def arc_coordinates(sprites: Any, *, half_side: float) -> Float:
 
 
 def render_sprites(sprites: Any, *, n_pixels: int, sigma: float = 0.0) -> Float:
-    """Return the images on a square grid over the frame: the exact mean over every pixel.
+    """Render images on a square grid over the frame, as exact means over pixels.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def render_sprites(sprites: Any, *, n_pixels: int, sigma: float = 0.0) -> Float:
     n_pixels
         Pixels along a side.
     sigma
-        The smoothing.
+        Standard deviation of the smoothing.
 
     Returns
     -------
@@ -108,21 +108,21 @@ def render_sprites(sprites: Any, *, n_pixels: int, sigma: float = 0.0) -> Float:
 
 
 def smoothing_constant(sigma: float) -> float:
-    """Return 1/(2√π·sigma), to which squared lengths of tangents grow as the smoothing vanishes."""
+    """Return 1/(2√π·sigma), the rate at which squared tangents grow as smoothing vanishes."""
     return 1 / (2 * math.sqrt(math.pi) * _sigma(sigma, positive=True))
 
 
 def image_distances(first: Any, second: Any = None, *, sigma: float) -> Float:
-    """Return the L2 distance on the plane from every image to every other.
+    """Return the L2 distances between images, as functions on the plane.
 
-    Without smoothing it is the root of the area in which two squares differ.
+    Without smoothing, it is the square root of the area in which two squares differ.
 
     Parameters
     ----------
     first, second
-        Rows (p, r); the second are the first where they are not given.
+        Rows (p, r); the second default to the first.
     sigma
-        The smoothing.
+        Standard deviation of the smoothing.
 
     Examples
     --------
@@ -137,12 +137,12 @@ def image_distances(first: Any, second: Any = None, *, sigma: float) -> Float:
 
 
 def image_metric(half_sides: Any, *, sigma: float) -> Float:
-    """Return the inner products of the tangents ∂p and ∂r, over the smoothing constant.
+    """Return the inner products of the tangents ∂p and ∂r, divided by the smoothing constant.
 
     Parameters
     ----------
     half_sides
-        One r for each metric; they do not depend on p.
+        Half sides r, one per metric; metrics do not depend on p.
     sigma
         The smoothing, above 0. As it vanishes, the metrics approach diag(4r, 8r).
 
@@ -167,18 +167,18 @@ def image_metric(half_sides: Any, *, sigma: float) -> Float:
 
 
 def image_stretches(half_sides: Any, *, sigma: float) -> Float:
-    """Return how much images stretch p and √2·r, the flat coordinates: both 2√r in the limit.
+    """Return the stretches of p and √2·r, the flat coordinates, in images: both 2√r in the limit.
 
-    They are the singular values of the derivative, over the root of the smoothing constant.
+    They are the singular values of the derivative over the square root of the smoothing constant.
     """
     metrics = image_metric(half_sides, sigma=sigma)
     return np.asarray(np.sqrt(np.column_stack([metrics[:, 0, 0], metrics[:, 1, 1] / 2])))
 
 
 def pixel_metric(sprites: Any, *, n_pixels: int, sigma: float) -> Float:
-    """Return the same inner products from images on a grid, by central differences.
+    """Return the inner products of `image_metric` from pixel images, by central differences.
 
-    Pixels of width h add h²/12 to the variance of the smoothing; images should end in the frame.
+    Pixels of width h add h²/12 to the variance of the smoothing; images should fit in the frame.
     """
     sprites, constant = _sprites(sprites), smoothing_constant(sigma)
     step, area = sigma / 100, (2 / n_pixels) ** 2
@@ -197,16 +197,16 @@ def pixel_metric(sprites: Any, *, n_pixels: int, sigma: float) -> Float:
 def geodesic_distances(first: Any, second: Any = None, *, smallest: float = 0.0) -> Float:
     """Return distances along the surface of images in the limit of no smoothing.
 
-    The metric 4r(dp² + 2dr²) is, up to a factor, that of a stone that falls from rest at r = 0:
-    shortest paths are parabolas, and their lengths differences of powers 3/2 (Lambert's theorem).
-    Where a parabola would pass below the smallest half side, the path follows that instead.
+    The metric 4r(dp² + 2dr²) is, up to a factor, that of a projectile that starts from rest at
+    r = 0: shortest paths are parabolas, and their lengths differences of powers 3/2 (Lambert's
+    theorem). Where a parabola would pass below the smallest half side, the path follows it instead.
 
     Parameters
     ----------
     first, second
-        Rows (p, r); the second are the first where they are not given.
+        Rows (p, r); the second default to the first.
     smallest
-        Paths keep to squares of at least this half side.
+        Smallest half side along paths.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def geodesic_distances(first: Any, second: Any = None, *, smallest: float = 0.0)
     lowest = min(float(first[:, 1].min()), float(second[:, 1].min()))
     if not 0 <= floor <= lowest * (1 + 1e-12):
         message = (
-            f"a half side of {lowest / _ROOT_2:g} is below the smallest, {smallest:g}: lower that."
+            f"a half side of {lowest / _ROOT_2:g} is below the smallest, {smallest:g}: lower it."
         )
         raise InputError(message)
     across = np.abs(first[:, None, 0] - second[None, :, 0])
@@ -233,7 +233,7 @@ def geodesic_distances(first: Any, second: Any = None, *, smallest: float = 0.0)
 def _thrown(across: Float, start: Float, end: Float) -> tuple[Float, Float]:
     """Return ∫√(2y)ds along the parabola with directrix y = 0, and its lowest point between ends.
 
-    The length is infinite where no such parabola joins the points.
+    The length is infinite if no such parabola joins the points.
     """
     apart = np.hypot(across, start - end)
     far, near = start + end + apart, start + end - apart
@@ -247,7 +247,7 @@ def _thrown(across: Float, start: Float, end: Float) -> tuple[Float, Float]:
 
 
 def _along_floor(across: Float, start: Float, end: Float, floor: float) -> Float:
-    """Return the length down to y = floor, along it and up again, where there is room for that."""
+    """Return the length of the path down to y = floor, along it and up, if there is room."""
     falls = 2 * np.sqrt(floor * np.maximum(start - floor, 0.0))
     rises = 2 * np.sqrt(floor * np.maximum(end - floor, 0.0))
     level = across - falls - rises
@@ -288,7 +288,7 @@ def _ramp(u: Float, tau: float) -> Float:
 def _sprites(rows: Any) -> Float:
     sprites = checked(rows, 2)
     if len(sprites) == 0 or sprites[:, 1].min() <= 0:
-        message = "a sprite is a row (p, r) with a half side r above 0: give at least one, all so."
+        message = "a sprite is a row (p, r) with a half side r above 0: give one or more such rows."
         raise InputError(message)
     return sprites
 

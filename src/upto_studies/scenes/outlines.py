@@ -1,16 +1,16 @@
-"""The dSprites images rendered again: hard 0/1 pictures of squares, ellipses and hearts.
+"""Re-rendered dSprites: binary images of squares, ellipses and hearts.
 
 The data set (Matthey et al. 2017) is published as images only. Its grid of factors is documented;
-how the shapes are drawn was measured here, on 100 of its images that carry no labels. A pixel is 1
-where its centre lies within the outline, 39 steps of orientation make a full turn (level 39 is
-level 0 again), and centres run from a quarter to three quarters of the frame. The constants of the
-outlines were fitted by counting the pixels that differ. The heart is the curve
+the outlines were measured here on 100 of its images without labels. A pixel is 1 if its centre is
+within the outline, 39 steps of orientation make a full turn (level 39 equals level 0), and centres
+run from a quarter to three quarters of the frame. The constants of the outlines minimise the number
+of differing pixels. The heart is the curve
 
     u = w·sin³t,  v = lift + rise·(13 cos t − 5 cos 2t − 2 cos 3t − cos 4t)
 
 with v upwards. ``python -m checks.dsprites_render`` repeats the fit and compares with the images.
-Images do not tell in which direction orientation, x and y are counted: here clockwise, from the
-left and from the top.
+The images do not determine the directions of orientation, x and y: here they are clockwise, from
+the left and from the top.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import FactorGrid, InputError
-from upto.simulate.canvas import canvas_on, checked_pixels, namespace
 from upto.simulate.mixings import checked
+from upto_studies.scenes.canvas import canvas_on, checked_pixels, namespace
 
 if TYPE_CHECKING:
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 SHAPES = ("square", "ellipse", "heart")
 
@@ -41,9 +41,9 @@ class Outlines:
     half_side
         Half the side of the square.
     long, short
-        The semi-axes of the ellipse; at orientation 0 the long one is horizontal.
+        Semi-axes of the ellipse; at orientation 0 the long one is horizontal.
     half_width, rise, lift
-        The constants of the heart's curve; at orientation 0 its tip is below.
+        Constants of the heart's curve; at orientation 0 its tip is at the bottom.
     """
 
     half_side: float = 9.596
@@ -55,7 +55,7 @@ class Outlines:
 
     @property
     def reach(self) -> float:
-        """A distance from the centre that no outline exceeds."""
+        """Upper bound of the distance of outlines from the centre."""
         tall = max(17 * self.rise - self.lift, 12 * self.rise + self.lift)
         heart = math.hypot(self.half_width, tall)
         return max(self.half_side * math.sqrt(2.0), self.long, self.short, heart)
@@ -92,7 +92,7 @@ def render_dsprites(
     outlines: Outlines = DSPRITES_OUTLINES,
     device: Any = None,
 ) -> Any:
-    """Return re-rendered dSprites, of gridded or any other factors.
+    """Render dSprites images, for factors on or off the grid.
 
     Parameters
     ----------
@@ -102,15 +102,15 @@ def render_dsprites(
     n_pixels
         Pixels along a side.
     outlines
-        How the shapes are drawn.
+        Outlines of the shapes.
     device
-        None for NumPy; ``"cpu"``, ``"cuda"`` and so on render by torch, in double precision as
-        well, and the images stay there.
+        None for NumPy; ``"cpu"``, ``"cuda"`` etc. render with torch, also in double precision, and
+        the images stay there.
 
     Returns
     -------
     ndarray or tensor of bytes, of shape (factors, n_pixels, n_pixels)
-        Rows of an image run downwards, its pixels are 0 or 1.
+        Rows of an image run downwards; pixels are 0 or 1.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def render_dsprites(
     rows, n_pixels = _factors(factors), checked_pixels(n_pixels)
     canvas = canvas_on(device)
     images = canvas.empty(len(rows), n_pixels, n_pixels)
-    # Shapes are few pixels wide, so only a window around each is looked at.
+    # Shapes are few pixels wide, so only a window around each is rendered.
     reach = outlines.reach / 64 * n_pixels
     width = min(n_pixels, math.ceil(2 * reach) + 1)
     order = np.argsort(rows[:, 0], kind="stable")
@@ -131,7 +131,7 @@ def render_dsprites(
         np.clip(np.floor(along - reach), 0, n_pixels - width).astype(np.int64)
         for along in (left, top)
     )
-    # Sines and cosines are NumPy's everywhere, so that a pixel on the outline falls alike.
+    # Sines and cosines are always NumPy's, so that pixels on the outline agree.
     numbers = (left, top, scale * n_pixels / 64, np.cos(angle), np.sin(angle))
     placed = [canvas.place(each[:, None, None]) for each in (order, *corners, *numbers)]
     steps = canvas.place(np.arange(width))
@@ -150,7 +150,7 @@ def render_dsprites(
 
 
 def _within(kind: int, u: Any, v: Any, outlines: Outlines) -> Any:
-    """Tell which points lie within the upright outline; u runs to the right, v upwards."""
+    """Return which points are within the upright outline; u runs to the right, v upwards."""
     xp = namespace(u)
     if kind == 0:
         return xp.maximum(xp.abs(u), xp.abs(v)) <= outlines.half_side

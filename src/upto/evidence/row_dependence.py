@@ -1,7 +1,7 @@
-"""Rows that say less than they are many: near copies, and rows that follow each other in time.
+"""Dependence between rows: near copies, and serial dependence.
 
-Only what all runs share breaks a test of their relation: rows that are close, or follow each other,
-in one run alone are left as they are.
+Only dependence shared by all runs invalidates a test of their relation: rows that are close, or
+serially dependent, in one run alone are kept unchanged.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core.arrays import Float, Index
+from upto.core.array_types import Float, Index
 from upto.evidence.memory import Memory, fit_coefficients
 from upto.evidence.serial import clear_autocorrelation, clearest, leading
 from upto.evidence.split import RowKeys, take_rows
@@ -25,33 +25,34 @@ if TYPE_CHECKING:
 
 
 LOOKED_AT, ANCHORS = 4096, 256
-"""Rows among which near copies are looked for, and of how many of them."""
+"""Rows searched for near copies, and the number of them whose neighbours are computed."""
 GROUPED = 20_000
-"""Most rows that are sorted into groups of near copies."""
+"""Largest number of rows that are grouped into near copies."""
 FOLLOWING = 4096
-"""Rows whose neighbours are looked at, from the first on."""
+"""Leading rows tested for serial dependence."""
 _NEIGHBOURS = (8, 32)
-"""Neighbours from whose distance the density is taken: at least, and at most."""
+"""Smallest and largest number of neighbours the density is estimated from."""
 _CLOSE, _SUSPECT = 1e-4, 1e-2
-"""Chance of a neighbour so close, by the density around it, below which it is a near copy: where
-none is known of, and where some are."""
+"""Chance, given the local density, of so close a neighbour below which it is a near copy: without
+and with other evidence of near copies."""
 _GAP = 1e-5
-"""The same of a gap between neighbours where no copies are known of: clumps have some as well."""
+"""The same for a gap between neighbours, without other evidence: clusters have gaps too."""
 _FEWEST, _OFTEN, _OFTEN_BY_GAP = 5, 0.05, 0.1
-"""Rows with a near copy, and their share, from which on near copies are a matter: by density, and
-by gaps too."""
+"""Smallest number and fraction of rows with a near copy to report them: by density, and also by
+gaps."""
 _SPARSE = 0.7
-"""Share of values that are the median of their coordinate above which rows count as sparse."""
+"""Fraction of values equal to the median of their coordinate above which rows are sparse."""
 _FEWEST_IN_ORDER = 20
-"""Fewer rows than this show no memory."""
+"""Smallest number of rows to test for serial dependence."""
 _BLOCK_BYTES = 2**26
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class NearCopies:
-    """Near copies among the rows: `units` numbers what is a copy of what, where it was sorted.
+    """Near copies among the rows.
 
-    `share` is the share of the rows looked at that have a near copy among these.
+    `share` is the fraction of the sampled rows with a near copy in the sample; `units` numbers the
+    groups of copies by row, None if there were too many rows to group.
     """
 
     share: float
@@ -60,22 +61,22 @@ class NearCopies:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Closeness:
-    """How close is too close, by the distance to the k-th neighbour in so many dimensions."""
+    """Radius of near copies, from the distance to the k-th neighbour and the dimension."""
 
     n_neighbours: int
     dimension: float
 
     def pairs(self, distances: Float, own: Index, *, known: bool) -> tuple[Index, Index]:
-        """Return rows of a block and the columns too close to them."""
+        """Return the rows of a block and the columns too close to them."""
         by_density, by_gap = self.radii(_neighbours(distances, own, self.n_neighbours), known=known)
         rows, columns = np.nonzero(distances < np.maximum(by_density, by_gap)[:, None])
         return rows, columns
 
     def radii(self, near: Float, *, known: bool) -> tuple[Float, Float]:
-        """Return within which distance of rows others are too close, by density and by a gap.
+        """Return the radii within which rows are too close, by density and by a gap.
 
-        Unless near copies are known of, rows with fewer dimensions around them are doubted: those
-        of a broad direction lie along a line where they are few.
+        Without other evidence of near copies, a lower local dimension is used where found: rows
+        along a broad direction lie on a line where they are sparse.
         """
         dimension, chance, of_gap = np.full(len(near), self.dimension), _SUSPECT, _SUSPECT
         if not known:
@@ -86,10 +87,10 @@ class _Closeness:
 
 
 def _within_gap(near: Float, dimension: Float, chance: float) -> Float:
-    """Return a distance within the gap after the nearest rows that density does not explain, or 0.
+    """Return a distance inside a gap after the nearest rows that density cannot explain, or 0.
 
-    Of independent rows, the j-th distance over the next is below x with a chance of x to the power
-    j times the dimension: several copies of a row are told from others where one alone is not.
+    For independent rows, the ratio of the j-th distance to the next is below x with probability
+    x^(j · dimension): several copies of a row are detectable where a single one is not.
     """
     half = near.shape[1] // 2
     steps = np.log(np.maximum(near[:, : half + 1], np.finfo(float).tiny))
@@ -104,13 +105,13 @@ def find_near_copies(
 ) -> NearCopies | None:
     """Find rows whose nearest neighbour is far closer than the density around them explains.
 
-    Near copies are rows that are close in every run. Where some of the first rows are, all rows are
-    sorted into groups, unless there are too many. Groups are to keep copies together and take in
-    what is rather close as well, unless `only_sure` is asked for, as to count them.
+    Near copies are close in every run. If the sampled rows have some, all rows are grouped, unless
+    there are too many. Groups keep copies together, so they include rows that are only fairly
+    close; `only_sure` excludes those, e.g. to count copies.
     """
     n_samples = len(keys.order)
     if not keys.copied:
-        # Rows of few values lie on a lattice: their distances say nothing about copies.
+        # Rows with few distinct values lie on a lattice, where distances do not reveal copies.
         return None
     first = np.unique(keys.equal[keys.order], return_index=True)[1]
     distinct = keys.order[np.sort(first)]
@@ -138,9 +139,9 @@ def find_near_copies(
     if len(distinct) > len(looked_at):
         samples = [take_rows(engine, rows, distinct) for rows in runs]
     units = np.empty(n_samples, dtype=np.intp)
-    # Equal rows are copies as well: they follow the one that was looked at.
+    # Equal rows are copies as well: they join the group of the row that was compared.
     of_distinct = np.empty(len(distinct), dtype=np.intp)
-    # Where few rows have a copy, most rows that are rather close have none.
+    # If few rows have a copy, most fairly close rows are not copies.
     known = share >= _OFTEN_BY_GAP and not only_sure
     of_distinct[keys.equal[distinct]] = _grouped(samples, scales, closeness, known=known)
     units[:] = of_distinct[keys.equal]
@@ -148,9 +149,9 @@ def find_near_copies(
 
 
 def _is_sparse(sample: Float) -> bool:
-    """Say whether most values are those that others of their coordinate have, as zeros are.
+    """Return whether most values equal the median of their coordinate, e.g. zero.
 
-    Rows of few values other than zero lie close to each other where these happen to be small.
+    Rows with few non-zero values are close to each other where these happen to be small.
     """
     some = sample[:ANCHORS]
     return float(np.mean(some == np.median(some, axis=0))) > _SPARSE
@@ -162,7 +163,7 @@ def _scale(sample: Float) -> float:
 
 
 def _distances(samples: Sequence[Float], scales: Sequence[float], rows: Index) -> Float:
-    """Return the largest distance over the runs, each over its spread, of some rows to all."""
+    """Return distances of some rows to all, scaled by the spread; the largest over the runs."""
     found = None
     for sample, scale in zip(samples, scales, strict=True):
         centred = (sample - sample.mean(axis=0)) / scale
@@ -172,10 +173,9 @@ def _distances(samples: Sequence[Float], scales: Sequence[float], rows: Index) -
 
 
 def _closeness(near: Float) -> _Closeness | None:
-    """Learn from distances how many there are within a radius: a power of it, locally.
+    """Estimate the local dimension: the number of rows within a radius grows as its power.
 
-    The power is the dimension in which rows lie. It is taken between neighbours beyond the copies
-    that are looked for, and not from the nearest ones.
+    It is estimated from farther neighbours, because the nearest may be the copies in question.
     """
     k = near.shape[1]
     inner, outer = near[:, k // 2 - 1], near[:, -1]
@@ -193,7 +193,7 @@ def _neighbours(distances: Float, own: Index, k: int) -> Float:
 
 
 def _dimension(near: Float) -> Float:
-    """Return the power of the distance by which neighbours become twice as many."""
+    """Return the local dimension, from the distances to the k/2-th and the k-th neighbour."""
     k, tiny = near.shape[1], np.finfo(float).tiny
     inner, outer = near[:, k // 2 - 1], near[:, -1]
     growth = np.log(np.maximum(outer, tiny) / np.maximum(inner, tiny))
@@ -224,21 +224,21 @@ def _grouped(
 def find_memory(
     engine: Engine, runs: Sequence[Any], *, units: Index | None = None, classes: Index | None = None
 ) -> Memory | None:
-    """Return what rows keep of the rows before them, where those of every run do.
+    """Fit the serial dependence of rows, if every run has one.
 
     Parameters
     ----------
     engine, runs
-        The runs and where they live.
+        The engine and the runs placed on it.
     units
-        What each row is a copy of: the first of each is looked at. Every row by default.
+        Group of copies of each row; only the first row of each is used. All rows by default.
     classes
-        Class of each row, if known: rows of a class that stand together do not depend on each
-        other for it.
+        Class of each row, if known: class means are removed, as neighbours of the same class are
+        not dependent for that reason.
 
     Returns
     -------
-    The memory that all runs have in common, or None where some run shows none beyond chance.
+    The autoregression shared by all runs, or None if some run shows none beyond chance.
     """
     index = np.arange(int(runs[0].shape[0]))
     if units is not None:

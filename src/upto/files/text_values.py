@@ -1,4 +1,4 @@
-"""Text from files, as ids, labels and names: none too long for memory, all of it text."""
+"""Check ids, labels and names read as text: their length and their characters."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _BYTES_PER_CHARACTER = 4
 
 
 def text_array(where: object, cells: list[str]) -> NDArray[Any]:
-    """Return cells as an array of text, which gives each the room of the longest.
+    """Return cells as an array of text, in which each takes the space of the longest.
 
     Parameters
     ----------
     where
-        The file, and the column of it.
+        The file and the column in it.
     cells
-        One text for each row.
+        One text per row.
 
     Raises
     ------
@@ -48,19 +48,19 @@ def text_array(where: object, cells: list[str]) -> NDArray[Any]:
 
 
 def check_text(where: object, values: NDArray[Any]) -> None:
-    """Refuse text with what are no characters, as damaged files have them."""
+    """Refuse text with invalid characters, as in damaged files."""
     if values.dtype.kind != "U" or not values.size:
         return
     codes = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("=")).view(np.uint32)
     wrong = codes[(codes > _LAST_CHARACTER) | ((codes >> 11) == 0x1B)]
     if wrong.size:
         message = (
-            f"{where} has text with the number {wrong[0]}, which is no character: it is damaged. "
+            f"{where} has text with code {wrong[0]}, which is not a character: it is damaged. "
             "Copy or save it again."
         )
         raise InputError(message)
 
 
 def column_of(path: object, name: str) -> str:
-    """Say which column of a file is meant."""
+    """Return the name of a column with its file."""
     return f"{path}::{shortened(name)}"

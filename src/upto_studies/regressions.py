@@ -1,8 +1,8 @@
-"""Regressions that a linear model cannot get right, with everything about its fit known.
+"""Regressions with a misspecified linear model whose best fit and errors are known.
 
-Hidden inputs z are uniform on the cube [-1, 1]^k; what is observed is x = z·A and
+Hidden inputs z are uniform on the cube [-1, 1]^k; observed are x = z·A and
 y = Σⱼ wⱼ·hⱼ(zⱼ) + noise. Since E[zzᵀ] is a third of the identity, the best linear model has one
-coefficient for each curve, and its worst error is a sum of one-dimensional ones.
+coefficient per curve, and its worst error is a sum of one-dimensional errors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.simulate.mixings import orthonormal_rows
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ class Curve:
     Parameters
     ----------
     name, function
-        What it is.
+        Name and function h.
     slope
-        The best coefficient, 3·E[z·h(z)].
+        Best linear coefficient, 3·E[z·h(z)].
     low, high
-        The range of what is left, h(z) - slope·z.
+        Range of the residual, h(z) - slope·z.
     """
 
     name: str
@@ -69,12 +69,12 @@ CURVES: dict[str, Curve] = {
         ),
     )
 }
-"""The curves by name; a line is what a linear model gets right."""
+"""Curves by name; a linear model is correct for ``line``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Regression:
-    """A regression with its truth; made by `draw_regression`."""
+    """A regression with its ground truth, drawn by `draw_regression`."""
 
     curves: tuple[Curve, ...]
     weights: Float
@@ -83,12 +83,12 @@ class Regression:
 
     @property
     def is_identifiable(self) -> bool:
-        """Whether E[xxᵀ] is invertible, so that there is one best linear model."""
+        """Whether E[xxᵀ] is invertible, so that the best linear model is unique."""
         return bool(self.matrix.shape[0] == self.matrix.shape[1])
 
     @property
     def coefficients(self) -> Float:
-        """The best coefficients β*, the shortest where they are not unique."""
+        """The best coefficients β*, of smallest norm if not unique."""
         return np.asarray(np.linalg.pinv(self.matrix) @ self._hidden())
 
     @property
@@ -108,11 +108,11 @@ class Regression:
         return hidden @ self.matrix, outputs
 
     def difference(self, first: Float, second: Float) -> float:
-        """Return the largest difference of two linear models over the support: at a corner."""
+        """Return the largest difference of two linear models over the support, at a corner."""
         return float(np.abs(self.matrix @ (first - second)).sum())
 
     def worst_error(self, coefficients: Float) -> float:
-        """Return the largest |h(x) - βᵀx| over the support, to the resolution of a fine grid."""
+        """Return the largest |h(x) - βᵀx| over the support, on a fine grid."""
         slopes = self.matrix @ coefficients
         left = [
             weight * curve.function(_GRID) - slope * _GRID
@@ -122,21 +122,21 @@ class Regression:
         return float(max(high, -low))
 
     def expected_gap(self, n_rows: int) -> float:
-        """Return the mean of sup|βᵀx - β′ᵀx| for two fits to independent samples, for many rows.
+        """Return the asymptotic mean of sup|βᵀx - β′ᵀx| for two fits to independent samples.
 
-        It is a sum of the absolute differences of coefficients of z, each of which is Gaussian in
-        the limit, with the variance of the sandwich formula.
+        It is a sum of absolute differences of coefficients of z, each asymptotically Gaussian with
+        the sandwich variance.
         """
         return float(2 * np.sqrt(self._variances() / (math.pi * n_rows)).sum())
 
     def expected_error(self, n_rows: int) -> float:
-        """Return the mean of sup|βᵀx - β*ᵀx| for a fit, for many rows."""
+        """Return the asymptotic mean of sup|βᵀx - β*ᵀx| for a fit."""
         return self.expected_gap(n_rows) / math.sqrt(2)
 
     def unseen_gap(self, first: Float, second: Float) -> float:
-        """Return how far apart two starts are in the directions that no input has.
+        """Return the distance of two starts in the directions that no input spans.
 
-        That is how far apart the coefficients fitted from them stay, on whatever data.
+        The coefficients fitted from them stay this far apart, whatever the data.
         """
         apart = first - second
         return float(np.linalg.norm(apart - np.linalg.pinv(self.matrix) @ (self.matrix @ apart)))
@@ -161,19 +161,19 @@ class Regression:
 def draw_regression(
     curves: Sequence[str], *, n_observed: int | None = None, noise: float = 0.1, seed: int
 ) -> Regression:
-    """Draw a regression on hidden inputs, one for each curve.
+    """Draw a regression with one hidden input per curve.
 
     Parameters
     ----------
     curves
         Names from `CURVES`; their weights are drawn from [0.5, 1.5] with random signs.
     n_observed
-        How many inputs are observed, as random linear combinations of the hidden ones with
-        singular values from 0.5 to 2. More than there are hidden inputs make E[xxᵀ] singular.
+        Number of observed inputs, random linear combinations of the hidden ones with singular
+        values from 0.5 to 2. With more than the hidden inputs, E[xxᵀ] is singular.
     noise
         Standard deviation of the noise.
     seed
-        The seed.
+        Seed of the random number generator.
 
     Examples
     --------
@@ -189,9 +189,9 @@ def draw_regression(
     k = len(curves)
     d = k if n_observed is None else n_observed
     if d < k:
-        message = f"{d} observed inputs cannot hold {k} hidden ones: ask for {k} or more."
+        message = f"{d} observed inputs cannot represent {k} hidden ones: use {k} or more."
         raise InputError(message)
-    # The weights come first: what is observed does not change them.
+    # Weights are drawn first, so that they do not depend on `n_observed`.
     stream = random_stream(seed, "regression", "truth")
     weights = stream.uniform(0.5, 1.5, size=k) * stream.choice([-1.0, 1.0], size=k)
     left, right = orthonormal_rows(stream, k, k), orthonormal_rows(stream, k, d)
@@ -204,9 +204,9 @@ def draw_regression(
 
 
 def fit_linear(x: Float, y: Float, *, start: Float | None = None) -> Float:
-    """Return the least-squares coefficients that gradient descent reaches from a start.
+    """Return the least-squares coefficients that gradient descent from `start` converges to.
 
-    Where the coefficients are unique, the start does not matter.
+    If the coefficients are unique, the start does not matter.
     """
     start = np.zeros(x.shape[1]) if start is None else start
     inverse = np.linalg.pinv(x.T @ x, rcond=1e-10, hermitian=True)
@@ -214,7 +214,7 @@ def fit_linear(x: Float, y: Float, *, start: Float | None = None) -> Float:
 
 
 def _quadrature() -> tuple[Float, Float]:
-    # Each half on its own, as a curve may have a kink at zero.
+    # Each half separately, as a curve may have a kink at zero.
     nodes, weights = np.polynomial.legendre.leggauss(40)
     return np.concatenate([nodes - 1, nodes + 1]) / 2, np.concatenate([weights, weights]) / 4
 

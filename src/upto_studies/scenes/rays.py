@@ -1,8 +1,8 @@
-"""Rays against convex solids: where they enter and leave, in closed form.
+"""Intersections of rays with convex solids, in closed form.
 
 Points and directions are arrays whose first axis is (x, y, z), with y upwards; directions have
 length one. A ray that does not meet a solid in front of its origin enters at infinity. Arrays are
-NumPy's or torch's, and the answers are of the same library, type and device.
+NumPy's or torch's; results have the same library, type and device.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from upto.simulate.canvas import namespace
+from upto_studies.scenes.canvas import namespace
 
 Array = Any
 Point = tuple[float, float, float]
@@ -31,13 +31,13 @@ class Sphere:
 
     @property
     def ball(self) -> tuple[Point, float]:
-        """The centre and radius of a ball around it."""
+        """Centre and radius of an enclosing ball."""
         return self.centre, self.radius
 
     def enter(self, origins: Array, directions: Array) -> Array:
         """Return the distance at which rays enter."""
         away = origins - _column(self.centre, origins)
-        # A double of NumPy's: what follows is then in double precision there.
+        # A NumPy double, so that the result is in double precision with NumPy.
         return _entry(*_round(away, directions, self.radius, np.float64(1.0)))
 
     def normal(self, points: Array) -> Array:
@@ -47,19 +47,19 @@ class Sphere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """A box along the axes."""
+    """An axis-aligned box."""
 
     low: Point
     high: Point
 
     @property
     def ball(self) -> tuple[Point, float]:
-        """The centre and radius of a ball around it."""
+        """Centre and radius of an enclosing ball."""
         x, y, z = ((low + high) / 2 for low, high in zip(self.low, self.high, strict=True))
         return (x, y, z), math.dist(self.low, self.high) / 2
 
     def span(self, origins: Array, directions: Array) -> tuple[Array, Array]:
-        """Return the distances at which lines enter and leave; they miss if the first is larger."""
+        """Return the distances at which lines enter and leave; misses have the first larger."""
         spans = [
             _slab(origins[k], directions[k], self.low[k], self.high[k])
             for k in range(len(self.low))
@@ -93,7 +93,7 @@ class Cylinder:
 
     @property
     def ball(self) -> tuple[Point, float]:
-        """The centre and radius of a ball around it."""
+        """Centre and radius of an enclosing ball."""
         x, y, z = self.foot
         return (x, y + self.height / 2, z), math.hypot(self.height / 2, self.radius)
 
@@ -118,7 +118,7 @@ class Cylinder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capsule:
-    """An upright cylinder with half a ball at either end; the height is that of all."""
+    """An upright cylinder with a hemisphere at either end; the height includes both."""
 
     foot: Point
     radius: float
@@ -126,7 +126,7 @@ class Capsule:
 
     @property
     def ball(self) -> tuple[Point, float]:
-        """The centre and radius of a ball around it."""
+        """Centre and radius of an enclosing ball."""
         x, y, z = self.foot
         return (x, y + self.height / 2, z), math.hypot(self.height / 2, self.radius)
 
@@ -160,9 +160,9 @@ def camera_rays(position: Point, target: Point, *, angle: float, n_pixels: int) 
     Parameters
     ----------
     position, target
-        Where the camera is and what it looks at; not straight up or down.
+        Position of the camera and the point it looks at, not straight up or down.
     angle
-        The field of view in degrees, the same across and down.
+        Field of view in degrees, the same horizontally and vertically.
     n_pixels
         Pixels along a side.
 
@@ -180,17 +180,17 @@ def camera_rays(position: Point, target: Point, *, angle: float, n_pixels: int) 
 
 
 def passes_ball(solid: Solid, origins: Array, directions: Array) -> Array:
-    """Tell which rays pass the ball around a solid: the others cannot meet it."""
+    """Return which rays hit the ball around a solid: the others cannot hit the solid."""
     centre, radius = solid.ball
     xp, towards = namespace(directions), _column(centre, origins) - origins
     squared = dot(towards, towards) - radius**2
-    # From within the ball every ray passes it.
+    # Every ray from within the ball hits it.
     least = xp.where(squared <= 0, -xp.inf, xp.sqrt(xp.maximum(squared, 0)) * (1 - 1e-6))
     return dot(towards, directions) >= least
 
 
 def dot(first: Array, second: Array) -> Array:
-    """Return inner products along the first axis, which is short: several times faster than sum."""
+    """Return inner products along the short first axis, several times faster than sum."""
     total = first[0] * second[0]
     for one, other in zip(first[1:], second[1:], strict=True):
         total += one * other
@@ -210,7 +210,7 @@ def _column(point: Point, like: Array) -> Array:
 
 
 def _round(away: Array, directions: Array, radius: float, steep: Any) -> tuple[Array, Array]:
-    """Return the span of lines in |away + s·direction| ≤ radius, where steep = |direction|²."""
+    """Return the interval of s with |away + s·direction| ≤ radius, where steep = |direction|²."""
     xp, half = namespace(directions), dot(away, directions)
     inside = half * half - steep * (dot(away, away) - radius**2)
     root = xp.sqrt(xp.maximum(inside, 0))
@@ -220,7 +220,7 @@ def _round(away: Array, directions: Array, radius: float, steep: Any) -> tuple[A
 
 def _slab(origin: Array, direction: Array, low: float, high: float) -> tuple[Array, Array]:
     xp = namespace(direction)
-    # A ray along the slab leaves it so far away that it does not matter where.
+    # A ray parallel to the slab leaves it too far away to matter.
     inverse = 1 / xp.where(xp.abs(direction) < 1e-9, 1e-9, direction)
     one, other = (low - origin) * inverse, (high - origin) * inverse
     return xp.minimum(one, other), xp.maximum(one, other)

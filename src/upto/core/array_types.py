@@ -1,4 +1,4 @@
-"""Types of arrays that most rooms work with."""
+"""Array types used across the package."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""safetensors files, read by block."""
+"""Read safetensors files by block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NumPy's own files: `.npy` and `.npz`, without ever unpickling anything."""
+"""Read NumPy's `.npy` and `.npz` files without unpickling."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_LONGEST_HEADER = 10_000  # bytes; NumPy reads no longer ones either
+_LONGEST_HEADER = 10_000  # bytes; the limit of NumPy
 _MOST_AXES = 32
 
 
 @dataclass(frozen=True, slots=True)
 class NpyHeader:
-    """What the head of a `.npy` file says of its array, and the length of the head."""
+    """Shape, order and type of the array in a `.npy` file, and the length of the header."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -58,8 +58,8 @@ def read_npy(request: Request) -> Contents:
         raise InputError(f"{request.path} {problem}")  # noqa: EM102 - a sentence in two
     if request.ids is not None or request.columns:
         message = (
-            f"{request.path} holds one array and nothing else: keep ids and columns in an .npz "
-            "file, or give them separately."
+            f"{request.path} holds one array and nothing else: store ids and columns in an .npz "
+            "file, or pass them separately."
         )
         raise InputError(message)
     rows = StoredRows(
@@ -76,8 +76,8 @@ def npy_labels(request: Request) -> tuple[str, NDArray[Any]]:
         raise InputError(message)
     if len(header.shape) != 1:
         message = (
-            f"{request.path} has the shape {header.shape}: labels have one dimension, one label "
-            "for each row."
+            f"{request.path} has shape {header.shape}: labels have one dimension, with one label "
+            "per row."
         )
         raise InputError(message)
     return request.path.stem, _load(request.path)
@@ -102,7 +102,7 @@ def _load(path: Path) -> NDArray[Any]:
 
 
 def mapped_npy(path: Path) -> NDArray[Any]:
-    """Map a `.npy` file of any shape."""
+    """Memory-map a `.npy` file of any shape."""
     header = _npy_header(Request(path=path))
     if header.dtype.hasobject:
         message = f"{path} {PICKLED}"
@@ -113,7 +113,7 @@ def mapped_npy(path: Path) -> NDArray[Any]:
 
 
 def loaded_npz(path: Path, key: str | None) -> NDArray[Any]:
-    """Read an array of any shape of an `.npz` archive: the one of this name, or the only one."""
+    """Read an array of any shape from an `.npz` archive, by name or because it is the only one."""
     check_exists(path)
     archive = _Archive(path)
     names = [*archive.arrays] if key is None else [key]
@@ -129,7 +129,7 @@ def npz_columns(request: Request) -> Columns:
 
 
 def read_npz(request: Request) -> Contents:
-    """Read an `.npz` archive: stored members by block, compressed ones when they are chosen."""
+    """Read an `.npz` archive: uncompressed members by block, compressed ones at once."""
     return read_container(request, _Archive(request.path))
 
 
@@ -148,7 +148,7 @@ class _Archive(Container):
                 if member.filename.endswith(".npy"):
                     self._add(archive, member)
                 else:
-                    # Opened, its name is compared: a damaged one would hide ids or labels.
+                    # Opening compares the name: a damaged one would hide ids or labels.
                     archive.open(member).close()
 
     def _add(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
@@ -160,7 +160,7 @@ class _Archive(Container):
         entry = Entry.of(header.shape, header.dtype)
         is_vector = len(header.shape) < 2 or header.dtype.kind not in "fiub"
         if entry.problem is not None and (is_vector or member.file_size <= FREE_BYTES):
-            # Ids and labels are left out where their head does not fit: it has to be the true one.
+            # Arrays whose header does not fit are skipped, so the header must be intact.
             with damage_reported(self.path, shortened(name)):
                 check_entry(archive, member)
         self._members[name] = member, header
@@ -189,12 +189,12 @@ class _Archive(Container):
 
 
 def member_header(archive: zipfile.ZipFile, path: Path, member: zipfile.ZipInfo) -> NpyHeader:
-    """Return the head of one array of an archive, which has as many bytes as that promises.
+    """Return the header of an array in an archive, and check its size against it.
 
     Raises
     ------
     InputError
-        If the head is damaged, or the array cannot be there.
+        If the header is damaged or does not match the size of the array.
     """
     name = member.filename.removesuffix(".npy")
     where = f"{path}::{shortened(name)}"
@@ -207,40 +207,40 @@ def member_header(archive: zipfile.ZipFile, path: Path, member: zipfile.ZipInfo)
         check_promised(where, header.shape, header.dtype, held)
         promised = math.prod(header.shape) * header.dtype.itemsize
         if held > promised:
-            why = f"{held} bytes follow its header, which promises {promised}"
+            why = f"{held} bytes follow its header, which announces {promised}"
             raise InputError(damaged(where, why))
     return header
 
 
 def load_member(archive: zipfile.ZipFile, path: Path, member: zipfile.ZipInfo) -> NDArray[Any]:
-    """Read one array of an archive into memory, with its checksum; it is never unpickled.
+    """Read one array of an archive into memory and verify its checksum, without unpickling.
 
     Raises
     ------
     InputError
-        If it is damaged, or does not fit into memory.
+        If the array is damaged or does not fit into memory.
     """
     name = shortened(member.filename.removesuffix(".npy"))
     remedy = "save it uncompressed, with numpy.savez, to have it read by block"
     check_memory(f"{path}::{name}", member.file_size, remedy)
     with damage_reported(path, name), archive.open(member) as file:
         array: NDArray[Any] = npy_format.read_array(file, allow_pickle=False)
-        # The checksum is compared at the end, which may be behind the array.
+        # The checksum is verified at the end of the member, which may lie beyond the array.
         while file.read(2**20):
             pass
     return array
 
 
 def stored_piece(path: Path, member: zipfile.ZipInfo) -> SummedPiece:
-    """Return where a stored member of an archive is, and its checksum."""
+    """Return the position and checksum of an uncompressed member of an archive."""
     with damage_reported(path), path.open("rb") as file:
-        # The local header repeats the name and has an extra field of its own length.
+        # The local header repeats the name and may have an extra field of another length.
         file.seek(member.header_offset + 26)
         name_length, extra_length = struct.unpack("<HH", file.read(4))
         offset = member.header_offset + 30 + int(name_length) + int(extra_length)
         held = file.seek(0, os.SEEK_END) - offset
     if member.compress_size != member.file_size or held < member.file_size:
-        why = f"{member.filename} has {member.file_size} bytes of which {held} are there"
+        why = f"{member.filename} should have {member.file_size} bytes but has {held}"
         raise InputError(damaged(path, why))
     return SummedPiece(offset, member.file_size, member.CRC)
 
@@ -259,26 +259,26 @@ def _npy_header(request: Request) -> NpyHeader:
 
 
 def read_npy_header(file: IO[bytes]) -> NpyHeader:
-    """Read the head of a `.npy` file and leave the file where its array begins.
+    """Read the header of a `.npy` file, leaving the file at the start of the array.
 
     Raises
     ------
     ValueError
-        If it is no head of an array, or not one that an array can have.
+        If it is not a header, or describes an impossible array.
     """
     version = npy_format.read_magic(file)
     if version not in ((1, 0), (2, 0), (3, 0)):
-        message = f"format version {version[0]}.{version[1]} is not known"
+        message = f"format version {version[0]}.{version[1]} is unknown"
         raise ValueError(message)
     packed = file.read(2 if version == (1, 0) else 4)
     length = int.from_bytes(packed, "little")
     if length > _LONGEST_HEADER:
-        message = f"its header has {length} bytes, and more than {_LONGEST_HEADER} belong to no one"
+        message = f"its header has {length} bytes, more than the limit of {_LONGEST_HEADER}"
         raise ValueError(message)
     head = io.BytesIO(packed + file.read(length))
     read = npy_format.read_array_header_1_0
     with quietly():
-        # The third version differs in the names of fields alone, which plain numbers do not have.
+        # Version 3 differs only in the encoding of field names, which plain numbers do not have.
         shape, fortran, dtype = (
             read(head) if version == (1, 0) else npy_format.read_array_header_2_0(head)
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.disentanglement.shares import (
     Mask,
     beyond_chance,

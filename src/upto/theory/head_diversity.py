@@ -1,8 +1,8 @@
-"""Whether a head has difference vectors enough to identify the representation below it.
+"""Check whether a head has enough difference vectors to identify its representation.
 
-A softmax over classes y with log-odds ``(g(a) - g(b)) · f(x)`` sees f only through differences of
-the class vectors g. If M of them are linearly independent, where M is the width of f, two models
-with the same probabilities have representations that differ by one invertible matrix.
+A softmax over classes y with log-odds ``(g(a) - g(b)) · f(x)`` depends on f only through
+differences of the class vectors g. If M of them are linearly independent, where M is the width of
+f, two models with the same probabilities have representations that differ by an invertible matrix.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from upto.core import InputError, finite_or_none
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.theory.precision import rounding_norm, stored_precision
 from upto.theory.spectrum import noise_directions
 
@@ -31,7 +31,7 @@ ILL_CONDITIONED = 1e8
 
 _EXTREME = 1e100
 _MUCH = 8.0
-"""How much more than bits show deviations must say: those of binary types are about a gap."""
+"""Factor by which given deviations must exceed one gap of the stored type to count."""
 _BLOCK = 64
 _SHORTLIST = 4 * _BLOCK
 _ROWS = 4096
@@ -39,34 +39,34 @@ _ROWS = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HeadDiversity:
-    """What the class vectors of a head span.
+    """Diversity of the class vectors of a head.
 
     Parameters
     ----------
     n_classes, width
-        Number of classes that occur, K, and of coordinates, M.
+        Number of occurring classes, K, and of coordinates, M.
     rank
-        Rank of the centred class vectors: how many independent differences there are.
+        Rank of the centred class vectors: the number of independent differences.
     singular_values
         The M singular values of the centred class vectors, the largest first; zero beyond K - 1.
     condition
-        The largest over the smallest, over classes as they occur where that is worse; None where
-        the rank is below M.
+        Largest over smallest singular value, weighted by frequency if that is worse; None if the
+        rank is below M.
     smallest_variance
-        The largest c with Cov[g(y)] ≥ c I for y drawn by the frequencies.
+        Largest c with Cov[g(y)] ≥ c I, for y drawn with the frequencies.
     stored_as
-        The number type whose precision the values have: ``"bfloat16"`` for those of a bfloat16 head
-        that was widened to float32; or ``"few decimals"``.
+        Number type with the precision of the values: ``"bfloat16"`` for a bfloat16 head that was
+        widened to float32; or ``"few decimals"``.
     rounding
-        What rounding to that precision can do to the smallest singular value.
+        Largest effect of rounding to that precision on the smallest singular value.
     n_apart
-        How many of the smallest singular values lie so far below the others, and so close to each
-        other, that they may be rounding or noise whatever the bits show.
+        Number of smallest singular values so far below the others, and so close to each other,
+        that they may be rounding or noise whatever the bits.
     base, chosen
-        A class y0 and M others such that the differences ``g(y) - g(y0)`` are independent and
-        about as well conditioned as those of any choice; `chosen` is empty where there are none.
+        A class y0 and M others whose differences ``g(y) - g(y0)`` are independent and about as
+        well conditioned as any choice; `chosen` is empty if there are none.
     differences_condition
-        Condition number κ of the matrix L of those differences; None where there is none.
+        Condition number κ of the matrix L of those differences; None if there is none.
     """
 
     n_classes: int
@@ -89,7 +89,7 @@ class HeadDiversity:
 
     @property
     def is_ill_conditioned(self) -> bool:
-        """Whether they exist by a margin so small that noise, or rounding, may have made it."""
+        """Whether the margin is so small that noise or rounding may have caused it."""
         if not self.holds:
             return False
         worst = max(map(_or_infinite, (self.condition, self.differences_condition)))
@@ -108,13 +108,13 @@ def head_diversity(
     Parameters
     ----------
     head
-        K×M class, token or context vectors g(y), one row a class. A bias is not part of it.
+        K×M class, token or context vectors g(y), one row per class, without bias.
     frequencies
-        How often each class occurs; equal by default. Classes that never occur are left out,
-        since no data tell their vectors.
+        Frequency of each class; equal by default. Classes that never occur are excluded, since no
+        data determine their vectors.
     deviations
-        Standard deviation of what rounding did to each coordinate, if more is known of it than the
-        bits of the numbers show: of numbers that were written to a text.
+        Standard deviation of the rounding of each coordinate, if it exceeds that of the bits, e.g.
+        for numbers that were written as text.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def head_diversity(
     precision = stored_precision(kept)
     stored_as, rounding = precision.name, rounding_norm(kept, precision)
     if deviations is not None:
-        # Rounding errors are uniform: a gap is √12 of their deviations.
+        # Rounding errors are uniform: a gap is √12 standard deviations.
         written = math.sqrt(12.0 * n_classes) * float(np.max(deviations))
         if written > _MUCH * rounding:
             stored_as, rounding = "few decimals", written
@@ -164,15 +164,10 @@ def head_diversity(
 
 
 def centred_rank(rows: ArrayLike) -> int:
-    """Return how many directions rows vary in.
+    """Return the number of directions in which rows (classes or samples) vary.
 
-    For representations f(x), one a row, this is the second and weaker condition: with M directions
-    the class vectors are determined as well, up to the inverse of the map and one constant vector.
-
-    Parameters
-    ----------
-    rows
-        One row a class or a sample.
+    For representations f(x), one per row, this is the second and weaker condition: with M
+    directions the class vectors are determined too, up to the inverse map and a constant vector.
     """
     return _centred_values(as_head(rows, "the run"))[1]
 
@@ -181,9 +176,9 @@ def independent_differences(head: Any) -> tuple[int, NDArray[np.intp]]:
     """Choose a class y0 and M others whose differences from it are well conditioned.
 
     y0 is the class nearest to the mean, so that differences from it are nearly the centred class
-    vectors themselves. The others are found by pivoted QR on shortlists of the furthest classes, so
-    that all K classes are looked at in about M/64 matrix products. Each class taken is at least
-    half as far from the span of those before it as any other class is.
+    vectors. The others are found by pivoted QR on shortlists of the farthest classes, which scans
+    all K classes in about M/64 matrix products. Each chosen class is at least half as far from the
+    span of the previous ones as any other class.
 
     Parameters
     ----------
@@ -241,10 +236,10 @@ def centred_triangle(columns: Sequence[Any], shares: Float | None = None) -> Flo
     Parameters
     ----------
     columns
-        Matrices with one row a class, set side by side.
+        Matrices with one row per class, concatenated by columns.
     shares
-        A weight for each row, summing to one: rows are centred at the weighted mean and scaled by
-        the roots of their weights.
+        Weight of each row, summing to one: rows are centred at the weighted mean and scaled by the
+        square roots of their weights.
     """
     n_rows, width = len(columns[0]), sum(each.shape[1] for each in columns)
     means = [_mean(each, shares) for each in columns]
@@ -262,12 +257,12 @@ def centred_triangle(columns: Sequence[Any], shares: Float | None = None) -> Flo
 
 
 def as_head(head: ArrayLike, name: str = "the head") -> NDArray[Any]:
-    """Return class vectors as a matrix of finite real numbers in the type they have."""
+    """Return class vectors as a matrix of finite real numbers, of unchanged type."""
     vectors = np.asarray(head)
     if vectors.ndim != 2 or 0 in vectors.shape or vectors.dtype.kind not in "fiub":
         message = (
             f"{name} has shape {vectors.shape} and type {vectors.dtype}: give K×M real numbers, "
-            "one row for each class."
+            "one row per class."
         )
         raise InputError(message)
     if not np.isfinite(vectors).all():
@@ -276,15 +271,15 @@ def as_head(head: ArrayLike, name: str = "the head") -> NDArray[Any]:
     largest = float(np.abs(vectors.astype(np.float64)).max())
     if largest and not 1.0 / _EXTREME <= largest <= _EXTREME:
         message = (
-            f"the largest value of {name} is {largest:.3g}, whose square is no number: divide all "
-            "by one number, which changes nothing of what is identified."
+            f"the largest value of {name} is {largest:.3g}, whose square overflows: divide all by "
+            "one number, which does not affect identifiability."
         )
         raise InputError(message)
     return vectors
 
 
 def as_frequencies(frequencies: ArrayLike | None, n_classes: int) -> Float:
-    """Return the share of each class, equal ones where nothing is known."""
+    """Return the fraction of each class; equal by default."""
     if frequencies is None:
         return np.full(n_classes, 1.0 / n_classes)
     counts = np.asarray(frequencies, dtype=np.float64)
@@ -308,7 +303,7 @@ def _centred_values(rows: NDArray[Any]) -> tuple[Float, int]:
     n_rows, width = rows.shape
     values = np.zeros(width)
     found = scipy.linalg.svdvals(centred_triangle([rows]))
-    # Centring leaves one direction less than there are rows; what is beyond is rounding.
+    # Centring leaves one direction less than there are rows; the rest is rounding.
     kept = min(n_rows - 1, width)
     values[:kept] = found[:kept]
     tolerance = values[0] * max(n_rows, width) * np.finfo(np.float64).eps

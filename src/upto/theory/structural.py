@@ -1,4 +1,4 @@
-"""Theorem 3 and Appendix A.5: what is said about the sources that made the data."""
+"""Theorem 3 and Appendix A.5: recovery of the sources that generated the data."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ def structure_promises(
     alpha: float = 1.0,
     curvature_at_optimum: float | None = None,
 ) -> tuple[Promise, Promise]:
-    """Return what Theorem 3 promises: sources up to a rigid motion, then up to signed permutations.
+    """Return the bounds of Theorem 3: sources up to a rigid motion, and to a signed permutation.
 
-    Sources are independent, not Gaussian, centred and of unit variance; the model reconstructs its
-    input. The inverse of what generated the data takes the place of one encoder of Theorem 1, so
-    the relative defect is (1 + L)(1 + δ) - 1; the paper takes the larger constant twice.
+    Sources are independent, non-Gaussian, centred and of unit variance; the model reconstructs its
+    input. The inverse of the generator replaces one encoder of Theorem 1, so the relative defect is
+    (1 + L)(1 + δ) - 1; the paper uses the larger constant twice.
 
     Parameters
     ----------
     lipschitz
         L, the excess over one of the bi-Lipschitz constant of the decoder.
     generator_lipschitz
-        δ, that of the map that generated the data from its sources.
+        δ, that of the map from sources to data.
     n_dimensions, diameter
-        Number of sources, and the diameter neither sources nor representations exceed.
+        Number of sources, and the largest diameter of sources and representations.
     smallest_eigenvalue
-        λ, below no eigenvalue of the representations' covariance; sources have 1.
+        λ, a lower bound on the eigenvalues of the representations' covariance; sources have 1.
     curvature, contrast, alpha, curvature_at_optimum
-        As for `ica_promise`, of the contrast of the sources.
+        Same as in `ica_promise`, for the contrast of the sources.
 
     Returns
     -------
     tuple of Promise
-        The rigid claim and the claim on components.
+        The bound up to a rigid motion, and the bound on components.
     """
     decoder = check_size(lipschitz, "L")
     generator = check_size(generator_lipschitz, "L of the generator")
@@ -63,17 +63,17 @@ def structure_promises(
         Constant(
             symbol="e of the paper",
             value=finite_or_none(relative_defect(max(decoder, generator))),
-            meaning="the same with the larger constant in both places",
+            meaning="the same with the larger constant twice",
         ),
     )
     sources = (
-        "the sources are independent, not Gaussian, centred and of unit variance, and the model "
-        "reconstructs its input: no number given here shows that"
+        "the sources are independent, non-Gaussian, centred and of unit variance, and the model "
+        "reconstructs its input, which is not checked here"
     )
     condition = f"{sources}; {rigid.condition}"
     structural = Promise(
         statement="Theorem 3, rigid",
-        claim="A rigid motion takes every representation to within this distance of its sources",
+        claim="A rigid motion maps every representation to within this distance of its sources",
         up_to=Group.RIGID,
         value=rigid.value,
         ceiling=rigid.ceiling,
@@ -81,7 +81,7 @@ def structure_promises(
         condition=condition,
         holds=None,
     )
-    # Theorem 1 allows a translation, which centring undoes at the price of another ε.
+    # Theorem 1 allows a translation, which centring removes at the cost of another ε.
     unmixed = unmixing_promise(
         float(rigid),
         radius=diameter,
@@ -95,8 +95,8 @@ def structure_promises(
     )
     components = Promise(
         statement="Theorem 3, components",
-        claim="The representations whitened and unmixed, at the optimum that corresponds to the "
-        "sources a signed permutation takes every row to within this distance of its sources",
+        claim="With representations whitened and unmixed, at the optimum that corresponds to the "
+        "sources a signed permutation maps every row to within this distance of its sources",
         up_to=Group.SIGNED_PERMUTATION,
         value=unmixed.value,
         ceiling=unmixed.ceiling,
@@ -110,7 +110,7 @@ def structure_promises(
 def statistical_from_structural(
     error: float, *, largest_norm: float = 1.0, up_to: Group | None = None
 ) -> Promise:
-    """Return what Appendix A.5 promises: runs near the same structure are near each other.
+    """Return the bound of Appendix A.5: runs close to the same structure are close.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def statistical_from_structural(
     largest_norm
         C, a bound on the operator norms of the inverses in the group; one for isometries.
     up_to
-        The group, where it is to be named.
+        The group, if it is to be named.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def statistical_from_structural(
     norm = check_size(largest_norm, "the largest norm")
     promise = Promise(
         statement="Appendix A.5",
-        claim="An element of the group takes every row of one run to within this distance of its "
+        claim="An element of the group maps every row of one run to within this distance of its "
         "row in the other",
         up_to=up_to,
         value=0.0 if eps == 0.0 else finite_or_none(2.0 * norm * eps),

@@ -12,8 +12,8 @@ from upto.report.markup import Inert, element, shorten
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from upto.questions.batches.parts import BatchMap
     from upto.questions.batches.result import BatchesResult
-    from upto.questions.batches.scores import BatchMap
 
 By = Literal["batch", "label"]
 

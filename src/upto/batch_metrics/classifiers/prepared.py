@@ -1,4 +1,4 @@
-"""Prepare the rows of a fold once, for all tasks and sets of features."""
+"""Prepare the rows of a fold once for all tasks and feature sets."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class Fitted(Protocol):
 
     @property
     def splits(self) -> NDArray[np.float64]:
-        """How much each of all features was used: splits of trees, or sizes of coefficients."""
+        """Use of each feature: number of tree splits, or absolute coefficient."""
 
     def score(self, rows: ArrayLike) -> NDArray[np.float64]:
-        """Return a number for each row, higher for those more like the rows labelled true."""
+        """Return one score per row, higher for the class labelled true."""
 
 
 class Prepared(Protocol):
-    """Training rows, as all tasks share them."""
+    """Training rows shared by all tasks."""
 
     @property
     def predictor(self) -> str:
-        """What is fitted, in words."""
+        """Description of the classifier."""
 
     def fit(
         self, index: ArrayLike, labels: ArrayLike, *, features: ArrayLike | None = None
@@ -45,14 +45,14 @@ class Prepared(Protocol):
         index
             Positions of the rows of this task.
         labels
-            Whether each of them is of the class to be found.
+            True for each of these rows in the positive class.
         features
             Positions of the columns to use; all by default.
 
         Raises
         ------
         InputError
-            If there is one class only, or a row or column that is not there.
+            If there is only one class, or a row or column does not exist.
         """
 
 
@@ -63,26 +63,26 @@ def prepare(
     seed: int = 0,
     threads: int | None = None,
 ) -> Prepared:
-    """Prepare rows to fit classifiers of many tasks to some of them each.
+    """Prepare training rows once, for classifiers of many tasks on subsets of them.
 
     Parameters
     ----------
     training_rows
-        All rows that any task of this fold is fitted to.
+        Training rows of all tasks of this fold.
     classifier
         ``boosted``: LightGBM with the settings of the paper's Table 6; ``boosted-fast``: the same
-        trees with fewer bins, features and rows each, for a fraction of the time; ``linear``:
-        logistic regression on standardised columns, which no rotation of whitened rows changes.
+        trees with fewer bins, features and rows each, in a fraction of the time; ``linear``:
+        logistic regression on standardised columns, invariant to rotations of whitened rows.
     seed
-        Seeds the features that LightGBM draws for each tree.
+        Seed of the features that LightGBM samples for each tree.
     threads
-        Threads that prepare rows, and fit ``linear``; all cores by default. Trees are fitted by the
-        thread that asks, so fits may run side by side. Their number changes no bit of a result.
+        Threads that prepare rows and fit ``linear``; all cores by default. Trees are fitted in the
+        calling thread, so fits can run in parallel. Results are bitwise independent of this number.
 
     Raises
     ------
     InputError
-        If rows are not finite numbers, or there is no such classifier.
+        If rows are not finite, or the classifier is unknown.
     MissingExtraError
         If LightGBM is needed and not installed.
     """
@@ -90,7 +90,7 @@ def prepare(
         message = f"there is no classifier {classifier!r}: choose one of {', '.join(CLASSIFIERS)}."
         raise InputError(message)
     if threads is not None and threads < 1:
-        message = f"{threads} threads: give 1 or more."
+        message = f"threads is {threads}: give 1 or more."
         raise InputError(message)
     rows = as_rows(training_rows, "the training rows")
     n_threads = threads or n_cores()
@@ -101,9 +101,9 @@ def prepare(
 
 
 def n_cores() -> int:
-    """Return the cores that this process may use."""
+    """Return the number of cores available to this process."""
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     if wanted.isdigit() and int(wanted) > 0:
         return int(wanted)
-    # The cores this process may use can be fewer than there are.
+    # Fewer cores may be available to this process than exist.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

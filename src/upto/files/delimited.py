@@ -1,4 +1,4 @@
-"""Text: comma- and tab-separated tables, and files of one label a line."""
+"""Read comma- and tab-separated tables, and files with one label per line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from upto.core import InputError
 from upto.core.errors import reason, shortened
 from upto.files.request import Columns, Contents, Request
 from upto.files.tables import ColumnKind, check_names, column_layout, label_column, table_layout
-from upto.files.texts import column_of, text_array
+from upto.files.text_values import column_of, text_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ _INDEX_HEADINGS = ("", "Unnamed: 0")
 
 
 def read_text(request: Request) -> Contents:
-    """Read a table of text; a text file has no blocks, so the whole of it is read."""
+    """Read a whole text table; text files cannot be read by block."""
     with _open_table(request.path) as table:
         layout = table_layout(request, table.kinds)
         keep = [*layout.labels, *([layout.ids] if layout.ids is not None else [])]
@@ -46,7 +46,7 @@ def read_text(request: Request) -> Contents:
 
 
 def text_labels(request: Request) -> tuple[str, NDArray[Any]]:
-    """Read one column of a table of text."""
+    """Read one column of a text table."""
     with _open_table(request.path) as table:
         name = label_column(request, table.kinds)
         position = table.position[name]
@@ -55,7 +55,7 @@ def text_labels(request: Request) -> tuple[str, NDArray[Any]]:
 
 
 def text_columns(request: Request) -> Columns:
-    """Read every column of a table of text; the key is what their names begin with."""
+    """Read all columns of a text table; the key is a prefix of their names."""
     with _open_table(request.path) as table:
         layout = column_layout(request, table.kinds)
         names = [*layout.labels, *([layout.ids] if layout.ids is not None else [])]
@@ -71,15 +71,15 @@ def text_columns(request: Request) -> Columns:
 
 
 def text_kinds(path: Path) -> dict[str, ColumnKind]:
-    """Return the columns of a table of text and what they hold, by its first lines."""
+    """Return the kind of each column of a text table, judged by its first lines."""
     with _open_table(path) as table:
         return table.kinds
 
 
 def line_labels(request: Request) -> tuple[str, NDArray[Any]]:
-    """Read a text file of one label a line."""
+    """Read a text file with one label per line."""
     if request.key is not None:
-        message = f"{request.path} has one label a line and no columns: drop `::{request.key}`."
+        message = f"{request.path} has one label per line and no columns: drop `::{request.key}`."
         raise InputError(message)
     try:
         lines = request.path.read_text(encoding="utf-8-sig").splitlines()
@@ -87,7 +87,7 @@ def line_labels(request: Request) -> tuple[str, NDArray[Any]]:
         raise InputError(_not_text(request.path, error)) from None
     for number, line in enumerate(lines, start=1):
         if not line.strip():
-            message = f"{request.path} line {number} is empty: give one label for each row."
+            message = f"{request.path} line {number} is empty: write one label per row."
             raise InputError(message)
     return request.path.stem, as_labels([line.strip() for line in lines], request.path)
 
@@ -99,10 +99,10 @@ def _labels(
 
 
 def as_labels(cells: list[str], where: object, *, fractions: bool = True) -> NDArray[Any]:
-    """Turn cells into integers or numbers where all of them are, and leave them as text if not.
+    """Convert cells to integers or floats if all of them are, and else leave them as text.
 
-    Zeros in front make text, so that ids such as 007 stay what they are. `where` is the file and
-    the column, `fractions` says whether numbers need not be whole.
+    Leading zeros make text, so that ids such as 007 are preserved. `where` is the file and the
+    column; `fractions` allows floats.
     """
     try:
         if all(str(int(cell)) == cell for cell in cells):
@@ -116,13 +116,13 @@ def as_labels(cells: list[str], where: object, *, fractions: bool = True) -> NDA
 
 
 class _Table:
-    """A table that is being read: numbered lines of cells under their names."""
+    """An open table: numbered lines of cells under column names."""
 
     def __init__(self, path: Path, lines: Iterator[tuple[int, list[str]]]) -> None:
         self.path = path
         first = next(lines, None)
         if first is None:
-            message = f"{path} has no lines with values: write a header and one line a sample."
+            message = f"{path} has no lines with values: write a header and one line per sample."
             raise InputError(message)
         if _is_header(first[1]):
             self.names = _headings(path, first[1])
@@ -133,7 +133,7 @@ class _Table:
         self.position = {name: position for position, name in enumerate(self.names)}
         self._first = self._chunk()
         if not self._first:
-            message = f"{path} has a header and no other lines: write one line for each sample."
+            message = f"{path} has a header and no other lines: write one line per sample."
             raise InputError(message)
         self.kinds: dict[str, ColumnKind] = {
             name: self._kind(position) for position, name in enumerate(self.names)
@@ -149,7 +149,7 @@ class _Table:
     def numbers(
         self, lines: list[tuple[int, list[str]]], names: tuple[str, ...]
     ) -> NDArray[np.float64]:
-        """Turn the cells of some columns into numbers."""
+        """Convert the cells of some columns to numbers."""
         positions = [self.position[name] for name in names]
         out = np.empty((len(lines), len(names)))
         for row, (number, cells) in zip(out, lines, strict=True):
@@ -185,8 +185,8 @@ class _Table:
             )
         return (
             f"{self.path} line {number} has {shortened(cell)!r} in the feature column "
-            f"{shortened(name)!r}, which is not a number: correct it, or choose the feature "
-            "columns by how they begin, as in "
+            f"{shortened(name)!r}, which is not a number: correct it, or select the feature "
+            "columns by prefix, as in "
             f"{self.path}::feature_."
         )
 
@@ -219,7 +219,7 @@ def _delimiter(line: str) -> str:
 
 
 def _is_header(cells: list[str]) -> bool:
-    """Tell a header from values: it has no numbers, or counts its columns from 0 as pandas does."""
+    """Return whether cells are a header: no numbers, or columns counted from 0 as in pandas."""
     numbers = [cell.strip() for cell in cells if _is_number(cell)]
     counting = [str(column) for column in range(len(numbers))]
     return not numbers or (len(numbers) > 1 and numbers == counting)
@@ -239,7 +239,7 @@ def _is_number(cell: str) -> bool:
         float(cell)
     except ValueError:
         return False
-    # Python reads 1_000 as a number, but plate 1, well 10 is what people mean by 1_10.
+    # Python reads 1_10 as a number, but people mean plate 1, well 10.
     return "_" not in cell
 
 

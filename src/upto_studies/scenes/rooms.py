@@ -1,8 +1,8 @@
-"""Rendered scenes with known factors, drawn in-house by casting rays in closed form.
+"""Rendered scenes with known factors, by ray casting in closed form.
 
-Two scenes have the factor grids of published data sets, whose images they do not imitate in
-detail: a room with one object has the grid of Shapes3D (Burgess & Kim 2018), a still life under a
-moving light and camera that of Falcor3D (Nie et al. 2020).
+Two scenes have the factor grids of published data sets, but do not imitate their images in detail:
+a room with one object has the grid of Shapes3D (Burgess & Kim 2018), a still life with a moving
+light and camera that of Falcor3D (Nie et al. 2020).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import FactorGrid, InputError
-from upto.simulate.canvas import Canvas, canvas_on, checked_pixels, namespace, to_bytes
 from upto.simulate.mixings import checked
-from upto.simulate.rays import (
+from upto_studies.scenes.canvas import Canvas, canvas_on, checked_pixels, namespace, to_bytes
+from upto_studies.scenes.rays import (
     Box,
     Capsule,
     Cylinder,
@@ -36,7 +36,7 @@ OBJECTS = ("cube", "cylinder", "sphere", "capsule")
 _SAMPLES = 2
 """Rays along each side of a pixel."""
 _LARGEST_KEPT = 128
-"""Pixels along a side of views that are kept: half a gigabyte at most for all of a grid."""
+"""Largest side, in pixels, of cached views: at most half a gigabyte for a whole grid."""
 
 _ROOM = Box(low=(-4.0, 0.0, -5.0), high=(4.0, 20.0, 7.0))
 _ROOM_LIGHT: Point = (2.5, 7.0, 4.0)
@@ -103,10 +103,10 @@ def studio_grid() -> FactorGrid:
 
 
 def render_room(factors: Any, *, n_pixels: int = 64, device: Any = None) -> Any:
-    """Return in-house images of a room with one object, of gridded or any other factors.
+    """Render images of a room with one object, for factors on or off the grid.
 
     An image is linear in the colours of floor, wall and object. Its view (scale, shape,
-    orientation) is cast once and kept, up to 128 pixels: the grid has 480 views.
+    orientation) is cast once and cached, up to 128 pixels: the grid has 480 views.
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ def render_room(factors: Any, *, n_pixels: int = 64, device: Any = None) -> Any:
     n_pixels
         Pixels along a side.
     device
-        None for NumPy; ``"cpu"``, ``"cuda"`` and so on render by torch, and the images stay there.
-        They differ from NumPy's by one grey level at most, in few pixels.
+        None for NumPy; ``"cpu"``, ``"cuda"`` etc. render with torch, and the images stay there.
+        They differ from NumPy's by at most one grey level, in few pixels.
 
     Returns
     -------
@@ -147,11 +147,11 @@ def render_room(factors: Any, *, n_pixels: int = 64, device: Any = None) -> Any:
 
 
 def render_studio(factors: Any, *, n_pixels: int = 64, device: Any = None) -> Any:
-    """Return in-house images of a still life, of gridded or any other factors.
+    """Render images of a still life, for factors on or off the grid.
 
-    The light falls off with the square of the distance and casts shadows. What reaches the camera
-    is exposed as on film, by 1 − exp(−light), so that nothing is clipped. What a camera sees is
-    kept, up to 128 pixels: the grid has 216 cameras.
+    The light falls off with the square of the distance and casts shadows. The exposure is that of
+    film, 1 − exp(−light), so nothing is clipped. Views are cached, up to 128 pixels: the grid has
+    216 cameras.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def render_studio(factors: Any, *, n_pixels: int = 64, device: Any = None) -> An
     n_pixels
         Pixels along a side.
     device
-        None for NumPy; ``"cpu"``, ``"cuda"`` and so on render by torch, and the images stay there.
+        None for NumPy; ``"cpu"``, ``"cuda"`` etc. render with torch, and the images stay there.
         They differ from NumPy's in few pixels, where rounding moves the edge of a shadow or a
         grey level.
 
@@ -176,7 +176,7 @@ def render_studio(factors: Any, *, n_pixels: int = 64, device: Any = None) -> An
     n_pixels = checked_pixels(n_pixels)
     rows, canvas = _studio_factors(factors), canvas_on(device)
     images = canvas.empty(len(rows), n_pixels, n_pixels, 3)
-    # Brightness only scales the light, so one cast of shadows serves all of it.
+    # Brightness only scales the light, so shadows are cast once for all intensities.
     places, order, ends = _groups(rows[:, [4, 5, 6, 1, 2, 3]])
     cameras, _, lamps_end = _groups(places[:, :3])
     lamps = canvas.place(_between(places[:, 3:], _LIGHT_RANGE).T.astype(np.float32))
@@ -198,12 +198,12 @@ def render_studio(factors: Any, *, n_pixels: int = 64, device: Any = None) -> An
 
 
 def _kept(cast: Any, *seen: Any) -> Array:
-    """Cast what is seen, the side in pixels last, or return what was cast of it before."""
+    """Cast a view, the side in pixels last, or return it from the cache."""
     return cast(*seen) if seen[-1] <= _LARGEST_KEPT else cast.__wrapped__(*seen)
 
 
 def _exposed(colours: Array, light: Array) -> Array:
-    """Return a film of colours under light, in bytes, an image for each plane of light."""
+    """Return exposed images of colours under light as bytes, one per plane of light."""
     xp = namespace(light)
     exposed = 1 - xp.exp(-colours * light[:, None])
     return xp.permute_dims(to_bytes(_pooled(exposed)), (0, 2, 3, 1))
@@ -213,7 +213,7 @@ def _exposed(colours: Array, light: Array) -> Array:
 def _room_view(
     canvas: Canvas, scale: float, shape: int, orientation: float, n_pixels: int
 ) -> Array:
-    """Return how much of the colours of floor, wall, object and light each pixel has."""
+    """Return the weights of the colours of floor, wall, object and light in each pixel."""
     turned = math.radians(orientation)
     camera: Point = (5.5 * math.sin(turned), 2.6, 5.5 * math.cos(turned))
     rays = _kept(_rays, camera, (0.0, 0.9, 0.0), 50.0, n_pixels)
@@ -240,7 +240,7 @@ def _room_view(
             shine * (is_object & (facing > 0)),
         ]
     )
-    # A copy, because products want colours side by side.
+    # A copy, because matrix products need contiguous colours.
     return xp.astype(_pooled(shares).reshape(4, -1).T, xp.float32)
 
 
@@ -257,7 +257,7 @@ def _room_object(shape: int, scale: float) -> Solid:
 
 @lru_cache(maxsize=216)
 def _studio_view(canvas: Canvas, camera: Point, n_pixels: int) -> Array:
-    """Return the point, the normal and the colour that each ray sees: nine planes."""
+    """Return the point, normal and colour that each ray hits, as nine planes."""
     rays = _kept(_rays, camera, (0.0, 0.8, -0.8), 45.0, n_pixels)
     origins, rays = canvas.place(np.array(camera)[:, None, None]), canvas.place(rays)
     xp, distance = namespace(rays), _STUDIO.span(origins, rays)[1]
@@ -279,13 +279,13 @@ def _studio_view(canvas: Canvas, camera: Point, n_pixels: int) -> Array:
 
 
 def _studio_light(lamps: Array, seen: Array) -> Array:
-    """Return the light of lamps of power one that falls on each point, a plane for each lamp."""
+    """Return the light on each point from lamps of unit power, one plane per lamp."""
     xp, points, normals = namespace(seen), seen[:3, None], seen[3:6, None]
     rays = points - lamps[:, :, None, None]
     distances = xp.sqrt(dot(rays, rays))
     rays /= distances
     falling = xp.maximum(-dot(normals, rays), 0) / (distances * distances)
-    # A solid that is lit itself is entered where it is seen, but for rounding.
+    # A lit solid is hit at the visible point itself, up to rounding.
     before, lit = (distances - 1e-3).reshape(-1), falling.reshape(-1)
     flat_rays, n_rays = rays.reshape(3, -1), math.prod(seen.shape[1:])
     for solid, _ in _STUDIO_SOLIDS:
@@ -319,7 +319,7 @@ def _between(shares: Rows, ranges: tuple[tuple[float, float], ...]) -> Rows:
 
 
 def _groups(rows: Rows) -> tuple[Rows, NDArray[np.int64], list[int]]:
-    """Return distinct rows in order, the order that sorts rows by them, and where each begins."""
+    """Return the distinct rows in order, the sorting order, and where each group begins."""
     order = np.lexsort(rows.T[::-1])
     ordered = rows[order]
     starts = np.ones(len(rows), dtype=bool)

@@ -1,4 +1,4 @@
-"""Files that are read: they are there, they are files, and they are no larger than they may be."""
+"""Check and read input files: existence, type and size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import os
 
 LONGEST_TEXT = 2**28
-"""Bytes of the longest text that is read as one record: a result, a manifest, a configuration."""
+"""Most bytes read as one record: a result, a manifest or a configuration."""
 
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
@@ -23,27 +23,27 @@ _KINDS = (
 
 
 def expanded(path: str | Path) -> Path:
-    """Return a path with the home folder in place of ``~``.
+    """Return a path with ``~`` expanded.
 
     Raises
     ------
     InputError
-        If it is the home of somebody unknown.
+        If the user after ``~`` is unknown.
     """
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        message = f"{path} begins with the home of a user who is not known: write the folder out."
+        message = f"{path} begins with the home folder of an unknown user: write the folder out."
         raise InputError(message) from None
 
 
 def check_readable(path: Path) -> os.stat_result | None:
-    """Return what is known of a file or a folder, or nothing where there is none.
+    """Return the status of a file or folder, or None if it does not exist.
 
     Raises
     ------
     InputError
-        If it is a pipe, a socket or a device, which may have no end, or cannot be reached.
+        If it cannot be accessed, or is a pipe, a socket or a device, which may be endless.
     """
     try:
         status = path.stat()
@@ -53,37 +53,37 @@ def check_readable(path: Path) -> os.stat_result | None:
         message = f"{path} cannot be read: {_why(error)}."
         raise InputError(message) from None
     if (kind := special_kind(status)) is not None:
-        message = f"{path} is {kind}, not a file: save what comes from it to a file first."
+        message = f"{path} is {kind}, not a file: save its contents to a file first."
         raise InputError(message)
     return status
 
 
 def special_kind(status: os.stat_result) -> str | None:
-    """Return what is neither a file nor a folder as a sentence has it, such as "a pipe"."""
+    """Return a name such as "a pipe" for what is neither a file nor a folder, else None."""
     return next((kind for is_kind, kind in _KINDS if is_kind(status.st_mode)), None)
 
 
 def read_whole(path: str | Path, longest: int | None = LONGEST_TEXT) -> bytes:
-    """Read all of a file, which must be one.
+    """Read a whole file.
 
     Parameters
     ----------
     path
         The file.
     longest
-        The most bytes it may have; None for any number.
+        Largest size in bytes; None for no limit.
 
     Raises
     ------
     InputError
-        If it cannot be read, is no file, or is too long.
+        If it cannot be read, is not a file, or is too long.
     """
     path = Path(path)
     status = check_readable(path)
     if status is not None and longest is not None and status.st_size > longest:
         message = (
-            f"{path} has {status.st_size} bytes, more than the {longest} that such a file may "
-            "have: is it the right one?"
+            f"{path} has {status.st_size} bytes, more than the {longest} allowed for such a file: "
+            "is it the right one?"
         )
         raise InputError(message)
     try:

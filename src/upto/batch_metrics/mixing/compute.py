@@ -1,4 +1,4 @@
-"""All scores of mixing and conservation of rows, with distances computed once."""
+"""Evaluate all scores of mixing and conservation, with distances computed once."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.batch_metrics.mixing.catalogue import Compute
-    from upto.core.arrays import Float
+    from upto.core.array_types import Float
 
 BIOLOGY_WEIGHT = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixingScore:
-    """One score of rows.
+    """One score of an embedding.
 
     Parameters
     ----------
     name
         Its name in `MIXING`.
     side
-        What it is about: ``batch``, ``biology`` or ``total``.
+        Side it measures: ``batch``, ``biology`` or ``total``.
     value
-        The score; None where it is not defined for these rows.
+        The score; None if it is undefined for these rows.
     says
-        Why it is not defined, or what it hides; empty where there is nothing to say.
+        Why it is undefined, or what it hides; otherwise empty.
     """
 
     name: str
@@ -53,20 +53,20 @@ def evaluate_mixing(
     scores: str | Iterable[str] | None = None,
     seed: int = 0,
 ) -> tuple[MixingScore, ...]:
-    """Score how well batches mix and labels are kept.
+    """Score batch mixing and label conservation.
 
     Parameters
     ----------
     rows
-        Samples in rows.
+        Array of shape (n_samples, n_features).
     batches, labels
-        The batch and the label of each row.
+        Batch and label of each row.
     before
-        The rows before a correction, which ``pcr`` compares with.
+        The rows before a correction, for ``pcr``.
     scores
         Names of `MIXING`; all by default.
     seed
-        Where k-means starts.
+        Seed of k-means.
 
     Examples
     --------
@@ -88,9 +88,10 @@ def evaluate_mixing(
 def scib_total(
     biology: Mapping[str, float | None], batch: Mapping[str, float | None]
 ) -> tuple[float | None, float | None, float | None]:
-    """Return the mean of each side and 0.6 of biology and 0.4 of batch.
+    """Return the batch mean, the biology mean and 0.6 × biology + 0.4 × batch.
 
-    Scores that are None are left out of their mean; a side without any has none, nor has the total.
+    Scores that are None are left out of their mean; a side without scores is None, and so is the
+    total.
 
     Examples
     --------
@@ -105,7 +106,7 @@ def scib_total(
 
 
 def _scored(kind: MixingKind, compute: Compute, view: MixingView) -> MixingScore:
-    """Return one score, or say why there is none."""
+    """Return one score, or the reason why it is undefined."""
     value, says = None, ""
     try:
         value = compute(view)
@@ -121,7 +122,7 @@ def _total(total: MixingKind, parts: Mapping[str, MixingScore]) -> MixingScore:
             sides[kind.side][kind.name] = parts[kind.name].value
     asked = list(sides) if total.name == "total" else [total.name]
     missing = [each for side in asked for each, value in sides[side].items() if value is None]
-    left_out = f"Without {', '.join(missing)}, not defined here. " if missing else ""
+    left_out = f"Without {', '.join(missing)}, undefined here. " if missing else ""
     hides = total.gamed if total.name == "total" else ""
     kept, mixed, both = scib_total(sides["biology"], sides["batch"])
     values = {"biology": kept, "batch": mixed, "total": both}

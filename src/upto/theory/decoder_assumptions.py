@@ -1,4 +1,4 @@
-"""What can be checked of the assumptions F1 to F4 on a network with (leaky) ReLUs."""
+"""Check assumptions F1 to F4 on a network with (leaky) ReLUs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError, random_stream
-from upto.core.arrays import Float
+from upto.core.array_types import Float
 from upto.theory.exact import layer_residues, piece_loses_rank
 from upto.theory.hierarchy import Assumption
 from upto.theory.piecewise import PiecewiseNetwork, certify_injective, column_rank
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _SAME = 1e-9
-"""Images closer than this, in units of their size, are one; latents further apart are two."""
+"""Relative distance below which images are equal and above which latents are distinct."""
 _APART = 1e-6
 _HALVINGS = 40
 _ILL_CONDITIONED = 1e8
@@ -27,20 +27,20 @@ _ILL_CONDITIONED = 1e8
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Preimages:
-    """What a search for second preimages of f(z) found at some latents z.
+    """Result of a search for second preimages of f(z) at some latents z.
 
     Parameters
     ----------
     n_points
         Number of latents.
     n_pieces
-        Number of affine pieces they lie in; only these were searched.
+        Number of affine pieces that contain them; only these were searched.
     n_deficient
-        Latents at which f is constant along some direction.
+        Number of latents at which f is constant along some direction.
     n_shared
-        Of the others, those whose image has a further preimage.
+        Number of the other latents whose image has a further preimage.
     example
-        Two latents with one image, the furthest apart found; None where there are none.
+        Two latents with one image, the farthest apart found; None if there are none.
     """
 
     n_points: int
@@ -57,24 +57,24 @@ def check_decoder(
     n_points: int = 256,
     seed: int = 0,
 ) -> tuple[Assumption, ...]:
-    """Assumption F1 to F4 and continuity on a network.
+    """Check assumptions F1 to F4 and continuity on a network.
 
-    F1 and continuity hold by construction. Injectivity is decided from the weights where they can
-    decide; a latent of one coordinate is decided exactly, piece by piece. Elsewhere second
-    preimages are searched for: one that is found refutes, none found proves nothing.
+    F1 and continuity hold by construction. Injectivity is decided from the weights if possible;
+    for a scalar latent it is decided exactly, piece by piece. Otherwise second preimages are
+    searched for: finding one refutes injectivity, finding none proves nothing.
 
     Parameters
     ----------
     network
         The decoder.
     latents
-        Points at which to look, one a row, drawn from a law with a density such as the fitted
-        mixture: what is then found at one of them holds on a set of positive measure. By default
-        `n_points` standard normal ones.
+        Latents to test, one per row, drawn from a law with a density such as the fitted mixture, so
+        that a finding at one of them holds on a set of positive measure. By default `n_points`
+        standard normal ones.
     n_points
-        How many to draw.
+        Number of latents to draw.
     seed
-        Seed of the draw.
+        Seed of the random number generator.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def check_decoder(
     Raises
     ------
     InputError
-        If this is no `PiecewiseNetwork`, or latents do not fit it.
+        If `network` is not a `PiecewiseNetwork`, or latents do not fit it.
     """
     _refuse_others(network)
     if latents is not None:
@@ -96,7 +96,7 @@ def check_decoder(
             Assumption(name=name, holds=True, evidence=reason) for name in ("F2", "F3", "F4")
         )
     elif injective is False:
-        # Every piece forgets a direction, so no image point of a piece has one preimage.
+        # Every piece is constant along a direction, so none of its images has a unique preimage.
         evidence = f"{reason}, so preimages are infinite"
         weak, observable, full = (
             Assumption(name=name, holds=False, evidence=evidence) for name in ("F2", "F3", "F4")
@@ -117,17 +117,17 @@ def check_decoder(
 
 
 def find_preimages(network: PiecewiseNetwork, latents: ArrayLike) -> Preimages:
-    """Search every piece that some latent lies in for further preimages of every f(z).
+    """Search every piece that contains a latent for further preimages of every f(z).
 
-    A piece with matrix A and offset a has the one candidate A⁺(f(z) - a); it is a preimage if the
-    network maps it to f(z). Where f is constant along a direction, a step along it is one.
+    A piece with matrix A and offset a has a single candidate, A⁺(f(z) - a), which is a preimage if
+    the network maps it to f(z). If f is constant along a direction, a step along it is one.
 
     Parameters
     ----------
     network
         The decoder.
     latents
-        Points at which to look, one a row.
+        Latents to test, one per row.
     """
     width = network.n_inputs
     points = _as_latents(latents, width)
@@ -143,7 +143,7 @@ def find_preimages(network: PiecewiseNetwork, latents: ArrayLike) -> Preimages:
         linear, offset = network.piece(pattern)
         is_deficient = column_rank(linear) < width and piece_loses_rank(network, pattern, residues)
         if not is_deficient and not np.linalg.cond(linear) <= _ILL_CONDITIONED:
-            # Images of latents that are far apart differ by rounding only, so none is a proof.
+            # Images of distant latents differ only by rounding, so none is a proof.
             continue
         if is_deficient:
             deficient |= owner == number
@@ -173,7 +173,7 @@ def find_preimages(network: PiecewiseNetwork, latents: ArrayLike) -> Preimages:
 def _refuse_others(network: object) -> None:
     if not isinstance(network, PiecewiseNetwork):
         message = (
-            f"a {type(network).__name__} is no PiecewiseNetwork: give its weights, as "
+            f"a {type(network).__name__} is not a PiecewiseNetwork: give its weights, as "
             "PiecewiseNetwork(weights=…, biases=…, leak=…)."
         )
         raise InputError(message)
@@ -188,13 +188,13 @@ def _as_latents(latents: ArrayLike, width: int) -> Float:
         message = f"latents of shape {points.shape} do not fit {width} inputs: give n×{width}."
         raise InputError(message)
     if not len(points) or not np.isfinite(points).all():
-        message = f"{len(points)} latents are not all finite numbers: give one or more that are."
+        message = f"{len(points)} latents are not all finite: give one or more finite ones."
         raise InputError(message)
     return points.astype(np.float64)
 
 
 def _step_unseen(network: PiecewiseNetwork, linear: Float, points: Float) -> Float:
-    """Move points along a direction their piece forgets, as far as they stay in it."""
+    """Move points along a direction in which their piece is constant, within the piece."""
     direction = np.linalg.svd(linear)[2][-1]
     here = network.pattern(points)
     moved = points.copy()
@@ -210,10 +210,10 @@ def _step_unseen(network: PiecewiseNetwork, linear: Float, points: Float) -> Flo
 def _searched_checks(found: Preimages, reason: str) -> tuple[Assumption, Assumption, Assumption]:
     total, pieces = found.n_points, found.n_pieces
     single = total - found.n_deficient - found.n_shared
-    searched = f"{pieces} affine pieces seen from {total} latents"
+    searched = f"{pieces} affine pieces around {total} latents"
     weak = (
         f"evidence only: {single} of {total} images have no second preimage in {searched}, and f "
-        f"forgets a direction at {found.n_deficient}"
+        f"is constant along a direction at {found.n_deficient}"
     )
     observable = f"evidence only: no overlap of images found in {searched}"
     if found.n_shared:
@@ -224,7 +224,7 @@ def _searched_checks(found: Preimages, reason: str) -> tuple[Assumption, Assumpt
         more = " (first 4 coordinates)" if len(found.example[0]) > 4 else ""
         full = f"latents {first} and {second}{more} have one image"
     elif found.n_deficient:
-        full = f"f forgets a direction at {found.n_deficient} of {total} latents"
+        full = f"f is constant along a direction at {found.n_deficient} of {total} latents"
     refuted = found.example is not None or found.n_deficient > 0
     return (
         Assumption(name="F2", holds=None, evidence=weak),
@@ -237,7 +237,7 @@ def _scalar_checks(network: PiecewiseNetwork) -> tuple[Assumption, Assumption, A
     found = scalar_preimages(network)
     if not found.is_exact:
         evidence = (
-            "not decided: rounding of weights this large against each other may change which of "
+            "not decided: with weights of such different sizes, rounding may change which of "
             f"{found.n_pieces} pieces overlap"
         )
         return (
@@ -246,8 +246,8 @@ def _scalar_checks(network: PiecewiseNetwork) -> tuple[Assumption, Assumption, A
             Assumption(name="F4", holds=None, evidence=evidence),
         )
     pieces = f"decided on all {found.n_pieces} pieces of a scalar latent"
-    weak = f"{pieces}: with a stretch of single preimages {found.n_single}"
-    observable = f"{pieces}: pairs that overlap {found.n_overlapping}, flat pieces {found.n_flat}"
+    weak = f"{pieces}: with an interval of single preimages {found.n_single}"
+    observable = f"{pieces}: overlapping pairs {found.n_overlapping}, flat pieces {found.n_flat}"
     full = f"{observable}, pairs that meet in a point {found.n_crossing}"
     injective = found.n_overlapping == found.n_crossing == found.n_flat == 0
     return (
