@@ -60,7 +60,7 @@ class FactorsResult(Result):
         """Return one score of a form; the variant in its name is optional."""
         self.form(form)
         own = [score for score in self.scores if score.form == form]
-        for of in (str, _without_variant):
+        for of in (str, lambda full: full.partition("@")[0]):
             for score in own:
                 if of(score.name) == name:
                     return score
@@ -258,10 +258,6 @@ class FactorsResult(Result):
             caption="categories are scored but excluded from errors to the truth; declare a factor "
             "as ordered, unordered, discrete or continuous to change its treatment",
         )
-
-
-def _without_variant(name: str) -> str:
-    return name.partition("@")[0]
 
 
 def _factors_text(count: int) -> str:
