@@ -267,8 +267,7 @@ def _spread(inside: Float, sizes: Float | Whole | int) -> Float:
 
 
 def _times_log(counts: Float) -> Float:
-    found: Float = counts * np.log(np.maximum(counts, 1.0))
-    return found
+    return counts * np.log(np.maximum(counts, 1.0))
 
 
 def _matched(table: Float) -> Float:

@@ -146,8 +146,7 @@ def _mean(correlations: Float) -> float:
 
 def _settled_by_spread(variates: Variates, held: PairMoments) -> Variates:
     def spread(x: Float, y: Float) -> Float:
-        gram: Float = x.T @ held.x.scatter @ x + y.T @ held.y.scatter @ y
-        return gram
+        return x.T @ held.x.scatter @ x + y.T @ held.y.scatter @ y
 
     return _settled(variates, spread)
 
@@ -179,8 +178,7 @@ def _projection_weighted(
 
     def loadings(x: Float, _: Float) -> Float:
         projected = fit.x.scatter @ x
-        gram: Float = projected.T @ projected
-        return gram
+        return projected.T @ projected
 
     variates = _settled(_fitted(fit, whiten), loadings)
     weights = weigh(fit.x, variates.x)
@@ -223,8 +221,7 @@ def _sharing(run: RunMoments, share: float) -> Float:
 
 def _leading(run: RunMoments, count: int) -> Float:
     values, axes = run.spectrum
-    leading: Float = axes[:, :count] / np.sqrt(values[:count])
-    return leading
+    return axes[:, :count] / np.sqrt(values[:count])
 
 
 def _widest_standardised(run: RunMoments, directions: float) -> Float:
@@ -235,8 +232,7 @@ def _widest_standardised(run: RunMoments, directions: float) -> Float:
 def _ridged(run: RunMoments, ridge: float) -> Float:
     values, axes = run.spectrum
     blend = (1.0 - ridge) * values + ridge * (values.mean() if values.size else 0.0)
-    ridged: Float = axes / np.sqrt(blend)
-    return ridged
+    return axes / np.sqrt(blend)
 
 
 def _kept(directions: float) -> int:

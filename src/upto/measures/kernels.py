@@ -45,8 +45,7 @@ def gaussian_kernel(rows: Float, bandwidth: float) -> Float:
     width = 2.0 * bandwidth**2 * float(np.median(squareform(squares, checks=False)))
     if width == 0.0:
         return np.equal(squares, 0.0).astype(np.float64)
-    kernel: Float = np.exp(squares / -width)
-    return kernel
+    return np.exp(squares / -width)
 
 
 def centred_kernel(rows: Float, bandwidth: float) -> Relation:

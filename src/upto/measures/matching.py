@@ -43,8 +43,7 @@ def correlations(moments: PairMoments) -> Float:
 def varies(run: RunMoments) -> NDArray[np.bool_]:
     """Return which coordinates vary by more than the rounding of their mean."""
     floor = run.n_samples * np.square(_CONSTANT * run.mean)
-    alive: NDArray[np.bool_] = np.diag(run.scatter) > floor
-    return alive
+    return np.diag(run.scatter) > floor
 
 
 def mean_correlation(fit: PairMoments, held: PairMoments) -> float:
@@ -90,8 +89,7 @@ def _again(fit: PairMoments, held: PairMoments, fitted: Float) -> Float:
 
 def _inverse_deviation(run: RunMoments) -> Float:
     squares = np.diag(run.scatter)
-    inverse: Float = np.sqrt(np.divide(1.0, squares, out=np.zeros_like(squares), where=varies(run)))
-    return inverse
+    return np.sqrt(np.divide(1.0, squares, out=np.zeros_like(squares), where=varies(run)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

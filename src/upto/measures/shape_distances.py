@@ -102,8 +102,7 @@ def _cosine(product: float, size: float) -> float:
 
 def _stretched(run: RunMoments, stretches: Callable[[Float, float], Float], alpha: float) -> Float:
     values, axes = run.spectrum
-    stretched: Float = axes * stretches(values, alpha)
-    return stretched
+    return axes * stretches(values, alpha)
 
 
 def _stretches(values: Float, alpha: float) -> Float:

@@ -140,5 +140,4 @@ class FittedLogistic:
     def score(self, rows: ArrayLike) -> Float:
         """Return the log-odds of being labelled true, with classes of equal weight."""
         found = rows_of_width(rows, len(self.coefficients))
-        scores: Float = ((found - self.mean) * self.scale) @ self.coefficients + self.intercept
-        return scores
+        return ((found - self.mean) * self.scale) @ self.coefficients + self.intercept

@@ -285,5 +285,4 @@ def _top(
     """
     random = random_stream(judging.making.seed, "equal splits", part.name, str(fold.number))
     drawn = random.permutation(len(splits))
-    top: Codes = np.sort(drawn[top_features(splits[drawn], percent)])
-    return top
+    return np.sort(drawn[top_features(splits[drawn], percent)])

@@ -53,8 +53,7 @@ def cannot_turn(
     equal = [np.ones_like(deviation) for deviation in deviations]
     limit = max(turned_limit(correlations, each, seed) for each in (deviations, equal))
     cosines = np.nan_to_num(match_cosines(correlations, elements))
-    held: NDArray[np.bool_] = cosines >= limit - _ROUNDING
-    return held
+    return cosines >= limit - _ROUNDING
 
 
 def turned_limit(correlations: Scatters, deviations: Sequence[Float], seed: int) -> float:
