@@ -48,7 +48,7 @@ class Format:
 FORMATS = (
     Format(
         suffixes=(".npy",),
-        module="arrays",
+        module="npy",
         read="read_npy",
         labels="npy_labels",
         columns="npy_columns",
@@ -56,7 +56,7 @@ FORMATS = (
     ),
     Format(
         suffixes=(".npz",),
-        module="arrays",
+        module="npy",
         read="read_npz",
         labels="npz_labels",
         columns="npz_columns",
@@ -64,7 +64,7 @@ FORMATS = (
     ),
     Format(
         suffixes=(".csv", ".tsv"),
-        module="text",
+        module="delimited",
         read="read_text",
         labels="text_labels",
         columns="text_columns",
@@ -94,12 +94,12 @@ FORMATS = (
     ),
     Format(
         suffixes=(".safetensors",),
-        module="tensors",
+        module="safetensors_file",
         read="read_safetensors",
         labels="safetensors_labels",
         columns="safetensors_columns",
     ),
-    Format(suffixes=(".txt",), module="text", read=None, labels="line_labels"),
+    Format(suffixes=(".txt",), module="delimited", read=None, labels="line_labels"),
 )
 
 
@@ -198,7 +198,7 @@ def read_columns(path: str | Path, *, ids: str | None = None) -> Columns:
     request = Request(path=file, key=inside, ids=ids)
     with sentences():
         entry = _format(request, [known for known in FORMATS if known.columns is not None])
-    if ids is not None and entry.module == "arrays" and file.suffix.lower() == ".npy":
+    if ids is not None and entry.module == "npy" and file.suffix.lower() == ".npy":
         message = f"{file} holds one array and no ids: store ids in an .npz file or a table."
         raise InputError(message)
     with sentences():
