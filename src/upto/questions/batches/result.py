@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
-from upto.core.result import Result
+from upto.core.result import Result, pick
 from upto.core.table import Cell, Table, columns
 from upto.questions.batches.parts import (
     BatchFold,
@@ -78,12 +78,7 @@ class BatchesResult(Result):
 
     def condition(self, name: str) -> Condition:
         """Return a condition by name, e.g. ``"base"`` or ``"ica"``."""
-        for condition in self.conditions:
-            if condition.name == name:
-                return condition
-        names = ", ".join(condition.name for condition in self.conditions)
-        message = f"this result has no condition {name!r}; it has {names}."
-        raise KeyError(message)
+        return pick(self.conditions, name, "this result has no condition {!r}; it has {}.")
 
     def score(self, condition: str, task: str | None = None) -> ConditionScore:
         """Return the scores of a condition, for one task or averaged over all."""

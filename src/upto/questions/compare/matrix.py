@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from upto.core.fits import Agreement, RunSummary
 from upto.core.group import Group
+from upto.core.result import pick
 from upto.core.table import Cell, Table, columns
 
 
@@ -47,12 +48,7 @@ class Pairs:
 
     def matrix(self, name: str) -> Matrix:
         """Return the matrix of a group, or of ``"ica"``."""
-        for matrix in self.matrices:
-            if matrix.name == name:
-                return matrix
-        names = ", ".join(matrix.name for matrix in self.matrices)
-        message = f"this comparison has no matrix {name!r}: choose one of {names}."
-        raise KeyError(message)
+        return pick(self.matrices, name, "this comparison has no matrix {!r}: choose one of {}.")
 
     def tables(self, runs: tuple[RunSummary, ...]) -> tuple[Table, ...]:
         """Return the verdicts, and the mean held-out errors of each group."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 from upto.core.finding import Finding
 from upto.core.group import Group
 from upto.core.provenance import Provenance
-from upto.core.result import Result
+from upto.core.result import Result, pick
 from upto.core.table import Cell, Table, columns
 from upto.questions.factors.parts import (
     FactorSummary,
@@ -50,11 +50,7 @@ class FactorsResult(Result):
 
     def form(self, name: str) -> LatentForm:
         """Return a form of the latents, e.g. ``"as given"`` or ``"ICA"``."""
-        for form in self.forms:
-            if form.name == name:
-                return form
-        message = f"this result has no form {name!r}; it has {self._forms()}."
-        raise KeyError(message)
+        return pick(self.forms, name, "this result has no form {!r}; it has {}.")
 
     def score(self, name: str, form: str = "as given") -> FormScore:
         """Return one score of a form; the variant in its name is optional."""

@@ -10,7 +10,7 @@ from upto.core.errors import InputError
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
-from upto.core.result import Result
+from upto.core.result import Result, pick
 from upto.core.table import Cell, Column, Table, columns
 
 if TYPE_CHECKING:
@@ -178,12 +178,7 @@ class LayersResult(Result):
 
     def run(self, name: str) -> LayeredRun:
         """Return the run with this name."""
-        for run in self.runs:
-            if run.name == name:
-                return run
-        names = ", ".join(run.name for run in self.runs)
-        message = f"this result has no run {name!r}: choose one of {names}."
-        raise KeyError(message)
+        return pick(self.runs, name, "this result has no run {!r}: choose one of {}.")
 
     def measure(self, name: str) -> LayerMeasure:
         """Return the measure with this name, which may omit the parameter."""
