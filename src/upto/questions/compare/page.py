@@ -21,7 +21,7 @@ from upto.questions.compare.facts import (
     what_both_hold,
     worst_error,
 )
-from upto.questions.compare.heat_maps import AGREEMENTS, heat_maps
+from upto.questions.compare.heat_maps import AGREEMENTS, HeatMaps, heat_maps
 from upto.report.markup import Inert
 from upto.report.panels import PanelView, panel_views, panels_data
 from upto.report.section import Section
@@ -49,6 +49,13 @@ class PairBody:
     scatter_label: str
     bracket: Bracket | None
     efficiency: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllPairsBody:
+    """Data of the template for three or more runs."""
+
+    heat: HeatMaps
 
 
 def page(result: CompareResult) -> Section:
@@ -124,7 +131,7 @@ def _all_pairs(result: CompareResult, pairs: Pairs) -> Section:
         n_shown=0,
         runs=runs_table(result.runs),
         data=data,
-        body={"heat": heat},
+        body=AllPairsBody(heat=heat),
         details="Tables of all numbers" if tables else "",
         omitted="" if small else omitted,
     )
