@@ -306,7 +306,7 @@ REFUSED = {
     "a folder": (("run.npz", "-o", "folder.npy"), "is a folder, which would be lost"),
     "nothing to resume": (
         ("run.npz", "-o", "o.npy", "--resume"),
-        "there is no o.npy.checkpoint to resume from: start without --resume",
+        "there is no o.npy.checkpoint to continue from: start without --resume",
     ),
     "a damaged transform": (
         ("run.npz", "-o", "o.npy", "--apply", "bad.safetensors"),

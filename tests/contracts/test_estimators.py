@@ -200,7 +200,7 @@ REFUSALS = {
         lambda x, y: Whitener(5).fit(x),
         "5 directions were requested, but rows of 4 coordinates have at most 4",
     ),
-    "no components": (lambda x, y: ICA(0).fit(x), "n_components is 0: it must be at least 1"),
+    "no components": (lambda x, y: ICA(0).fit(x), "n_components is 0: give at least 1"),
     "equal rows": (lambda x, y: ICA().fit(np.ones((9, 2))), "all rows are equal"),
     "engine": (lambda x, y: Aligner(engine="spark").fit(x, y), "there is no engine 'spark'"),
 }

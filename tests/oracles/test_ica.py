@@ -459,7 +459,7 @@ NOT_POSSIBLE = {
     "solver": (ICA(solver="newton"), "no solver 'newton': choose one of auto, fastica, picard"),
     "contrast": (ICA(contrast="tanh"), "no contrast 'tanh': choose one of logcosh, exp, cube"),
     "alpha": (ICA(alpha=3.0), "alpha of logcosh is 3, but it must be between 1 and 2"),
-    "none": (ICA(0), "n_components is 0: it must be at least 1"),
+    "none": (ICA(0), "n_components is 0: give at least 1"),
     "two and a half": (ICA(2.5), "n_components is 2.5: give a number of directions"),
     "unwhitened": (ICA(2, whiten="none"), "without whitening all coordinates are kept"),
     "turned": (ICA(2, whiten="rotation"), "without whitening all coordinates are kept"),

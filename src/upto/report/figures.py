@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from upto.core import InputError
 from upto.question import question_of_kind, resolve
-from upto.report.axes import blank_figure
+from upto.report import chart
 from upto.report.panel_figures import draw_panels, panels_size
 
 if TYPE_CHECKING:
@@ -40,6 +40,6 @@ def draw(result: Result) -> Figure:
         figure: Figure = resolve(question.figure)(result)
         return figure
     if panels := result.panels():
-        return draw_panels(blank_figure(*panels_size(panels)), panels)
+        return draw_panels(chart.blank_figure(*panels_size(panels)), panels)
     message = f"a result of kind {result.kind!r} has no figure: use its tables() instead."
     raise InputError(message)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
+from upto.report import chart
+from upto.report.chart import BLUE, COLOURS, GREY, INK, ORANGE
 from upto.report.markup import shorten
 
 if TYPE_CHECKING:
@@ -13,46 +14,33 @@ if TYPE_CHECKING:
 
     from upto.core import Marks, Panel
 
-COLOURS = (
-    "#0b5fa5", "#c45500", "#00805d", "#b8558f", "#b88600", "#43339b",
-    "#6b4a2b", "#2b8f8a", "#82205a", "#565e69", "#7a9a01", "#15191e",
-)  # fmt: skip
+_COLOURS = (BLUE, ORANGE, *COLOURS, GREY, "#7a9a01", INK)
 _NAME = 40
 _COLUMNS = 2
 
 
 def panels_size(panels: tuple[Panel, ...]) -> tuple[float, float]:
     """Return the width and height of a figure with all panels, in inches."""
-    columns = min(len(panels), _COLUMNS)
-    return 5.2 * columns, 3.4 * -(-len(panels) // columns)
+    rows, columns = chart.grid_shape(len(panels), _COLUMNS)
+    return 5.2 * columns, 3.4 * rows
 
 
 def draw_panels(figure: Figure, panels: tuple[Panel, ...]) -> Figure:
     """Draw panels side by side, two per row."""
-    columns = min(len(panels), _COLUMNS)
-    places = figure.subplots(-(-len(panels) // columns), columns, squeeze=False).flat
-    for axes, panel in itertools.zip_longest(places, panels):
-        if panel is None:
-            axes.set_axis_off()
-        else:
-            _draw_panel(axes, panel)
+    for axes, panel in zip(chart.panel_grid(figure, len(panels), _COLUMNS), panels, strict=True):
+        _draw_panel(axes, panel)
     return figure
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:
     for number, marks in enumerate(panel.marks):
         if marks.x:
-            _draw(axes, marks, COLOURS[number % len(COLOURS)])
-    axes.set_title(panel.title, loc="left", fontsize=10, parse_math=False)
+            _draw(axes, marks, _COLOURS[number % len(_COLOURS)])
+    chart.write_title(axes, panel.title)
     if panel.x_names:
-        axes.set_xticks(range(1, len(panel.x_names) + 1))
-        axes.set_xticklabels(
-            [shorten(name, _NAME) for name in panel.x_names],
-            rotation=40,
-            ha="right",
-            fontsize=7,
-            parse_math=False,
-        )
+        names = [shorten(name, _NAME) for name in panel.x_names]
+        axes.set_xticks(range(1, len(names) + 1))
+        axes.set_xticklabels(names, rotation=40, ha="right", fontsize=7, parse_math=False)
     else:
         axes.set_xlabel(panel.x, parse_math=False)
     axes.set_ylabel(panel.y, parse_math=False)
@@ -62,13 +50,9 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         axes.set_yscale("log")
     elif panel.y_zero:
         axes.set_ylim(bottom=0.0)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="#e1e4e8", linewidth=0.7)
-    axes.set_axisbelow(True)
+    chart.plain(axes, grid="both")
     if len(panel.marks) > 1:
-        legend = axes.legend(frameon=False, fontsize=7)
-        for text in legend.get_texts():
-            text.set_parse_math(False)
+        chart.legend(axes)
 
 
 def _draw(axes: Axes, marks: Marks, colour: str) -> None:

@@ -1,7 +1,7 @@
 """Bounds of the theorems, with every constant and the conditions under which they hold."""
 
 from upto.theory.decoder_assumptions import Preimages, check_decoder, find_preimages
-from upto.theory.head_diversity import (
+from upto.theory.differences import (
     HeadDiversity,
     as_head,
     centred_rank,

@@ -23,7 +23,7 @@ import scipy.linalg
 from upto.core import Constant, Group, InputError, Promise, finite_or_none
 from upto.core.array_types import Float
 from upto.theory.arguments import check_size, infinite_says_nothing
-from upto.theory.head_diversity import (
+from upto.theory.differences import (
     as_frequencies,
     as_head,
     centred_rank,

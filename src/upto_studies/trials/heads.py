@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import log_softmax
 
-from upto.theory.head_diversity import HeadDiversity, head_diversity
+from upto.theory.differences import HeadDiversity, head_diversity
 from upto.theory.precision import rounding_norm, type_precision
 from upto_studies.trials.case import Case
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from upto.questions.batches.carried_chart import SAYS, share_place, share_ticks, shares_end
 from upto.questions.batches.condition_chart import CHANCE, differences_to_base, fold_means, word_of
 from upto.questions.batches.embedding_maps import CONTROL, MAX_COLOURS, REST, By, map_places
-from upto.report.axes import BLUE, GREY, INK, ORANGE, blank_figure, plain, say
+from upto.report import chart
+from upto.report.chart import BLUE, COLOURS, GREY, INK, ORANGE
 from upto.report.markup import shorten
-from upto.report.panel_figures import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,29 +20,20 @@ if TYPE_CHECKING:
 
 _NAME, _TITLE = 24, 60
 _MAX_CONDITIONS = 30
-# The tenth colour is grey, which marks the rest here.
-_COLOURS = (*COLOURS[:9], COLOURS[10])
+_COLOURS = (BLUE, ORANGE, *COLOURS, "#7a9a01")
 _MARKS = ("o", "s", "D", "^", "x")
-_CARRIED = {"batch": ("s", ORANGE), "label": ("o", BLUE), "both": ("D", "#b8558f"),
+_CARRIED = {"batch": ("s", ORANGE), "label": ("o", BLUE), "both": ("D", COLOURS[1]),
             "neither": ("+", GREY)}  # fmt: skip
 
 
 def draw(result: BatchesResult) -> Figure:
-    """Draw the result in a new figure."""
-    return draw_batches(blank_figure(*batches_size(result)), result)
-
-
-def batches_size(result: BatchesResult) -> tuple[float, float]:
-    """Return the width and height of the figure in inches."""
-    upper, lower = _heights(result)
-    return 9.6, upper + lower + 0.3
-
-
-def draw_batches(figure: Figure, result: BatchesResult) -> Figure:
     """Draw conditions next to components, with embedding maps below."""
+    rows = min(len(result.conditions), _MAX_CONDITIONS)
+    heights = max(0.34 * rows + 1.3, 3.4 if result.components else 1.6), 2.9 if result.maps else 0
+    figure = chart.blank_figure(9.6, sum(heights) + 0.3)
     upper: Any = figure
     if result.maps:
-        parts: Any = figure.subfigures(2, height_ratios=_heights(result))
+        parts: Any = figure.subfigures(2, height_ratios=heights)
         upper, lower = parts
         _draw_maps(lower, result)
     upper.suptitle(shorten(result.name, _TITLE), fontsize=10, parse_math=False)
@@ -64,43 +55,24 @@ def shown_maps(result: BatchesResult) -> tuple[BatchMap, ...]:
     return first, by_name.get(result.best, by_name.get("ica", others[0]))
 
 
-def _heights(result: BatchesResult) -> tuple[float, float]:
-    rows = min(len(result.conditions), _MAX_CONDITIONS)
-    upper = max(0.34 * rows + 1.3, 3.4 if result.components else 1.6)
-    return upper, 2.9 if result.maps else 0.0
-
-
 def _draw_conditions(axes: Axes, result: BatchesResult) -> None:
     shown = result.conditions[:_MAX_CONDITIONS]
-    totals = {score.condition: score for score in result.scores if score.task is None}
     folds, found = fold_means(result), differences_to_base(result)
-    words = []
     axes.axvline(CHANCE, color=GREY, lw=0.8)
     for row, condition in enumerate(shown):
-        score = totals[condition.name]
-        own = folds.get(condition.name, ())
+        score, own = result.score(condition.name), folds.get(condition.name, ())
         axes.plot(own, [row + 0.2] * len(own), ".", color=INK, alpha=0.5, markersize=5, mew=0)
         if score.shuffled is not None:
-            axes.plot(score.shuffled.value, row, "|", color=ORANGE, markersize=9, mew=1.6)
-        if score.auroc is not None:
-            if score.auroc.low is not None and score.auroc.high is not None:
-                ends = [score.auroc.low, score.auroc.high]
-                axes.plot(ends, [row - 0.12] * 2, color=BLUE, alpha=0.45, lw=2.5)
-            axes.plot(score.auroc.value, row - 0.12, "o", color=BLUE, markersize=4.5)
-        words.append(_word(result, condition.name, found))
-    names = [shorten(condition.title, _NAME) for condition in shown]
-    axes.set_yticks(range(len(shown)), names, parse_math=False, fontsize=7)
-    axes.set_ylim(len(shown) - 0.5, -0.5)
+            chart.chance_mark(axes, row, score.shuffled.value)
+        chart.value_mark(axes, row - 0.12, score.auroc, size=4.5)
+    chart.name_rows(axes, [condition.title for condition in shown], length=_NAME, size=7)
     axes.tick_params(axis="x", labelsize=7)
     more = len(result.conditions) - len(shown)
     left = f"; {more} more conditions" if more else ""
     axes.set_xlabel(f"dots: folds; orange: shuffled labels{left}", fontsize=7)
-    axes.set_title("AUROC on held-out batches (right: minus base)", loc="left", fontsize=8)
-    plain(axes)
-    beside = axes.secondary_yaxis("right")
-    beside.set_yticks(range(len(shown)), words, fontsize=7)
-    beside.tick_params(length=0)
-    beside.spines[:].set_visible(False)
+    chart.write_title(axes, "AUROC on held-out batches (right: minus base)", 8)
+    chart.plain(axes)
+    chart.write_beside(axes, [_word(result, condition.name, found) for condition in shown])
 
 
 def _word(result: BatchesResult, name: str, found: Any) -> str:
@@ -133,13 +105,11 @@ def _draw_components(axes: Axes, result: BatchesResult) -> None:
     axes.set_ylim(-0.04, 1.04)
     axes.set_xlabel("share of batch", fontsize=7)
     axes.set_ylabel("share of label", fontsize=7)
-    axes.set_title("batch and label information of components", loc="left", fontsize=8)
-    axes.grid(color="#e1e4e8", linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=7, loc="upper right")
+    chart.write_title(axes, "batch and label information of components", 8)
+    chart.plain(axes, grid="both")
+    chart.legend(axes, loc="upper right")
     if not known:
-        say(axes, "no component has shares")
+        chart.say(axes, "no component has shares")
 
 
 def _draw_maps(figure: Any, result: BatchesResult) -> None:
@@ -152,8 +122,8 @@ def _draw_maps(figure: Any, result: BatchesResult) -> None:
         for place, each in enumerate(shown):
             axes = panels[number * len(shown) + place]
             _draw_map(axes, each, by, places)
-            title = f"{shorten(titles.get(each.condition, each.condition), _NAME)}, by {by}"
-            axes.set_title(title, loc="left", fontsize=8, parse_math=False)
+            title = shorten(titles.get(each.condition, each.condition), _NAME)
+            chart.write_title(axes, f"{title}, by {by}", 8)
 
 
 def _draw_map(axes: Axes, each: BatchMap, by: By, places: dict[int, int]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from upto.report.axes import BLUE, ORANGE, blank_figure, plain
+from upto.report import chart
+from upto.report.chart import BLUE, ORANGE
 from upto.report.markup import shorten
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _LONG_NAME = 60
 
 def draw(result: InspectResult) -> Figure:
     """Draw the fraction of variance in each principal direction."""
-    figure = blank_figure(6.3, 3.0)
+    figure = chart.blank_figure(6.3, 3.0)
     axes = figure.subplots()
     # Beyond the rank, fractions are rounding error.
     shares = [share for share in result.spectrum[: result.run.rank] if share > 0]
@@ -32,7 +33,7 @@ def draw(result: InspectResult) -> Figure:
     axes.locator_params(axis="x", integer=True, min_n_ticks=1)
     axes.set_xlabel("principal direction")
     axes.set_ylabel("share of the variance")
-    axes.set_title(shorten(result.run.name, _LONG_NAME), loc="left", fontsize=10, parse_math=False)
-    axes.legend(frameon=False, fontsize=8)
-    plain(axes, grid="y")
+    chart.write_title(axes, shorten(result.run.name, _LONG_NAME))
+    chart.legend(axes, size=8)
+    chart.plain(axes, grid="y")
     return figure

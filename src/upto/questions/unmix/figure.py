@@ -6,8 +6,10 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
+from upto.core import Estimate
 from upto.questions.unmix.page import subspace_sentences
-from upto.report.axes import BLUE, COLOURS, GREY, INK, ORANGE, blank_figure, plain, say, stems
+from upto.report import chart
+from upto.report.chart import BLUE, COLOURS, GREY, INK, ORANGE
 from upto.report.markup import shorten
 
 if TYPE_CHECKING:
@@ -31,43 +33,37 @@ def _colour(component: Component) -> str:
 
 def draw(result: UnmixResult) -> Figure:
     """Draw the trace, the non-Gaussianity of each component and its stability or subspace."""
-    figure = blank_figure(6.6, 6.4)
+    figure = chart.blank_figure(6.6, 6.4)
     trace, nongaussianity, below = figure.subplots(3, height_ratios=(1.15, 1.15, 0.6))
-    trace.set_title(shorten(result.name, _NAME), loc="left", fontsize=10, parse_math=False)
+    chart.write_title(trace, shorten(result.name, _NAME))
     _trace_panel(trace, result.trace)
     colours = [_colour(component) for component in result.components]
-    width = min(max(240 / max(len(colours), 1), 0.7), 9)
     estimates = [component.nongaussianity for component in result.components]
-    values = [math.nan if e is None else e.value for e in estimates]
-    stems(nongaussianity, values, colours, width)
-    lows = [math.nan if e is None or e.low is None else e.low for e in estimates]
-    highs = [math.nan if e is None or e.high is None else e.high for e in estimates]
-    ink = 0.75 if width > 1 else 0.3
-    nongaussianity.vlines(range(len(lows)), lows, highs, colors=INK, linewidth=1, alpha=ink)
+    chart.stems(nongaussianity, estimates, colours)
     nongaussianity.set_ylabel("non-Gaussianity")
     if any(estimate is not None for estimate in estimates):
         nongaussianity.axhline(0, color=ORANGE, lw=1.2)
     else:
         nongaussianity.set_yticks([])
-        say(nongaussianity, "Not measured; see the verdict.")
+        chart.say(nongaussianity, "Not measured; see the verdict.")
     stabilities = [c.stability for c in result.components]
     if any(stability is not None for stability in stabilities):
-        stems(below, [math.nan if s is None else s for s in stabilities], colours, width)
+        chart.stems(below, [None if s is None else Estimate(value=s) for s in stabilities], colours)
         below.set_ylim(0, 1.05)
         below.set_ylabel("stability")
     else:
-        numbers = [math.nan if c.subspace is None else c.subspace for c in result.components]
-        below.scatter(range(len(numbers)), numbers, c=colours, s=26, marker="s", linewidths=0)
+        places = chart.numbers(c.subspace for c in result.components)
+        below.scatter(range(len(places)), places, c=colours, s=26, marker="s", linewidths=0)
         below.set_ylim(max(len(result.subspaces), 1) + 0.5, 0.5)
         below.locator_params(axis="y", integer=True, min_n_ticks=1)
         below.set_ylabel("subspace")
         if not result.subspaces:
             below.set_yticks([])
-            say(below, subspace_sentences(result)[0].text)
+            chart.say(below, subspace_sentences(result)[0].text)
     for axes in (nongaussianity, below):
         axes.set_xlim(-0.7, max(len(result.components), 1) - 0.3)
         axes.locator_params(axis="x", integer=True, min_n_ticks=1)
-        plain(axes, grid="y")
+        chart.plain(axes, grid="y")
     below.set_xlabel("component")
     figure.align_ylabels()
     return figure
@@ -96,12 +92,12 @@ def _trace_panel(axes: Axes, trace: Sequence[TraceStep]) -> None:
     if zeros:
         axes.plot(*zip(*zeros, strict=True), "o", mfc="white", mec=INK, markersize=5, label="zero")
     axes.set_ylabel("gradient")
-    plain(axes, grid="y")
+    chart.plain(axes, grid="y")
     if trace:
         axes.set_xlabel("passes over the rows")
         axes.locator_params(axis="x", integer=True, min_n_ticks=1)
-        axes.legend(frameon=False, fontsize=8)
+        chart.legend(axes, size=8)
     else:
         axes.set_xticks([])
         axes.set_yticks([])
-        say(axes, "No iterations.")
+        chart.say(axes, "No iterations.")

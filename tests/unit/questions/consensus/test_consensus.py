@@ -400,7 +400,7 @@ def test_edges_are_finite_and_remarked_on(rng):
     [
         ({"up_to": "affine"}, "up_to is 'affine': choose one of rigid, simil"),
         ({"n_components": 3}, "n_components is 3, but a consensus up to rigid keeps every"),
-        ({"up_to": "ica", "n_components": -1}, "n_components is -1: it must be at least 1"),
+        ({"up_to": "ica", "n_components": -1}, "n_components is -1: give at least 1"),
         ({"held_out": 1.5}, r"held_out is 1\.5, but it must be a fraction"),
         ({"permutations": 3}, "permutations is 3, but a 5 % level needs at least 19"),
         ({"output": "out.xyz"}, r"out\.xyz ends in \.xyz, which upto does not write"),
