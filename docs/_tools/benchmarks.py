@@ -508,7 +508,7 @@ SECTIONS = (
         "FastICA (with its faster whitening, in both types), python-picard's Picard-O, "
         "fastica-torch on the CPU, and ours. Each library runs with its own tolerance, from loose "
         "to tight, until its result reaches the gradient; the time of the first that does is "
-        "shown. The gradient counts between components that can be told apart, as many as the "
+        "shown. The gradient counts between components that can be distinguished, as many as the "
         "column says. *Passes* are iterations for peers; for ours they are all readings of the "
         "rows, those of a sample as a part of one. The floor is the products of those passes and "
         "of whitening, in single precision.",

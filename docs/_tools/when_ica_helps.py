@@ -14,8 +14,8 @@ PAGE = ROOT / "docs" / "when-ica-helps.md"
 RECORD = ROOT / "checks" / "kept_components.json"
 STUDY = "plate-holdout-synthetic"
 TASKS = {
-    "cell painting": "resistant clones told from wild type on held-out plates",
-    "spoken digits": "0 and 3 each told from all other digits, a speaker held out",
+    "cell painting": "resistant clones against wild type on held-out plates",
+    "spoken digits": "0 and 3 each against all other digits, a speaker held out",
 }
 TITLES = {"base": "Base", "pca": "PCA", "ica": "PCA + ICA", "random": "PCA + Rand"}
 

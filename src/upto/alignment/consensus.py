@@ -148,12 +148,7 @@ def generalised_procrustes(
     elements = start
     for _ in range(ROUNDS if scaled else 1):
         found, gains = _ascend(
-            scatters,
-            nearest_rotation,
-            order,
-            start=elements,
-            weights=weights,
-            tolerance=tolerance,
+            scatters, nearest_rotation, order, start=elements, weights=weights, tolerance=tolerance
         )
         elements, totals = found, totals + gains
         if not scaled:
@@ -212,10 +207,7 @@ def predict_left_out(
     rest = scatters.without(run)
     known = [agreement.elements[i] for i in others]
     fitted = turn_runs(
-        rest,
-        scaled=scaled,
-        start=known if rest.width == scatters.width else None,
-        tolerance=NEARLY,
+        rest, scaled=scaled, start=known if rest.width == scatters.width else None, tolerance=NEARLY
     )
     weights = np.ones(len(others)) if scaled else weights_by_spread(scatters)[run, others]
     weights = weights / weights.sum()

@@ -118,10 +118,7 @@ def fit_maps(
     return maps
 
 
-_UNSCALED = {
-    Group.SIGNED_SIMILARITY: Group.SIGNED_PERMUTATION,
-    Group.SIMILARITY: Group.RIGID,
-}
+_UNSCALED = {Group.SIGNED_SIMILARITY: Group.SIGNED_PERMUTATION, Group.SIMILARITY: Group.RIGID}
 
 
 def row_errors(
@@ -193,10 +190,7 @@ def _identity(moments: CrossMoments) -> AffineMap:
         )
         raise InputError(message)
     return AffineMap(
-        source_mean=mean,
-        target_mean=mean,
-        scale=np.ones(len(mean)),
-        index=np.arange(len(mean)),
+        source_mean=mean, target_mean=mean, scale=np.ones(len(mean)), index=np.arange(len(mean))
     )
 
 

@@ -175,8 +175,7 @@ def _starts(n_rows: int) -> Index:
     # Symmetric: the reversed order of rows gives the same means.
     lower = np.array(ends)
     starts = np.concatenate([lower, n_rows - lower])
-    found: Index = np.unique(starts[starts < n_rows]).astype(np.intp)
-    return found
+    return np.unique(starts[starts < n_rows]).astype(np.intp)
 
 
 def _levelled(places: Float, values: Float, weights: Float | None = None) -> Float:

@@ -199,8 +199,7 @@ def _all_but_one(parts: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _grouped(codes: NDArray[np.intp], n_groups: int, values: Float) -> Float:
     if values.ndim == 1:
-        summed: Float = np.bincount(codes, values, n_groups).astype(np.float64)
-        return summed
+        return np.bincount(codes, values, n_groups).astype(np.float64)
     from scipy.sparse import csr_array
 
     cells = np.arange(len(codes))

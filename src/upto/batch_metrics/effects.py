@@ -209,10 +209,7 @@ class _Sums:
 
 
 def _summed(
-    components: Rows,
-    crossing: Crossing,
-    kept: NDArray[np.bool_],
-    chosen: NDArray[np.bool_] | None,
+    components: Rows, crossing: Crossing, kept: NDArray[np.bool_], chosen: NDArray[np.bool_] | None
 ) -> _Sums:
     """Sum in one pass over the rows, centred first to preserve the precision of squares."""
     n_rows, width = int(components.shape[0]), int(components.shape[1])

@@ -183,8 +183,7 @@ def _drawn_by_keys(
     random: np.random.Generator, count: int, n_positives: int, n_pairs: int
 ) -> NDArray[np.int64]:
     keys = random.random((count, n_pairs))
-    places: NDArray[np.int64] = np.argpartition(keys, n_positives - 1, axis=1)[:, :n_positives]
-    return places
+    return np.argpartition(keys, n_positives - 1, axis=1)[:, :n_positives]
 
 
 def _precisions(places: NDArray[np.int64]) -> Float:

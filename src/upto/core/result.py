@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from abc import ABC, abstractmethod
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import msgspec
 
@@ -14,7 +14,7 @@ from upto.printable import printable
 from upto.question import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.figure import Figure
     from rich.console import Group as RichGroup
@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from upto.core.panel import Panel
     from upto.core.provenance import Provenance
     from upto.core.table import Table
+
+
+Part = TypeVar("Part")
+
+
+def pick(parts: Sequence[Part], name: str, missing: str, *, by: str = "name") -> Part:
+    """Return the part of a result with this name; `missing` is the message if there is none."""
+    names = [getattr(part, by) for part in parts]
+    if name in names:
+        return parts[names.index(name)]
+    raise KeyError(missing.format(name, ", ".join(names)))
 
 
 class Result(ABC):

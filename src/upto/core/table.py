@@ -36,6 +36,11 @@ class Column:
         return str(cell)
 
 
+def columns(*names: str, spec: str = ".4f") -> tuple[Column, ...]:
+    """Return columns with one format of numbers, which texts and whole numbers ignore."""
+    return tuple(Column(name=name, spec=spec) for name in names)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """Rows of cells under named columns."""

@@ -141,11 +141,7 @@ def evaluate_scores(
     chosen = find_scores(scores)
     _check(n_permutations, n_halves)
     full = full_view(
-        codes,
-        factors,
-        continuous=continuous,
-        discrete_codes=discrete_codes,
-        seed=seed,
+        codes, factors, continuous=continuous, discrete_codes=discrete_codes, seed=seed
     )
     return evaluate_view(
         full, chosen, n_permutations=n_permutations, n_halves=n_halves, progress=progress
@@ -185,10 +181,7 @@ def evaluate_view(
     if n_rows >= 2 * MIN_HALF:
         halves = draw_halves(np.zeros(n_rows, dtype=np.intp), n_halves, full.seed)
     watched = progress or SilentProgress()
-    with (
-        quietly(),
-        watched.task("scores of factors", 1 + len(orders) + len(halves)) as advance,
-    ):
+    with quietly(), watched.task("scores of factors", 1 + len(orders) + len(halves)) as advance:
         found = {each.name: _score(each, full) for each in chosen}
         advance(1)
         nulls = work.shuffled(orders, found, advance)
@@ -214,10 +207,7 @@ class _Work:
     chosen: tuple[NamedScore, ...]
 
     def shuffled(
-        self,
-        orders: Whole,
-        found: dict[str, FactorScore],
-        advance: Callable[[int], None],
+        self, orders: Whole, found: dict[str, FactorScore], advance: Callable[[int], None]
     ) -> dict[str, list[float]]:
         """Return the values for random orders; for unsupervised scores, for independent codes."""
         rng = random_stream(self.full.seed, "factors", "independent codes")
@@ -237,10 +227,7 @@ class _Work:
         return nulls
 
     def halved(
-        self,
-        halves: Sequence[Whole],
-        found: dict[str, FactorScore],
-        advance: Callable[[int], None],
+        self, halves: Sequence[Whole], found: dict[str, FactorScore], advance: Callable[[int], None]
     ) -> dict[str, list[float]]:
         """Return the defined values of half-samples."""
         values: dict[str, list[float]] = {each.name: [] for each in self.chosen}

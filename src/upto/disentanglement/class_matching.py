@@ -196,10 +196,7 @@ def score_classes(match: str, found: ClassSimilarities) -> FactorScore:
         for place in range(len(found.faults))
     ]
     return FactorScore(
-        name=name,
-        value=float(parts.mean()),
-        per_factor=tuple(per_factor),
-        says=sentences(words),
+        name=name, value=float(parts.mean()), per_factor=tuple(per_factor), says=sentences(words)
     )
 
 
@@ -270,8 +267,7 @@ def _spread(inside: Float, sizes: Float | Whole | int) -> Float:
 
 
 def _times_log(counts: Float) -> Float:
-    found: Float = counts * np.log(np.maximum(counts, 1.0))
-    return found
+    return counts * np.log(np.maximum(counts, 1.0))
 
 
 def _matched(table: Float) -> Float:

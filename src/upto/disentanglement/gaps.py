@@ -95,16 +95,8 @@ def mig(
     >>> mig(factors, factors).value
     1.0
     """
-    found = variant_information(
-        "MIG",
-        variant,
-        information,
-        codes,
-        factors,
-        seed=seed,
-        discrete_codes=discrete_codes,
-        continuous=continuous,
-    )
+    kinds: dict[str, Any] = {"discrete_codes": discrete_codes, "continuous": continuous}
+    found = variant_information("MIG", variant, information, codes, factors, seed=seed, **kinds)
     score = _over_factors(f"mig/{variant}", found, _gaps(_shares(found, variant)))
     if variant != "adjusted" or score.value is None:
         return score
@@ -125,6 +117,7 @@ def rmig(
 
     Parameters are those of `mig`; there is no adjusted variant.
     """
+    kinds: dict[str, Any] = {"discrete_codes": discrete_codes, "continuous": continuous}
     found = variant_information(
         "RMIG",
         variant,
@@ -132,8 +125,7 @@ def rmig(
         codes,
         factors,
         known=("disentanglement_lib", "ubisoft"),
-        discrete_codes=discrete_codes,
-        continuous=continuous,
+        **kinds,
     )
     return _over_factors(f"rmig/{variant}", found, _gaps(found.mutual))
 
@@ -152,15 +144,9 @@ def jemmig(
     plus the logarithm of the number of bins, ten as in Ubisoft's package; for discrete codes, of
     the number of values of the best code. Parameters are those of `mig`.
     """
+    kinds: dict[str, Any] = {"discrete_codes": discrete_codes, "continuous": continuous}
     found = variant_information(
-        "JEMMIG",
-        "ubisoft",
-        information,
-        codes,
-        factors,
-        known=("ubisoft",),
-        discrete_codes=discrete_codes,
-        continuous=continuous,
+        "JEMMIG", "ubisoft", information, codes, factors, known=("ubisoft",), **kinds
     )
     gaps = _gaps(found.mutual)
     parts: list[float | None] = []
@@ -191,16 +177,8 @@ def mig_sup(
     Parameters are those of `mig`. Codes that are constant or, adjusted, informative about no factor
     have no gap.
     """
-    found = variant_information(
-        "MIG-sup",
-        variant,
-        information,
-        codes,
-        factors,
-        seed=seed,
-        discrete_codes=discrete_codes,
-        continuous=continuous,
-    )
+    kinds: dict[str, Any] = {"discrete_codes": discrete_codes, "continuous": continuous}
+    found = variant_information("MIG-sup", variant, information, codes, factors, seed=seed, **kinds)
     shares = _shares(found, variant)[found.told]
     counted = found.ranges > 0.0
     if variant == "adjusted":
@@ -224,16 +202,8 @@ def dcimig(
     belongs to the code's best factor. Adjusted gaps are differences of shares, and all factors have
     equal weight, because continuous factors have no entropy to weight by.
     """
-    found = variant_information(
-        "DCIMIG",
-        variant,
-        information,
-        codes,
-        factors,
-        seed=seed,
-        discrete_codes=discrete_codes,
-        continuous=continuous,
-    )
+    kinds: dict[str, Any] = {"discrete_codes": discrete_codes, "continuous": continuous}
+    found = variant_information("DCIMIG", variant, information, codes, factors, seed=seed, **kinds)
     table, whole = found.mutual, found.entropies
     if variant == "adjusted":
         table, whole = beyond_chance(found), found.told.astype(np.float64)

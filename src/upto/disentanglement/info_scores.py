@@ -244,11 +244,7 @@ def active_codes(found: Information, rule: ActiveRule) -> Mask:
 
 
 def ratio_scores(
-    shares: Float,
-    active: Mask,
-    faults: Sequence[str],
-    variant: str,
-    unseen: Unseen | None = None,
+    shares: Float, active: Mask, faults: Sequence[str], variant: str, unseen: Unseen | None = None
 ) -> tuple[FactorScore, FactorScore]:
     """Return modularity and compactness: the dominance of the largest share over the others.
 

@@ -351,11 +351,7 @@ def _lacking(groups: Sequence[_Groups | None]) -> str:
 
 
 def _of_guesses(
-    name: str,
-    guesses: Whole,
-    truth: Whole,
-    groups: Sequence[_Groups | None],
-    faults: Sequence[str],
+    name: str, guesses: Whole, truth: Whole, groups: Sequence[_Groups | None], faults: Sequence[str]
 ) -> FactorScore:
     right = guesses == truth
     held = [truth == place for place in range(len(groups))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,15 +53,9 @@ def ridgeway_modularity(
     >>> ridgeway_modularity(factors, factors).value
     1.0
     """
+    kinds: dict[str, Any] = {"discrete_codes": discrete_codes, "continuous": continuous}
     found = variant_information(
-        "modularity",
-        variant,
-        information,
-        codes,
-        factors,
-        seed=seed,
-        discrete_codes=discrete_codes,
-        continuous=continuous,
+        "modularity", variant, information, codes, factors, seed=seed, **kinds
     )
     squared = np.square(beyond_chance(found) if variant == "adjusted" else found.mutual)
     squared = squared[found.told]

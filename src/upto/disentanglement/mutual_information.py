@@ -130,8 +130,7 @@ def most_continuous(n_samples: int, neighbours: int, table: Float) -> float:
 def histogram_bins(values: Float, bins: int) -> Integer:
     """Return the bin of every value as in disentanglement_lib: equal widths, from 0."""
     edges = np.histogram(values, bins)[1][:-1]
-    found: Integer = np.digitize(values, edges) - 1
-    return found
+    return np.digitize(values, edges) - 1
 
 
 def unit_bins(values: Float, bins: int) -> Integer:

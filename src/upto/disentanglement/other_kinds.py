@@ -60,19 +60,14 @@ def _irs(view: View, variant: str) -> FactorScore:
     return interventions.irs_score(view.codes, view.factors, variant=variant, **view.kinds).score
 
 
-def _ridgeway_explicitness(view: View, variant: str) -> FactorScore:
-    return probes.ridgeway_explicitness(
-        view.codes, view.factors, variant=variant, seed=view.seed, **view.kinds
-    )
-
-
 def _linear_probe(view: View, _: str) -> FactorScore:
     return probes.linear_probe(view.codes, view.factors, seed=view.seed, **view.kinds)
 
 
-def _downstream(view: View, variant: str) -> FactorScore:
-    return probes.downstream_probe(
-        view.codes, view.factors, predictor=variant, seed=view.seed, **view.kinds
+def _probe(score: Callable[..., FactorScore], option: str) -> Compute:
+    """Return a probe that takes its variant as an option."""
+    return lambda view, variant: score(
+        view.codes, view.factors, seed=view.seed, **{option: variant}, **view.kinds
     )
 
 
@@ -106,7 +101,7 @@ OTHER_KINDS = (
         source="Ridgeway and Mozer 2018",
         variants=probes.RIDGEWAY,
         low=-1.0,
-        compute=_ridgeway_explicitness,
+        compute=_probe(probes.ridgeway_explicitness, "variant"),
     ),
     ScoreKind(
         name="sap",
@@ -182,7 +177,7 @@ OTHER_KINDS = (
         variants=probes.PREDICTORS,
         low=-math.inf,
         costly=True,
-        compute=_downstream,
+        compute=_probe(probes.downstream_probe, "predictor"),
     ),
     ScoreKind(
         name="beta-vae",

@@ -345,8 +345,7 @@ def _softmax(inputs: Float, labels: Whole, weights: Float, *, as_authors: bool) 
     if as_authors and not found.success:
         return None
     margins, sums = fill(found.x)
-    chosen: Float = np.exp(margins) / sums
-    return chosen
+    return np.exp(margins) / sums
 
 
 def _discriminant(inputs: Float, labels: Whole) -> Float:

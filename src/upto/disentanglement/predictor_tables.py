@@ -62,8 +62,7 @@ class Codes:
 
     def of(self, code: int) -> Float:
         """Return the columns of one code."""
-        columns: Float = self.columns[:, self.owners == code]
-        return columns
+        return self.columns[:, self.owners == code]
 
     def gathered(self, by_column: Float) -> Float:
         """Return sums over the columns of each code, along the last axis."""

@@ -35,10 +35,7 @@ def beyond_chance(found: Information) -> Float:
     share is 1 - exp(-2 I), the R² of Gaussian variables with that information (Linfoot 1957),
     relative to the maximum of the estimator. Neither depends systematically on the number of rows.
     """
-    shares: Float = np.where(
-        is_counted(found), np.clip(shares_of(found, found.mutual), 0.0, 1.0), 0.0
-    )
-    return shares
+    return np.where(is_counted(found), np.clip(shares_of(found, found.mutual), 0.0, 1.0), 0.0)
 
 
 def tellable(found: Information) -> Information:
@@ -74,8 +71,7 @@ def shares_of(found: Information, mutual: Float) -> Float:
     told, room = mutual - mean, found.entropies[:, None] - mean
     numbers = np.array(found.continuous, dtype=bool)
     told[numbers], room[numbers] = -np.expm1(-2.0 * told[numbers]), -np.expm1(-2.0 * room[numbers])
-    shares: Float = np.divide(told, room, out=np.zeros_like(room), where=room > 0.0)
-    return shares
+    return np.divide(told, room, out=np.zeros_like(room), where=room > 0.0)
 
 
 def least_counted(found: Information) -> Float:
@@ -87,8 +83,7 @@ def least_counted(found: Information) -> Float:
 
 def is_counted(found: Information) -> Mask:
     """Return which codes are informative about which factors beyond chance."""
-    counted: Mask = (found.mutual > least_counted(found)) & (shares_of(found, found.mutual) > 0.0)
-    return counted
+    return (found.mutual > least_counted(found)) & (shares_of(found, found.mutual) > 0.0)
 
 
 def _chance_level(found: Information) -> Float:

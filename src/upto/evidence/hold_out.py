@@ -69,14 +69,7 @@ def choose_held_out(
             moved = ", and p-values come from circular shifts" if everywhere else ""
             message += f"{moved}."
             findings.append(Finding(code="UP036", message=message))
-    split = hold_out(
-        keys,
-        held_out,
-        units=units,
-        unit_keys=unit_keys,
-        memory=memory,
-        seed=seed,
-    )
+    split = hold_out(keys, held_out, units=units, unit_keys=unit_keys, memory=memory, seed=seed)
     return replace(split, strata=strata), findings
 
 

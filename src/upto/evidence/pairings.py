@@ -88,8 +88,7 @@ def _closeness(first: Float, second: Float, orders: NDArray[np.intp]) -> Float:
     distances = np.sqrt(squared_distances(first, second))
     means = distances[np.arange(len(first)), orders].mean(axis=1)
     spread = float(means.std())
-    found: Float = (means - means.mean()) / spread if spread > 0 else np.zeros_like(means)
-    return found
+    return (means - means.mean()) / spread if spread > 0 else np.zeros_like(means)
 
 
 def _bounded(rows: Float) -> Float:
@@ -135,8 +134,7 @@ def are_near(rows: Float) -> NDArray[np.bool_]:
     away = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
     inner = np.sort(away)[: int(_INNER * len(away))]
     spread = float(np.sqrt(np.mean(inner**2)))
-    near: NDArray[np.bool_] = away <= FAR * spread if spread > 0 else np.ones(len(rows), bool)
-    return near
+    return away <= FAR * spread if spread > 0 else np.ones(len(rows), bool)
 
 
 def shuffles(

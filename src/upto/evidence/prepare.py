@@ -20,6 +20,8 @@ from upto.ica.gaussianity import CLEAR
 from upto.measures import diameter, distance_quantile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from upto.engines.base import Engine
@@ -196,15 +198,13 @@ def _unmix(
     )
 
 
-def _extent_findings(run: Embeddings, extent: float, bulk: float) -> list[Finding]:
-    findings = []
+def _extent_findings(run: Embeddings, extent: float, bulk: float) -> Iterator[Finding]:
     if run.n_samples > 10 and bulk > 0 and extent > 3 * bulk:
         message = (
             f"the diameter of {run.name} is {extent:.4g}, {extent / bulk:.3g} times that of its "
             f"rows without the outermost 1 % ({bulk:.4g})."
         )
-        findings.append(Finding(code="UP011", message=message))
-    return findings
+        yield Finding(code="UP011", message=message)
 
 
 def _bulk_extent(sample: Float) -> float:
@@ -237,8 +237,7 @@ def _judge_components(engine: Engine, rows: Any, unmixing: Unmixing, split: Spli
 
 def _ica_findings(
     run: Embeddings, unmixing: Unmixing, scores: Float | None, *, rank: int, split: Split
-) -> list[Finding]:
-    findings = []
+) -> Iterator[Finding]:
     n_fitted, n_found = run.n_samples - split.n_held_out, len(unmixing.components)
     if n_fitted < FEW_FOR_EACH * n_found or n_found < rank:
         widest = f", so only the {n_found} widest directions are unmixed" if n_found < rank else ""
@@ -246,7 +245,7 @@ def _ica_findings(
             f"{run.name} has {n_fitted} fitted rows for {rank} directions, "
             f"{n_fitted / rank:.1f} for each{widest}."
         )
-        findings.append(Finding(code="UP035", message=message))
+        yield Finding(code="UP035", message=message)
     if scores is None:
         takes = str(MIN_GAUSSIANITY_ROWS)
         if split.memory is not None:
@@ -255,16 +254,14 @@ def _ica_findings(
             f"{split.n_held_out} held-out rows of {run.name} are too few to test components for "
             f"Gaussianity, which takes {takes}."
         )
-        findings.append(Finding(code="UP015", message=message))
+        yield Finding(code="UP015", message=message)
     near = 0 if scores is None else int((scores < CLEAR).sum())
     if near >= 2:
-        total = len(unmixing.components)
         message = (
-            f"{near} of {total} components of {run.name} cannot be distinguished from Gaussian on "
+            f"{near} of {n_found} components of {run.name} cannot be distinguished from Gaussian "
+            "on held-out rows."
         )
-        message += "held-out rows."
-        findings.append(Finding(code="UP003", message=message))
+        yield Finding(code="UP003", message=message)
     if not unmixing.converged:
         message = f"ICA of {run.name} stopped after {unmixing.n_iterations} iterations."
-        findings.append(Finding(code="UP004", message=message))
-    return findings
+        yield Finding(code="UP004", message=message)

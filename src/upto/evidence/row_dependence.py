@@ -188,8 +188,7 @@ def _closeness(near: Float) -> _Closeness | None:
 def _neighbours(distances: Float, own: Index, k: int) -> Float:
     """Return the distances to the nearest neighbours up to the k-th, in order."""
     distances[np.arange(len(own)), own] = np.inf
-    found: Float = np.sort(np.partition(distances, k - 1, axis=1)[:, :k], axis=1)
-    return found
+    return np.sort(np.partition(distances, k - 1, axis=1)[:, :k], axis=1)
 
 
 def _dimension(near: Float) -> Float:
@@ -222,11 +221,7 @@ def _grouped(
 
 
 def find_memory(
-    engine: Engine,
-    runs: Sequence[Any],
-    *,
-    units: Index | None = None,
-    classes: Index | None = None,
+    engine: Engine, runs: Sequence[Any], *, units: Index | None = None, classes: Index | None = None
 ) -> Memory | None:
     """Fit the serial dependence of rows, if every run has one.
 

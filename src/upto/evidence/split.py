@@ -62,16 +62,16 @@ class Split:
     """Part 1 of the rows is held out; `order` lists all rows by key.
 
     `units` numbers the groups that were held out or fitted whole, `repeats` marks the rows that are
-    not the first of their unit in that order, and `n_copies` counts those equal to it. `memory` is
-    the autoregression of serially dependent rows, whose held-out rows are one stretch. `strata` are
-    the classes within which rows are re-paired at random.
+    not the first of their unit in that order, and `n_duplicates` counts those equal to it. `memory`
+    is the autoregression of serially dependent rows, whose held-out rows are one stretch. `strata`
+    are the classes within which rows are re-paired at random.
     """
 
     parts: NDArray[np.int8]
     order: Index
     repeats: NDArray[np.bool_]
     units: Index | None = None
-    n_copies: int = 0
+    n_duplicates: int = 0
     memory: Memory | None = None
     strata: Index | None = None
 
@@ -84,11 +84,6 @@ class Split:
     def n_units(self) -> int:
         """Number of samples, counting each unit once."""
         return len(self.parts) if self.units is None else int(self.units.max()) + 1
-
-    @property
-    def n_duplicates(self) -> int:
-        """Number of rows that repeat another in every run."""
-        return self.n_copies
 
     def distinct_held_out(self, count: int) -> Index:
         """Return the positions of the first held-out rows in key order, one per unit.
@@ -189,9 +184,9 @@ def hold_out(
         chosen = _chosen_units(found.keys, units, unit_keys, wanted)
         parts[chosen[units]] = 1
     repeats = np.zeros(n_samples, dtype=bool)
-    n_copies = 0
+    n_duplicates = 0
     if found.copied:
-        n_copies = n_samples - int(found.equal.max()) - 1
+        n_duplicates = n_samples - int(found.equal.max()) - 1
     if units is not None:
         first = np.unique(units[found.order], return_index=True)[1]
         repeats[:] = True
@@ -201,7 +196,7 @@ def hold_out(
         order=found.order,
         repeats=repeats,
         units=units if repeats.any() else None,
-        n_copies=n_copies,
+        n_duplicates=n_duplicates,
         memory=memory,
     )
 

@@ -53,8 +53,7 @@ def strata_of(column: str | None, runs: tuple[Embeddings, ...]) -> Index | None:
 
 def codes_of(values: Any) -> Index:
     """Return the values of a column as integer codes."""
-    codes: Index = np.unique(as_comparable(values), return_inverse=True)[1]
-    return codes
+    return np.unique(as_comparable(values), return_inverse=True)[1]
 
 
 def as_comparable(values: Any) -> NDArray[Any]:
@@ -68,8 +67,7 @@ def class_means(rows: Float, classes: Index) -> Float:
     _, place, counts = np.unique(classes, return_inverse=True, return_counts=True)
     sums = np.zeros((len(counts), rows.shape[1]))
     np.add.at(sums, place, rows)
-    means: Float = (sums / counts[:, None])[place]
-    return means
+    return (sums / counts[:, None])[place]
 
 
 def alone(cells: Index) -> int:

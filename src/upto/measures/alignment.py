@@ -118,7 +118,6 @@ DEBIASED_LINEAR_CKA = MomentMeasure(
     "without variance, score 0. platonic-rep adds 1e-6 to the denominator. torch-cka averages over "
     "batches: use minibatch_linear_cka of upto.measures for that.",
     low=-1.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
     score=debiased_linear_cka,
     is_fitted=False,
@@ -131,8 +130,6 @@ BIASED_LINEAR_CKA = MomentMeasure(
     note="It grows with the ratio of coordinates to rows, even for unrelated runs: two runs of "
     "independent noise with 256 rows and 1024 coordinates score 0.80. A run without variance "
     "scores 0.",
-    low=0.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
     score=biased_linear_cka,
     is_fitted=False,

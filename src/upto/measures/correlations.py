@@ -146,8 +146,7 @@ def _mean(correlations: Float) -> float:
 
 def _settled_by_spread(variates: Variates, held: PairMoments) -> Variates:
     def spread(x: Float, y: Float) -> Float:
-        gram: Float = x.T @ held.x.scatter @ x + y.T @ held.y.scatter @ y
-        return gram
+        return x.T @ held.x.scatter @ x + y.T @ held.y.scatter @ y
 
     return _settled(variates, spread)
 
@@ -171,10 +170,7 @@ def _settled(variates: Variates, gram: Callable[[Float, Float], Float]) -> Varia
 
 
 def _projection_weighted(
-    fit: PairMoments,
-    held: PairMoments,
-    whiten: Whiten,
-    weigh: Callable[[RunMoments, Float], Float],
+    fit: PairMoments, held: PairMoments, whiten: Whiten, weigh: Callable[[RunMoments, Float], Float]
 ) -> float:
     in_sample = fit is held
     if whiten(fit.x, 0.0).shape[1] > whiten(fit.y, 0.0).shape[1]:
@@ -182,8 +178,7 @@ def _projection_weighted(
 
     def loadings(x: Float, _: Float) -> Float:
         projected = fit.x.scatter @ x
-        gram: Float = projected.T @ projected
-        return gram
+        return projected.T @ projected
 
     variates = _settled(_fitted(fit, whiten), loadings)
     weights = weigh(fit.x, variates.x)
@@ -226,8 +221,7 @@ def _sharing(run: RunMoments, share: float) -> Float:
 
 def _leading(run: RunMoments, count: int) -> Float:
     values, axes = run.spectrum
-    leading: Float = axes[:, :count] / np.sqrt(values[:count])
-    return leading
+    return axes[:, :count] / np.sqrt(values[:count])
 
 
 def _widest_standardised(run: RunMoments, directions: float) -> Float:
@@ -238,8 +232,7 @@ def _widest_standardised(run: RunMoments, directions: float) -> Float:
 def _ridged(run: RunMoments, ridge: float) -> Float:
     values, axes = run.spectrum
     blend = (1.0 - ridge) * values + ridge * (values.mean() if values.size else 0.0)
-    ridged: Float = axes / np.sqrt(blend)
-    return ridged
+    return axes / np.sqrt(blend)
 
 
 def _kept(directions: float) -> int:
@@ -262,7 +255,6 @@ MEAN_CCA = MomentMeasure(
     "and it is invariant to rotation, translation and scale. google/svcca reports another mean: "
     "see mean-cca-google.",
     low=-1.0,
-    high=1.0,
     ignores=AFFINE,
     score=mean_cca,
 )
@@ -274,7 +266,6 @@ GOOGLE_MEAN_CCA = MomentMeasure(
     note="It drops the lowest correlations, so in sample it is never below mean-cca. The number "
     "averaged is chosen on the fitted rows. Held out, it has the invariances of mean-cca.",
     low=-1.0,
-    high=1.0,
     ignores=AFFINE,
     score=google_mean_cca,
 )
@@ -288,7 +279,6 @@ SVCCA = MomentMeasure(
     "not scaled: see svcca-standardised. Raghu et al. keep a share of the variance: see "
     "svcca-share.",
     low=-1.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
     parameter=20,
     parameter_name="principal directions",
@@ -304,7 +294,6 @@ SHARE_SVCCA = MomentMeasure(
     "before it is reached. ReSi compares the share with the total variance, so it agrees for runs "
     "with a total variance of one and keeps a single direction of runs with more.",
     low=-1.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
     parameter=0.99,
     parameter_name="the share of the variance kept",
@@ -319,7 +308,6 @@ STANDARDISED_SVCCA = MomentMeasure(
     note="Coordinates without variance are dropped. platonic-rep also standardises, but finds its "
     "principal directions by a random projection.",
     low=-1.0,
-    high=1.0,
     ignores=MATCHING,
     parameter=20,
     parameter_name="principal directions",
@@ -336,7 +324,6 @@ PWCCA = MomentMeasure(
     "basis of that run. Held out, they come from the fitted rows. The released code computes other "
     "weights: see pwcca-google. anatome sums projections over rows instead of coordinates.",
     low=-1.0,
-    high=1.0,
     ignores=_PROJECTED,
     symmetric=False,
     score=pwcca,
@@ -351,7 +338,6 @@ GOOGLE_PWCCA = MomentMeasure(
     "run is not the wider one; on uncentred rows those keep the mean in the weights, and with a "
     "wider first run they fail.",
     low=-1.0,
-    high=1.0,
     ignores=_PROJECTED,
     symmetric=False,
     score=google_pwcca,
@@ -367,7 +353,6 @@ RIDGE_CCA = MomentMeasure(
     "towards one instead: it agrees for runs with a mean variance of one. google/svcca adds its "
     "epsilon times the largest covariance; netrep blends square roots: see shape.",
     low=-1.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
     parameter=0.1,
     parameter_name="the ridge",

@@ -107,10 +107,7 @@ def fit_mixture(rows: ArrayLike, n_components: int, seed: int = 0) -> Mixture:
     whitening = np.sqrt(n_samples) * moments.whitening
     fitted = GaussianMixture(count, random_state=seed).fit((points - moments.mean) @ whitening)
     white = Mixture(
-        weights=fitted.weights_,
-        means=fitted.means_,
-        covariances=fitted.covariances_,
-        fitted=True,
+        weights=fitted.weights_, means=fitted.means_, covariances=fitted.covariances_, fitted=True
     )
     return push_forward(white, np.linalg.inv(whitening).T, moments.mean)
 

@@ -102,39 +102,31 @@ class MomentFamily:
         """Return the moments of both parts."""
         mean = rows.mean(axis=0)
         centred = rows - mean
+        squares = far_squares = np.vecdot(centred, centred)
         if n_fit == len(rows):
-            whole = _moments(mean, centred)
-            squares = np.vecdot(centred, centred)
-            return MomentView(
-                rows=centred,
-                n_fit=n_fit,
-                fit=whole,
-                held=whole,
-                whole=whole,
-                squares=squares,
-                far_squares=squares,
+            fit = held = whole = _moments(mean, centred)
+        else:
+            sides = []
+            for part in (slice(None, n_fit), slice(n_fit, None)):
+                shift = centred[part].mean(axis=0)
+                centred[part] -= shift
+                sides.append(_moments(mean + shift, centred[part]))
+            fit, held = sides
+            shift = _shift(fit, held)
+            whole = RunMoments(
+                len(rows),
+                mean,
+                fit.scatter + held.scatter + np.outer(shift, shift),
+                float(far_squares @ far_squares),
             )
-        far_squares = np.vecdot(centred, centred)
-        sides = []
-        for part in (slice(None, n_fit), slice(n_fit, None)):
-            shift = centred[part].mean(axis=0)
-            centred[part] -= shift
-            sides.append(_moments(mean + shift, centred[part]))
-        fit, held = sides
-        shift = _shift(fit, held)
-        whole = RunMoments(
-            len(rows),
-            mean,
-            fit.scatter + held.scatter + np.outer(shift, shift),
-            float(far_squares @ far_squares),
-        )
+            squares = np.vecdot(centred, centred)
         return MomentView(
             rows=centred,
             n_fit=n_fit,
             fit=fit,
             held=held,
             whole=whole,
-            squares=np.vecdot(centred, centred),
+            squares=squares,
             far_squares=far_squares,
         )
 
@@ -189,10 +181,7 @@ def _paired(x: MomentView, y: MomentView) -> tuple[PairMoments, PairMoments, Pai
         PairMoments(x.fit, y.fit, cross[0], fourth[0]),
         PairMoments(x.held, y.held, cross[1], fourth[1]),
         PairMoments(
-            x.whole,
-            y.whole,
-            cross[0] + cross[1] + between,
-            float(x.far_squares @ y.far_squares),
+            x.whole, y.whole, cross[0] + cross[1] + between, float(x.far_squares @ y.far_squares)
         ),
     )
 

@@ -45,8 +45,7 @@ def gaussian_kernel(rows: Float, bandwidth: float) -> Float:
     width = 2.0 * bandwidth**2 * float(np.median(squareform(squares, checks=False)))
     if width == 0.0:
         return np.equal(squares, 0.0).astype(np.float64)
-    kernel: Float = np.exp(squares / -width)
-    return kernel
+    return np.exp(squares / -width)
 
 
 def centred_kernel(rows: Float, bandwidth: float) -> Relation:
@@ -69,7 +68,6 @@ DEBIASED_RBF_CKA = RelationMeasure(
     source="Kornblith et al. 2019; Song et al. 2012",
     note="The median is over pairs of different rows. Fewer than four rows score 0.",
     low=-1.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
     parameter=1,
     parameter_name="median distances",
@@ -84,8 +82,6 @@ BIASED_RBF_CKA = RelationMeasure(
     source="Kornblith et al. 2019",
     note="It is far above 0 on noise: above 0.5 for 256 independent Gaussian rows of 1,024 "
     "coordinates.",
-    low=0.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
     parameter=1,
     parameter_name="median distances",

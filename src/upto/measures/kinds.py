@@ -79,7 +79,7 @@ class Measure(ABC):
     note
         Differences between implementations and other notes for the reference page.
     low, high
-        Range; infinite where unbounded.
+        Range, 0 to 1 by default; infinite where unbounded.
     closer
         Whether closer runs have a ``higher`` or a ``lower`` value.
     ignores
@@ -100,8 +100,8 @@ class Measure(ABC):
     says: str
     source: str
     note: str = ""
-    low: float
-    high: float
+    low: float = 0.0
+    high: float = 1.0
     closer: Literal["higher", "lower"] = "higher"
     ignores: frozenset[Change]
     symmetric: bool = True

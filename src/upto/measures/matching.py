@@ -43,8 +43,7 @@ def correlations(moments: PairMoments) -> Float:
 def varies(run: RunMoments) -> NDArray[np.bool_]:
     """Return which coordinates vary by more than the rounding of their mean."""
     floor = run.n_samples * np.square(_CONSTANT * run.mean)
-    alive: NDArray[np.bool_] = np.diag(run.scatter) > floor
-    return alive
+    return np.diag(run.scatter) > floor
 
 
 def mean_correlation(fit: PairMoments, held: PairMoments) -> float:
@@ -90,8 +89,7 @@ def _again(fit: PairMoments, held: PairMoments, fitted: Float) -> Float:
 
 def _inverse_deviation(run: RunMoments) -> Float:
     squares = np.diag(run.scatter)
-    inverse: Float = np.sqrt(np.divide(1.0, squares, out=np.zeros_like(squares), where=varies(run)))
-    return inverse
+    return np.sqrt(np.divide(1.0, squares, out=np.zeros_like(squares), where=varies(run)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +99,7 @@ class _FeatureMeasure(MomentMeasure):
     def with_parameter(self, parameter: float) -> Self:
         """Return the measure with another number of features."""
         count = as_count(
-            parameter,
-            "random features requested",
-            most=MOST_FEATURES,
-            up_to=f" to {MOST_FEATURES}",
+            parameter, "random features requested", most=MOST_FEATURES, up_to=f" to {MOST_FEATURES}"
         )
         changed = MomentMeasure.with_parameter(self, parameter)
         return replace(changed, prepare=partial(rdc_features, count=count))
@@ -117,7 +112,6 @@ MCC = MomentMeasure(
     "maximises it.",
     source="Hyvärinen and Morioka 2016; Khemakhem et al. 2020",
     low=-1.0,
-    high=1.0,
     ignores=MATCHING,
     score=mean_correlation,
     note="In sample it is the MCC of icebeem, cl-ica and identifiability-guard. On held-out rows "
@@ -133,7 +127,6 @@ MCC_SPEARMAN = MomentMeasure(
     "maximises it.",
     source="Hyvärinen and Morioka 2016; Khemakhem et al. 2020",
     low=-1.0,
-    high=1.0,
     ignores=MATCHING | {Change.MONOTONE},
     score=mean_correlation,
     prepare=ranks,
@@ -147,7 +140,6 @@ MCC_RDC = _FeatureMeasure(
     "functions of the two coordinates; the functions are sums of random sine waves of ranks.",
     source="Lopez-Paz et al. 2013; Khemakhem et al. 2020",
     low=-1.0,
-    high=1.0,
     ignores=(MATCHING | {Change.MONOTONE}) - {Change.SIGNS},
     parameter=RDC_FEATURES,
     parameter_name="random features of a coordinate",
@@ -168,7 +160,6 @@ WEAK_MCC = MomentMeasure(
     "an affine map.",
     source="Khemakhem et al. 2020; Kivva et al. 2022",
     low=-1.0,
-    high=1.0,
     ignores=AFFINE,
     parameter=20,
     parameter_name="canonical components",
@@ -187,7 +178,6 @@ HARD_CORRELATION_MATCH = MomentMeasure(
     "it.",
     source="Li et al. 2015; Klabunde et al. 2025 (ReSi)",
     low=-1.0,
-    high=1.0,
     ignores=MATCHING - {Change.SIGNS},
     score=hard_match,
     note="As in ReSi. Unlike MCC it does not match a coordinate with its negative; for runs of "
@@ -200,7 +190,6 @@ SOFT_CORRELATION_MATCH = MomentMeasure(
     "correlates with most, averaged over both directions.",
     source="Klabunde et al. 2025 (ReSi)",
     low=-1.0,
-    high=1.0,
     ignores=MATCHING - {Change.SIGNS},
     score=soft_match,
     note="As in ReSi, which averages both directions; a single direction is "
@@ -213,7 +202,6 @@ SEMI_CORRELATION_MATCH = MomentMeasure(
     "second that it correlates with most.",
     source="Li et al. 2015",
     low=-1.0,
-    high=1.0,
     ignores=MATCHING - {Change.SIGNS},
     symmetric=False,
     score=semi_match,

@@ -81,8 +81,7 @@ class RunMoments:
         # scatter @ map is a root of the scatter, and the transpose of its pseudo-inverse is the
         # minimum-norm map; projecting the known map would lose digits to cancellation.
         reached, corner = np.linalg.qr(self.scatter @ whitening)
-        shortest: Float = np.asarray(np.linalg.solve(corner, reached.T).T, dtype=np.float64)
-        return shortest
+        return np.asarray(np.linalg.solve(corner, reached.T).T, dtype=np.float64)
 
     @property
     def rank(self) -> int:

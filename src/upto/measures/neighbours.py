@@ -7,6 +7,7 @@ ranks they occupy, which leaves the sum of inverse ranks unchanged.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -205,109 +206,83 @@ def _refuse_neighbours(k: float, n_samples: int) -> None:
     )
 
 
-MUTUAL_NEIGHBOURS = RelationMeasure(
+_measure = partial(RelationMeasure, parameter=10, parameter_name="neighbours")
+
+MUTUAL_NEIGHBOURS = _measure(
     name="mutual-knn:10",
     title="mutual nearest neighbours",
     says="The share of each row's k nearest rows that are also among its k nearest in the other "
     "run.",
     source="Huh et al. 2024",
     note="Neighbours by Euclidean distance; all rows tied at the k-th distance are neighbours.",
-    low=0.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
-    parameter=10,
-    parameter_name="neighbours",
     relate=euclidean_neighbours,
     score=mutual_neighbours,
 )
-MUTUAL_COSINE_NEIGHBOURS = RelationMeasure(
+MUTUAL_COSINE_NEIGHBOURS = _measure(
     name="mutual-knn-cosine:10",
     title="mutual nearest neighbours by angle",
     says="The share of each row's k nearest rows that are also among its k nearest in the other "
     "run; the nearest rows have the largest cosine.",
     source="Huh et al. 2024",
     note="The mutual_knn of platonic-rep, which normalises features.",
-    low=0.0,
-    high=1.0,
     ignores=CONE,
-    parameter=10,
-    parameter_name="neighbours",
     relate=cosine_neighbours,
     score=mutual_neighbours,
 )
-JACCARD_NEIGHBOURS = RelationMeasure(
+JACCARD_NEIGHBOURS = _measure(
     name="jaccard-knn:10",
     title="Jaccard similarity of nearest neighbours",
     says="The number of rows among each row's k nearest in both runs, divided by the number among "
     "its k nearest in either run.",
     source="Schumacher et al. 2021",
-    low=0.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
-    parameter=10,
-    parameter_name="neighbours",
     relate=euclidean_neighbours,
     score=jaccard_neighbours,
 )
-JACCARD_COSINE_NEIGHBOURS = RelationMeasure(
+JACCARD_COSINE_NEIGHBOURS = _measure(
     name="jaccard-knn-cosine:10",
     title="Jaccard similarity of nearest neighbours by angle",
     says="The number of rows among each row's k nearest in both runs, divided by the number among "
     "its k nearest in either run; the nearest rows have the largest cosine.",
     source="Schumacher et al. 2021",
     note="The default of ReSi.",
-    low=0.0,
-    high=1.0,
     ignores=CONE,
-    parameter=10,
-    parameter_name="neighbours",
     relate=cosine_neighbours,
     score=jaccard_neighbours,
 )
-RANKED_NEIGHBOURS = RelationMeasure(
+RANKED_NEIGHBOURS = _measure(
     name="rank-knn:10",
     title="rank similarity of nearest neighbours",
     says="The agreement of the ranks of the rows that are among each row's k nearest in both runs.",
     source="Wang et al. 2020",
-    low=0.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
-    parameter=10,
-    parameter_name="neighbours",
     relate=euclidean_neighbour_ranks,
     score=ranked_neighbours,
 )
-RANKED_COSINE_NEIGHBOURS = RelationMeasure(
+RANKED_COSINE_NEIGHBOURS = _measure(
     name="rank-knn-cosine:10",
     title="rank similarity of nearest neighbours by angle",
     says="The agreement of the ranks of the rows that are among each row's k nearest in both "
     "runs; the nearest rows have the largest cosine.",
     source="Wang et al. 2020",
     note="The default of ReSi.",
-    low=0.0,
-    high=1.0,
     ignores=CONE,
-    parameter=10,
-    parameter_name="neighbours",
     relate=cosine_neighbour_ranks,
     score=ranked_neighbours,
 )
-SECOND_ORDER_COSINE = RelationMeasure(
+SECOND_ORDER_COSINE = _measure(
     name="second-order-cosine:10",
     title="second-order cosine similarity",
     says="The cosine between each row's cosine distances in the two runs to the rows among its k "
     "nearest in either.",
     source="Hamilton et al. 2016",
     note="As in ReSi: cosine distances, not similarities, to the union of the neighbours.",
-    low=0.0,
-    high=1.0,
     ignores=CONE,
-    parameter=10,
-    parameter_name="neighbours",
     relate=neighbour_angles,
     score=second_order_cosine,
 )
-LOCAL_ALIGNMENT = RelationMeasure(
+LOCAL_ALIGNMENT = _measure(
     name="cknna:10",
     title="CKNNA",
     says="Kernel alignment of the cosines between rows, restricted to pairs in which one row is "
@@ -317,11 +292,8 @@ LOCAL_ALIGNMENT = RelationMeasure(
     "without centring. It is not symmetric and can exceed 1, where it is clipped. The 1e-6 that "
     "the code adds to the denominator is omitted.",
     low=-1.0,
-    high=1.0,
     ignores=CONE,
     symmetric=False,
-    parameter=10,
-    parameter_name="neighbours",
     relate=neighbour_kernel,
     score=local_alignment,
 )

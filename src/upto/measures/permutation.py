@@ -226,11 +226,7 @@ class _Scoring:
                     )
 
     def _whole(
-        self,
-        family: Family,
-        rows: dict[int, Float],
-        over: Over,
-        advance: Callable[[int], None],
+        self, family: Family, rows: dict[int, Float], over: Over, advance: Callable[[int], None]
     ) -> tuple[dict[Pair, Float], dict[Pair, Float]]:
         values: dict[Pair, Float] = {}
         null: dict[Pair, Float] = {}
@@ -266,11 +262,7 @@ class _Scoring:
         return len(orders) * len(jobs)
 
     def _halved(
-        self,
-        family: Family,
-        rows: dict[int, Float],
-        over: Over,
-        advance: Callable[[int], None],
+        self, family: Family, rows: dict[int, Float], over: Over, advance: Callable[[int], None]
     ) -> dict[Pair, Float]:
         found: dict[Pair, list[Float]] = {job: [] for job in self.jobs}
         try:

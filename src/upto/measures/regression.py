@@ -53,7 +53,6 @@ LINEAR_R2 = MomentMeasure(
     "which rotates with the runs. Values below -1 count as -1. A second run without variance "
     "scores 0. ReSi and Kornblith et al. predict the first run from the second.",
     low=-1.0,
-    high=1.0,
     ignores=SCALED_SHAPE,
     symmetric=False,
     score=linear_r2,
@@ -69,7 +68,6 @@ MEAN_COLUMN_R2 = MomentMeasure(
     "explained. Held out as for r2, but if coordinates outnumber the fitted rows, the map has "
     "minimum norm on coordinates scaled to unit variance, so their scales do not matter.",
     low=-1.0,
-    high=1.0,
     ignores=MATCHING,
     symmetric=False,
     score=mean_column_r2,

@@ -146,9 +146,7 @@ def half_sample_interval(value: float, halves: Float, low: float, high: float) -
         return Estimate(value=value)
     half = _NORMAL_QUANTILE * float(halves.std(ddof=1))
     return Estimate(
-        value=value,
-        low=min(max(value - half, low), high),
-        high=min(max(value + half, low), high),
+        value=value, low=min(max(value - half, low), high), high=min(max(value + half, low), high)
     )
 
 

@@ -37,11 +37,7 @@ class UprightRows:
     """
 
     def __init__(
-        self,
-        components: Rows,
-        some: Sequence[int],
-        others: Sequence[int],
-        cell: NDArray[np.intp],
+        self, components: Rows, some: Sequence[int], others: Sequence[int], cell: NDArray[np.intp]
     ) -> None:
         self.shape = (int(components.shape[0]), len(some))
         self.dtype = np.dtype(np.float64)
@@ -50,8 +46,7 @@ class UprightRows:
 
     def __getitem__(self, key: slice) -> Float:
         block = np.asarray(self._components[key], dtype=np.float64)
-        upright: Float = block[:, self._some] - block[:, self._others] @ self._slopes
-        return upright
+        return block[:, self._some] - block[:, self._others] @ self._slopes
 
     def _regressed(self, cell: NDArray[np.intp]) -> Float:
         columns = self._others + self._some
@@ -68,11 +63,10 @@ class UprightRows:
             products += block.T @ block
         products -= sums.T @ (sums / count[:, None])
         n_others = len(self._others)
-        slopes: Float = (
+        return (
             np.linalg.pinv(products[:n_others, :n_others], hermitian=True)
             @ (products[:n_others, n_others:])
         )
-        return slopes
 
     def _blocks(self, columns: list[int]) -> Iterator[tuple[slice, Float]]:
         size = max(1, _BLOCK_BYTES // (8 * int(self._components.shape[1])))

@@ -53,10 +53,7 @@ def _turned_cosine(fit: PairMoments, held: PairMoments) -> float:
 
 
 def _stretched_cosine(
-    fit: PairMoments,
-    held: PairMoments,
-    stretches: Callable[[Float, float], Float],
-    alpha: float,
+    fit: PairMoments, held: PairMoments, stretches: Callable[[Float, float], Float], alpha: float
 ) -> float:
     if not 0.0 <= alpha <= 1.0:
         message = f"alpha is {alpha:g}: give a number from 0 (whitened) to 1 (not whitened)."
@@ -105,8 +102,7 @@ def _cosine(product: float, size: float) -> float:
 
 def _stretched(run: RunMoments, stretches: Callable[[Float, float], Float], alpha: float) -> Float:
     values, axes = run.spectrum
-    stretched: Float = axes * stretches(values, alpha)
-    return stretched
+    return axes * stretches(values, alpha)
 
 
 def _stretches(values: Float, alpha: float) -> Float:
@@ -129,7 +125,6 @@ PROCRUSTES = MomentMeasure(
     "variance has no shape: its distance to every run, itself included, is √2. The narrower run "
     "is padded with zeros. Ding et al. use the square of this distance, anatome half the square, "
     "netrep the angle: see angular-procrustes.",
-    low=0.0,
     high=2.0,
     closer="lower",
     ignores=SCALED_SHAPE,
@@ -144,7 +139,6 @@ ANGULAR_PROCRUSTES = MomentMeasure(
     note="It is a metric in sample only, and the distance of netrep at alpha 1, also held out. In "
     "sample it is at most π/2, the distance between runs with nothing in common. A run without "
     "variance has no shape: its distance to every run, itself included, is π/2.",
-    low=0.0,
     high=math.pi,
     closer="lower",
     ignores=SCALED_SHAPE,
@@ -161,7 +155,6 @@ SHAPE_DISTANCE = MomentMeasure(
     "and it is invariant to every affine map. The typical deviation is the root of the mean "
     "variance of directions with variance. Between 0 and 1 netrep uses one instead, in the units "
     "of the rows: see shape-netrep. Both agree for runs whose squares sum to one per direction.",
-    low=0.0,
     high=math.pi,
     closer="lower",
     ignores=SCALED_SHAPE,
@@ -179,7 +172,6 @@ NETREP_SHAPE_DISTANCE = MomentMeasure(
     note="It is a metric in sample only, and LinearMetric of netrep for runs without dead "
     "directions, also held out. Between 0 and 1 it depends on the scale and on the number of rows: "
     "a larger scale or more rows act like a higher alpha.",
-    low=0.0,
     high=math.pi,
     closer="lower",
     ignores=SHAPE,

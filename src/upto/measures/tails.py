@@ -55,5 +55,4 @@ def upper_tail(ratio: Float, df: float, df_rest: float) -> Float:
     """Return the p-values of ratios of mean squares; 0 where the ratio is infinite."""
     from scipy.special import fdtrc
 
-    p: Float = np.where(np.isinf(ratio), 0.0, fdtrc(df, df_rest, ratio))
-    return p
+    return np.where(np.isinf(ratio), 0.0, fdtrc(df, df_rest, ratio))

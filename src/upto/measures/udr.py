@@ -116,8 +116,6 @@ UDR = MomentMeasure(
     says="The mean, over varying coordinates of both runs, of the largest rank correlation with a "
     "coordinate of the other run, times its share of the sum of all of them.",
     source="Duan et al. 2020",
-    low=0.0,
-    high=1.0,
     ignores=MATCHING | {Change.MONOTONE},
     score=relative_strength,
     is_fitted=False,

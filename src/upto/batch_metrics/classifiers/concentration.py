@@ -51,8 +51,7 @@ def top_features(splits: ArrayLike, percent: float) -> NDArray[np.intp]:
         message = f"percent is {percent:g}: choose a number between 0 and 100."
         raise InputError(message)
     count = min(max(int(np.floor(len(sizes) * percent / 100.0 + 0.5)), 1), len(sizes) - 1)
-    chosen: NDArray[np.intp] = np.sort(np.argsort(-sizes, kind="stable")[:count])
-    return chosen
+    return np.sort(np.argsort(-sizes, kind="stable")[:count])
 
 
 def concentration_difference(top: float | None, rest: float | None) -> float | None:

@@ -120,11 +120,7 @@ def logistic_sums(xp: Any, rows: Any, signs: Any, weights: Any, found: Any) -> A
     wrong = xp.where(margins < 0, 1 / (1 + size), size / (1 + size))
     slopes = -weights * signs * wrong
     curvatures = weights * size / (1 + size) ** 2
-    return (
-        xp.sum(weights * losses),
-        slopes @ inputs,
-        (inputs * curvatures[:, None]).T @ inputs,
-    )
+    return (xp.sum(weights * losses), slopes @ inputs, (inputs * curvatures[:, None]).T @ inputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -144,5 +140,4 @@ class FittedLogistic:
     def score(self, rows: ArrayLike) -> Float:
         """Return the log-odds of being labelled true, with classes of equal weight."""
         found = rows_of_width(rows, len(self.coefficients))
-        scores: Float = ((found - self.mean) * self.scale) @ self.coefficients + self.intercept
-        return scores
+        return ((found - self.mean) * self.scale) @ self.coefficients + self.intercept

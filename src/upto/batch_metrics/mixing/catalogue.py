@@ -30,7 +30,7 @@ class MixingKind:
     side
         What it measures: batch mixing, conservation of biology, or both.
     low, high
-        Range; higher is better.
+        Range, 0 to 1 by default; higher is better.
     source
         Publication.
     says
@@ -50,8 +50,8 @@ class MixingKind:
     name: str
     title: str
     side: Side
-    low: float
-    high: float
+    low: float = 0.0
+    high: float = 1.0
     source: str
     says: str
     rewards: str
@@ -70,8 +70,6 @@ _KINDS = (
         name="silhouette-label",
         title="label silhouette (ASW)",
         side="biology",
-        low=0.0,
-        high=1.0,
         source="Rousseeuw 1987; " + _SCIB,
         says="The mean silhouette width of labels, mapped from [-1, 1] to [0, 1].",
         rewards="labels that are compact and far from each other",
@@ -83,8 +81,6 @@ _KINDS = (
         name="isolated-labels",
         title="isolated labels",
         side="biology",
-        low=0.0,
-        high=1.0,
         source=_SCIB,
         says="The label silhouette of the labels that occur in the fewest batches.",
         rewards="labels of few batches that stay separate",
@@ -96,8 +92,6 @@ _KINDS = (
         name="clisi",
         title="cLISI",
         side="biology",
-        low=0.0,
-        high=1.0,
         source="Korsunsky et al. 2019, Harmony; " + _SCIB,
         says="The median effective number of labels near a row, scaled so that one label is 1.",
         rewards="neighbours of the same label",
@@ -109,8 +103,6 @@ _KINDS = (
         name="kmeans-nmi",
         title="k-means NMI",
         side="biology",
-        low=0.0,
-        high=1.0,
         source=_SCIB,
         says="Normalised mutual information of labels and as many k-means clusters.",
         rewards="round clusters that match the labels",
@@ -122,7 +114,6 @@ _KINDS = (
         title="k-means ARI",
         side="biology",
         low=-0.5,
-        high=1.0,
         source="Hubert and Arabie 1985; " + _SCIB,
         says="The adjusted Rand index of labels and as many k-means clusters.",
         rewards="round clusters that match the labels",
@@ -133,8 +124,6 @@ _KINDS = (
         name="silhouette-batch",
         title="batch silhouette",
         side="batch",
-        low=0.0,
-        high=1.0,
         source=_SCIB,
         says="One minus the mean |silhouette width| of batches within labels.",
         rewards="every batch being close to one other batch of its label",
@@ -147,8 +136,6 @@ _KINDS = (
         name="bras",
         title="BRAS",
         side="batch",
-        low=0.0,
-        high=1.0,
         source="Rautenstrauch and Ohler 2025",
         says="The batch silhouette by cosine distance, against all other batches of the label.",
         rewards="batches of a label that coincide",
@@ -160,8 +147,6 @@ _KINDS = (
         name="ilisi",
         title="iLISI",
         side="batch",
-        low=0.0,
-        high=1.0,
         source="Korsunsky et al. 2019, Harmony; " + _SCIB,
         says="The median effective number of batches near a row, scaled so that one batch is 0.",
         rewards="neighbours drawn equally from all batches",
@@ -173,8 +158,6 @@ _KINDS = (
         name="kbet",
         title="kBET",
         side="batch",
-        low=0.0,
-        high=1.0,
         source="Büttner et al. 2019; " + _SCIB,
         says="The fraction of rows whose neighbours within a label match its batch distribution.",
         rewards="neighbourhoods that are random samples of batches",
@@ -186,8 +169,6 @@ _KINDS = (
         name="graph-connectivity",
         title="graph connectivity",
         side="batch",
-        low=0.0,
-        high=1.0,
         source=_SCIB,
         says="The fraction of a label's rows in the largest component of its neighbour graph.",
         rewards="labels that form one connected component",
@@ -200,8 +181,6 @@ _KINDS = (
         name="pcr",
         title="PCR comparison",
         side="batch",
-        low=0.0,
-        high=1.0,
         source="Büttner et al. 2019; " + _SCIB,
         says="The fraction of the variance between batches that a correction removed.",
         rewards="batches with equal means",
@@ -212,8 +191,6 @@ _KINDS = (
         name="batch",
         title="batch correction",
         side="total",
-        low=0.0,
-        high=1.0,
         source=_SCIB,
         says="The mean of the scores of the batch side that the total counts.",
         rewards="mixing on average",
@@ -225,7 +202,6 @@ _KINDS = (
         title="biology conservation",
         side="total",
         low=-0.1,
-        high=1.0,
         source=_SCIB,
         says="The mean of the scores of the biology side that the total counts.",
         rewards="labels that are separated on average",
@@ -237,7 +213,6 @@ _KINDS = (
         title="scIB total",
         side="total",
         low=-0.06,
-        high=1.0,
         source=_SCIB,
         says="0.6 of biology conservation and 0.4 of batch correction.",
         rewards="both sides, regardless of how their scores vary",

@@ -127,10 +127,7 @@ def _total(total: MixingKind, parts: Mapping[str, MixingScore]) -> MixingScore:
     kept, mixed, both = scib_total(sides["biology"], sides["batch"])
     values = {"biology": kept, "batch": mixed, "total": both}
     return MixingScore(
-        name=total.name,
-        side=total.side,
-        value=values[total.name],
-        says=(left_out + hides).strip(),
+        name=total.name, side=total.side, value=values[total.name], says=(left_out + hides).strip()
     )
 
 

@@ -140,8 +140,7 @@ def _rings(owners: Index, distances: Float, ties: float) -> Index:
     is_new = np.ones(len(owners), dtype=bool)
     farther = distances[1:] > distances[:-1] * (1.0 + ties)
     is_new[1:] = (owners[1:] != owners[:-1]) | farther
-    rings: Index = np.cumsum(is_new) - 1
-    return rings
+    return np.cumsum(is_new) - 1
 
 
 def _fill(found: Neighbours, counts: Index, rings: Index, k: int) -> Neighbours:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from upto.batch_metrics.mixing import kbet, lisi, whole
-from upto.batch_metrics.mixing.nearest_rows import Neighbours, NeighbourSearch
+from upto.batch_metrics.mixing.nearest_rows import NeighbourSearch
 from upto.batch_metrics.mixing.points import (
     UndefinedScoreError,
     as_codes,
@@ -96,10 +96,6 @@ class MixingView:
         """Agreement of k-means clusters with the labels."""
         return whole.agreement(self.rows, self.points.n_points, self.labels, self.seed)
 
-    def nearest(self, k: int) -> Neighbours:
-        """Return the k nearest neighbours."""
-        return self.near.nearest(k)
-
     def several_batches(self) -> None:
         """Raise an error if there is only one batch."""
         if self.batches.n_groups < 2:
@@ -118,16 +114,16 @@ class MixingView:
     def kbet(self) -> float:
         """Return the fraction of neighbourhoods that are random samples of batches."""
         self.several_batches()
-        near = self.nearest(KBET_NEIGHBOURS)
+        near = self.near.nearest(KBET_NEIGHBOURS)
         return kbet.acceptance(self.points, near, self.batches, self.labels)
 
     def connectivity(self) -> float:
         """Return the fraction of rows that the neighbour graph connects to their label."""
-        return whole.connectivity(self.points, self.nearest(GRAPH_NEIGHBOURS), self.labels)
+        return whole.connectivity(self.points, self.near.nearest(GRAPH_NEIGHBOURS), self.labels)
 
     def lisi(self, side: str) -> float:
         """Return the scaled number of batches or labels around rows."""
-        near = self.nearest(LISI_NEIGHBOURS)
+        near = self.near.nearest(LISI_NEIGHBOURS)
         if side == "batch":
             self.several_batches()
             inverse = lisi.inverse_simpson(self.points, near, self.batches)

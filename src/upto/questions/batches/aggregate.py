@@ -124,23 +124,14 @@ class HeldOut:
         return float((moved[judged] / n_tasks[judged]).mean())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summed:
-    """Scores and differences averaged over folds."""
-
-    scores: tuple[ConditionScore, ...]
-    concentrations: tuple[Concentration, ...]
-    differences: tuple[ConditionDifference, ...]
-
-
 def add_up(
     judged: Sequence[Judged],
     splits: Sequence[Split],
     tasks: Sequence[str],
     judging: Judging,
     held: HeldOut,
-) -> Summed:
-    """Average the folds of all conditions."""
+) -> tuple[list[ConditionScore], list[Concentration], list[ConditionDifference]]:
+    """Average the folds of all conditions; return scores, concentrations and differences."""
     shared = held.shared
     shape = (len(splits), len(tasks))
     place = {task: number for number, task in enumerate(tasks)}
@@ -156,30 +147,23 @@ def add_up(
     }
     measures: tuple[Measure, ...] = ("auroc", "within", "sparsity")
     names = [each.kind.name for each in judged]
-    return Summed(
-        scores=tuple(
-            _score(condition, task, number, tables, held)
-            for condition in names
-            for number, task in [(None, None), *((place[task], task) for task in tasks)]
-        ),
-        concentrations=tuple(
-            _concentration(each, percent, reading, place, shape, shared)
-            for each in judged
-            for percent in judging.percents
-            for reading in READINGS
-        ),
-        differences=tuple(
-            difference
-            for measure in measures
-            for start, against in enumerate(names[:-1])
-            for difference in compare_conditions(
-                {name: tables[measure][name] for name in names[start:]},
-                against,
-                measure,
-                shared=shared,
-            )
-        ),
-    )
+    scores = [
+        _score(condition, task, number, tables, held)
+        for condition in names
+        for number, task in [(None, None), *((place[task], task) for task in tasks)]
+    ]
+    concentrations = [
+        _concentration(each, percent, reading, place, shape, shared)
+        for each in judged
+        for percent in judging.percents
+        for reading in READINGS
+    ]
+    differences: list[ConditionDifference] = []
+    for measure in measures:
+        for start, against in enumerate(names[:-1]):
+            own = {name: tables[measure][name] for name in names[start:]}
+            differences += compare_conditions(own, against, measure, shared=shared)
+    return scores, concentrations, differences
 
 
 def estimate(values: Float, held: HeldOut, chosen: slice = slice(None)) -> Estimate | None:
@@ -199,12 +183,7 @@ def estimate(values: Float, held: HeldOut, chosen: slice = slice(None)) -> Estim
     if not held.has_interval(values, chosen):
         return Estimate(value=float(np.nanmean(values)), level=LEVEL)
     least = held.least_spread(values, chosen)
-    found = mean_over_folds(values, shared=held.widened(values, chosen), least=least)
-    if found is None or found.low is None or found.high is None:
-        return found
-    return Estimate(
-        value=found.value, low=max(found.low, 0.0), high=min(found.high, 1.0), level=found.level
-    )
+    return _clipped(mean_over_folds(values, shared=held.widened(values, chosen), least=least))
 
 
 def _score(
@@ -224,14 +203,13 @@ def _score(
         standard_error=standard_error(own["auroc"]),
         within=estimate(own["within"], held, chosen),
         shuffled=estimate(own["shuffled"], held, chosen),
-        sparsity=_share(own["sparsity"], held),
-        shuffled_sparsity=_share(own["shuffled_sparsity"], held),
+        sparsity=_clipped(mean_over_folds(own["sparsity"], shared=held.shared)),
+        shuffled_sparsity=_clipped(mean_over_folds(own["shuffled_sparsity"], shared=held.shared)),
     )
 
 
-def _share(values: Float, held: HeldOut) -> Estimate | None:
-    """Return the mean over folds, with its interval clipped to [0, 1]."""
-    found = mean_over_folds(values, shared=held.shared)
+def _clipped(found: Estimate | None) -> Estimate | None:
+    """Return an estimate with its interval clipped to [0, 1]."""
     if found is None or found.low is None or found.high is None:
         return found
     return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))
@@ -267,11 +245,7 @@ def _table(entries: Sequence[tuple[int, int, float | None]], shape: tuple[int, i
 
 
 def compare_conditions(
-    tables: Mapping[str, Float],
-    against: str,
-    measure: Measure,
-    *,
-    shared: float,
+    tables: Mapping[str, Float], against: str, measure: Measure, *, shared: float
 ) -> list[ConditionDifference]:
     """Compare conditions with `against` on the same folds; p-values are Holm-adjusted."""
     others = [name for name in tables if name != against]

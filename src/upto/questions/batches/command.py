@@ -178,12 +178,7 @@ def _number(_context: object, _parameter: object, value: str | None) -> int | fl
 @report_option
 @output_options
 def command(
-    *,
-    output: Output,
-    run: str | None,
-    listed: bool,
-    keep: str | None,
-    **options: Any,
+    *, output: Output, run: str | None, listed: bool, keep: str | None, **options: Any
 ) -> None:
     """Test which transform of an embedding lets labels transfer to unseen batches.
 
@@ -287,22 +282,13 @@ def _keep(output: Output, run: str, options: dict[str, Any]) -> None:
 
 
 def _kept(found: Any) -> Table:
-    from upto.core import Column, Table
+    from upto.core.table import Table, columns
 
     dropped = set(found.dropped)
+    heads = ("component", "carries", "share of batch", "share of label")
     return Table(
         title="Components",
-        columns=tuple(
-            Column(name=name, spec=".3f")
-            for name in (
-                "component",
-                "carries",
-                "share of batch",
-                "share of label",
-                "largest label shift",
-                "written",
-            )
-        ),
+        columns=columns(*heads, "largest label shift", "written", spec=".3f"),
         rows=tuple(
             (
                 effect.component,
@@ -319,14 +305,12 @@ def _kept(found: Any) -> Table:
 
 
 def _catalogue() -> Table:
-    from upto.core import Column, Table
+    from upto.core.table import Table, columns
     from upto.questions.batches.conditions import CONDITIONS, DEFAULT, WITH_CONTROLS
 
     return Table(
         title="Conditions",
-        columns=tuple(
-            Column(name=name) for name in ("condition", "title", "needs", "what it does")
-        ),
+        columns=columns("condition", "title", "needs", "what it does"),
         rows=tuple((kind.name, kind.title, kind.needs, kind.says) for kind in CONDITIONS.values()),
         caption=f"without --conditions: {', '.join(DEFAULT)}; with --control: "
         f"{', '.join(WITH_CONTROLS)}; + applies conditions in sequence",

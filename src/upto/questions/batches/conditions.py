@@ -323,19 +323,18 @@ def fit_condition(
     kind: ConditionKind,
     making: Making,
     rows: Rows,
-    *,
-    labels: Names,
-    groups: Names,
-    controls: Mask | None,
+    screen: Screen,
+    part: Mask | slice = slice(None),
 ) -> tuple[Fitted, Rows]:
-    """Fit the steps of a condition in sequence; return them and the transformed rows."""
-    steps = kind.steps(making)
+    """Fit the steps of a condition to a part of the rows; return them and that part transformed."""
+    steps, rows, groups = kind.steps(making), rows[part], screen.batch_names[part]
+    controls = None if screen.references is None else screen.references[part]
     with warnings.catch_warnings():
         # Convergence is part of the result.
         warnings.filterwarnings("ignore", message="ICA stopped", category=ConvergenceWarning)
         for step in steps:
             given = _routed(step, "fit", groups, controls)
-            rows = step.fit_transform(rows, labels, **given)
+            rows = step.fit_transform(rows, screen.labels[part], **given)
     return Fitted(steps), rows
 
 

@@ -100,14 +100,7 @@ def judge_condition(
 ) -> Judged:
     """Fit a condition in every fold and predict every label on the held-out batches."""
     started = time.perf_counter()
-    whole_fit, whole = fit_condition(
-        kind,
-        judging.making,
-        rows,
-        labels=screen.labels,
-        groups=screen.batch_names,
-        controls=screen.references,
-    )
+    whole_fit, whole = fit_condition(kind, judging.making, rows, screen)
     found = Judged(kind=kind, whole=whole, converged=whole_fit.converged)
     found.n_dropped.append(whole_fit.n_dropped)
     found.costs.extend(whole_fit.costs)
@@ -151,22 +144,15 @@ def _transformed(
     """Return training and held-out rows under a condition."""
     if judging.fit == "all" or kind.is_transductive:
         return whole[split.training], whole[split.judging]
-    names, controls = screen.batch_names, screen.references
-    fitted, train = fit_condition(
-        kind,
-        judging.making,
-        rows[split.training],
-        labels=screen.labels[split.training],
-        groups=names[split.training],
-        controls=None if controls is None else controls[split.training],
-    )
+    controls = screen.references
+    fitted, train = fit_condition(kind, judging.making, rows, screen, split.training)
     found.n_dropped.append(fitted.n_dropped)
     found.costs.extend(fitted.costs)
     if fitted.converged is False:
         found.converged = False
     held = fitted.transform(
         rows[split.judging],
-        groups=names[split.judging],
+        groups=screen.batch_names[split.judging],
         controls=None if controls is None else controls[split.judging],
     )
     return train, held
@@ -299,5 +285,4 @@ def _top(
     """
     random = random_stream(judging.making.seed, "equal splits", part.name, str(fold.number))
     drawn = random.permutation(len(splits))
-    top: Codes = np.sort(drawn[top_features(splits[drawn], percent)])
-    return top
+    return np.sort(drawn[top_features(splits[drawn], percent)])

@@ -84,14 +84,7 @@ def find_components(
 ) -> tuple[ComponentCarries, ...]:
     """Return which independent components carry batch and which carry label."""
     if whole is None:
-        whole = fit_condition(
-            CONDITIONS["ica"],
-            making,
-            rows,
-            labels=screen.labels,
-            groups=screen.batch_names,
-            controls=screen.references,
-        )[1]
+        whole = fit_condition(CONDITIONS["ica"], making, rows, screen)[1]
     known = screen.labels != ""
     effects = batch_and_label_shares(
         whole[known],

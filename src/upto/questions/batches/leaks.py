@@ -50,8 +50,7 @@ def _rates(well: Codes, perturbed: Mask, n_wells: int) -> Float:
     counts = np.bincount(well, minlength=n_wells)
     hits = np.bincount(well, weights=perturbed, minlength=n_wells)
     prior = float(perturbed.mean())
-    rates: Float = (hits + prior) / (counts + 1)
-    return rates
+    return (hits + prior) / (counts + 1)
 
 
 def told_by_batches(screen: Screen, judging: Judging) -> frozenset[str]:

@@ -100,8 +100,7 @@ def _shared(rows: Rows, index: Codes, held: Codes, engine: Engine, seed: int) ->
     if copies is None or copies.units is None:
         return index[:0]
     near = _spread_over(copies.units, held[index])
-    found: Codes = index[near & ~_spread_over(keys.equal, held[index])]
-    return found
+    return index[near & ~_spread_over(keys.equal, held[index])]
 
 
 def _spread_over(units: Codes, held: Codes) -> Mask:

@@ -213,7 +213,9 @@ def batches(
                 # Keep the conditions that may have taken hours.
                 left_out.append(Finding(code="UP084", message=f"{kind.title}: {error}"))
     held = HeldOut.of(splits, screen.questions, judged_tasks, len(screen.batches), scheme)
-    summed = add_up(judged, splits, [task.name for task in judged_tasks], judging, held)
+    scores, concentrations, differences = add_up(
+        judged, splits, [task.name for task in judged_tasks], judging, held
+    )
     near = near_copies(rows, screen, engine, seed)
     leak = _find_leaks(rows, screen, splits, judging, alike, near, held, progress)
     labels = tuple(np.unique(screen.labels).tolist())
@@ -228,7 +230,7 @@ def batches(
         drawn = []
         mapped = _sample(screen, MAX_MAPPED)
         if maps and len(mapped) >= MIN_MAPPED:
-            others = [score for score in summed.scores if score.condition != BASE]
+            others = [score for score in scores if score.condition != BASE]
             best = [words.best_condition(others)] if others else []
             for name in (BASE, *best):
                 drawn.append(map_rows(name, wholes[name], screen, labels, mapped, seed))
@@ -251,9 +253,9 @@ def batches(
         conditions=tuple(describe_condition(each) for each in judged),
         fold_scores=tuple(score for each in judged for score in each.scores),
         top_scores=tuple(score for each in judged for score in each.tops),
-        scores=summed.scores,
-        concentrations=summed.concentrations,
-        differences=summed.differences,
+        scores=tuple(scores),
+        concentrations=tuple(concentrations),
+        differences=tuple(differences),
         mixing=tuple(looked),
         components=carried,
         maps=tuple(drawn),

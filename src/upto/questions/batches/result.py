@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
-from upto.core.result import Result
-from upto.core.table import Cell, Column, Table
+from upto.core.result import Result, pick
+from upto.core.table import Cell, Table, columns
 from upto.questions.batches.parts import (
     BatchFold,
     BatchMap,
@@ -78,12 +78,7 @@ class BatchesResult(Result):
 
     def condition(self, name: str) -> Condition:
         """Return a condition by name, e.g. ``"base"`` or ``"ica"``."""
-        for condition in self.conditions:
-            if condition.name == name:
-                return condition
-        names = ", ".join(condition.name for condition in self.conditions)
-        message = f"this result has no condition {name!r}; it has {names}."
-        raise KeyError(message)
+        return pick(self.conditions, name, "this result has no condition {!r}; it has {}.")
 
     def score(self, condition: str, task: str | None = None) -> ConditionScore:
         """Return the scores of a condition, for one task or averaged over all."""
@@ -148,7 +143,7 @@ class BatchesResult(Result):
         heads = ("condition", "task", "fold", "AUROC", "within batches", "shuffled", "sparsity")
         return Table(
             title="Every fold",
-            columns=tuple(Column(name=name) for name in heads),
+            columns=columns(*heads),
             rows=tuple(
                 (
                     each.condition,
@@ -186,7 +181,7 @@ class BatchesResult(Result):
         heads = ("condition", "AUROC", "minus base", "within", "shuffled")
         return Table(
             title=f"{self.name}: {self.label} predicted on held-out {self.fold_by}",
-            columns=tuple(Column(name=name, spec=".3f") for name in heads),
+            columns=columns(*heads, spec=".3f"),
             rows=tuple(rows),
             caption=self._said(),
         )
@@ -210,7 +205,7 @@ class BatchesResult(Result):
         heads = ("condition", "standard error", "sparsity", "sparsity, shuffled labels")
         return Table(
             title="Standard errors and sparsity, as reported in papers",
-            columns=tuple(Column(name=name, spec=".3f") for name in heads),
+            columns=columns(*heads, spec=".3f"),
             rows=tuple(
                 (
                     title,
@@ -229,10 +224,7 @@ class BatchesResult(Result):
         heads = ["label", *(condition.title for condition in self.conditions)]
         by_task = {(score.condition, score.task): score for score in self.scores}
         rows: list[tuple[Cell, ...]] = [
-            (
-                task,
-                *(_value(by_task[condition.name, task].auroc) for condition in self.conditions),
-            )
+            (task, *(_value(by_task[condition.name, task].auroc) for condition in self.conditions))
             for task in self.judged
         ]
         errors = [
@@ -243,7 +235,7 @@ class BatchesResult(Result):
         said = f"largest standard error over folds: {max(errors):.3f}" if errors else ""
         return Table(
             title=f"AUROC of each {self.label}",
-            columns=tuple(Column(name=name, spec=".3f") for name in heads),
+            columns=columns(*heads, spec=".3f"),
             rows=tuple(rows),
             caption=said,
         )
@@ -262,7 +254,7 @@ class BatchesResult(Result):
             rows.append((condition.title, *(None if each is None else each.value for each in own)))
         return Table(
             title="Concentration: predictive advantage of the most used columns over the rest",
-            columns=(Column(name="condition"), *(Column(name=name, spec=".3f") for name in heads)),
+            columns=columns("condition", *heads, spec=".3f"),
             rows=tuple(rows),
             caption="ratio: AUROC of the top divided by that of the rest, minus 1; normalised: "
             "1 − (rest − 0.5) / (top − 0.5); columns ranked on training rows only",
@@ -277,10 +269,7 @@ class BatchesResult(Result):
         ]
         return Table(
             title="Batch mixing and label separation, in sample, as scored by other tools",
-            columns=(
-                Column(name="condition"),
-                *(Column(name=title, spec=".3f") for title in titles.values()),
-            ),
+            columns=columns("condition", *titles.values(), spec=".3f"),
             rows=tuple(rows),
             caption="an embedding of noise mixes batches perfectly: see also the held-out AUROC",
         )
@@ -288,10 +277,7 @@ class BatchesResult(Result):
     def _components(self) -> Table:
         return Table(
             title="Batch and label information of each component, in sample",
-            columns=tuple(
-                Column(name=name, spec=".3f")
-                for name in ("component", "carries", "share of batch", "share of label")
-            ),
+            columns=columns("component", "carries", "share of batch", "share of label", spec=".3f"),
             rows=tuple(
                 (each.component, each.carries, each.batch_share, each.label_share)
                 for each in self.components
@@ -304,7 +290,7 @@ class BatchesResult(Result):
         heads = ("label", "rows", "others", "batches with both", "folds", "note")
         return Table(
             title="Labels",
-            columns=tuple(Column(name=name) for name in heads),
+            columns=columns(*heads),
             rows=tuple(
                 (
                     task.name,
@@ -322,7 +308,7 @@ class BatchesResult(Result):
         heads = ("batch", "rows", "controls", "fold")
         return Table(
             title="Batches",
-            columns=tuple(Column(name=name) for name in heads),
+            columns=columns(*heads),
             rows=tuple(
                 (batch.name, batch.n_rows, batch.n_controls, batch.fold) for batch in self.batches
             ),

@@ -13,7 +13,7 @@ from upto.questions.batches.confounded import is_confounded, untold
 from upto.questions.batches.verdict import against_base, do_batches_predict, do_wells_predict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from upto.batch_metrics.folds import Split
     from upto.questions.batches.evaluate import Judged
@@ -39,13 +39,15 @@ def findings(
     result: BatchesResult, screen: Screen, splits: Sequence[Split], unchanged: Collection[str] = ()
 ) -> list[Finding]:
     """Return the caveats that a reader of the table needs."""
-    return [
+    remarks = (
         *_of_missing(result, screen),
         *_of_labels(result),
         *_of_leaks(result),
         *_of_conditions(result, screen, splits, unchanged),
+        *_disagreement(result),
         *_of_components(result),
-    ]
+    )
+    return [Finding(code=code, message=message) for code, message in remarks]
 
 
 def kept_whole(judged: Sequence[Judged]) -> list[Finding]:
@@ -69,30 +71,24 @@ def drops_nothing(judged: Judged) -> bool:
     return bool(judged.n_dropped) and all(number == 0 for number in judged.n_dropped)
 
 
-def _of_missing(result: BatchesResult, screen: Screen) -> list[Finding]:
+def _of_missing(result: BatchesResult, screen: Screen) -> Iterator[tuple[str, str]]:
     n_missing = int(np.sum(screen.labels == ""))
-    if not n_missing:
-        return []
-    has = "has" if n_missing == 1 else "have"
-    return [
-        Finding(
-            code="UP063",
-            message=f"{n_missing} of {result.n_samples} rows {has} no {result.label}; "
-            "classifiers are neither trained nor tested on them.",
+    if n_missing:
+        has = "has" if n_missing == 1 else "have"
+        yield (
+            "UP063",
+            f"{n_missing} of {result.n_samples} rows {has} no {result.label}; classifiers are "
+            "neither trained nor tested on them.",
         )
-    ]
 
 
-def _of_labels(result: BatchesResult) -> list[Finding]:
-    found = []
+def _of_labels(result: BatchesResult) -> Iterator[tuple[str, str]]:
     never = [task for task in result.tasks if task.n_folds == 0]
     if never:
-        found.append(
-            Finding(
-                code="UP075",
-                message=f"{len(never)} of {len(result.tasks)} labels {_are(never)} evaluated on "
-                f"no fold, e.g. {never[0].name}: {never[0].says}.",
-            )
+        yield (
+            "UP075",
+            f"{len(never)} of {len(result.tasks)} labels {_are(never)} evaluated on no fold, e.g. "
+            f"{never[0].name}: {never[0].says}.",
         )
     n_batches = len(result.batches)
     confounded = [task for task in result.tasks if task.n_folds and is_confounded(task, n_batches)]
@@ -112,54 +108,29 @@ def _of_labels(result: BatchesResult) -> list[Finding]:
             )
         of_them = "it" if len(confounded) == 1 else f"{n_untold} of them"
         without = f" No interval is reported for {of_them}." if n_untold else ""
-        found.append(
-            Finding(
-                code="UP071",
-                message=f"{shares}{without}",
-            )
-        )
+        yield "UP071", f"{shares}{without}"
     partly = [task for task in result.tasks if 0 < task.n_folds < len(result.folds)]
     if partly and result.scheme == "folds":
-        found.append(
-            Finding(
-                code="UP075",
-                message=f"{len(partly)} of {len(result.tasks)} labels {_are(partly)} evaluated "
-                f"on some folds only, e.g. {partly[0].name}: {partly[0].says}.",
-            )
+        yield (
+            "UP075",
+            f"{len(partly)} of {len(result.tasks)} labels {_are(partly)} evaluated on some folds "
+            f"only, e.g. {partly[0].name}: {partly[0].says}.",
         )
-    return found
 
 
-def _of_leaks(result: BatchesResult) -> list[Finding]:
-    leak, found = result.leak, []
+def _of_leaks(result: BatchesResult) -> Iterator[tuple[str, str]]:
+    leak, n_samples = result.leak, result.n_samples
     if do_wells_predict(result):
-        found.append(
-            Finding(code="UP072", message=f"well position alone has an AUROC of {leak.well:.3f}.")
-        )
+        yield "UP072", f"well position alone has an AUROC of {leak.well:.3f}."
     if leak.n_repeated_wells:
-        found.append(
-            Finding(
-                code="UP073",
-                message=f"{leak.n_repeated_wells} of {result.n_samples} rows repeat a well of "
-                f"{result.batch} that an earlier row lists.",
-            )
-        )
+        repeat = f"repeat a well of {result.batch} that an earlier row lists"
+        yield "UP073", f"{leak.n_repeated_wells} of {n_samples} rows {repeat}."
     if leak.n_repeated_rows:
-        found.append(
-            Finding(
-                code="UP074",
-                message=f"{leak.n_repeated_rows} of {result.n_samples} rows have values that occur "
-                f"in several {result.fold_by}.",
-            )
-        )
+        have = f"have values that occur in several {result.fold_by}"
+        yield "UP074", f"{leak.n_repeated_rows} of {n_samples} rows {have}."
     if do_batches_predict(result):
-        found.append(
-            Finding(
-                code="UP078",
-                message="labels shuffled within batches are predicted with an AUROC of "
-                f"{leak.batch:.3f}.",
-            )
-        )
+        predicted = "labels shuffled within batches are predicted with an AUROC of"
+        yield "UP078", f"{predicted} {leak.batch:.3f}."
     for condition in result.conditions:
         shuffled = result.score(condition.name).shuffled
         if shuffled is None or shuffled.low is None or shuffled.high is None:
@@ -167,70 +138,47 @@ def _of_leaks(result: BatchesResult) -> list[Finding]:
         # One condition in twenty falls outside a 95 % interval by chance.
         reach = 1.5 * (shuffled.high - shuffled.value)
         if abs(shuffled.value - 0.5) > max(reach, 0.02):
-            found.append(
-                Finding(
-                    code="UP077",
-                    message=f"{condition.title} trained on shuffled labels has an AUROC of "
-                    f"{shuffled:.3f}.",
-                )
-            )
-    return found
+            trained = f"{condition.title} trained on shuffled labels"
+            yield "UP077", f"{trained} has an AUROC of {shuffled:.3f}."
 
 
 def _of_conditions(
     result: BatchesResult, screen: Screen, splits: Sequence[Split], unchanged: Collection[str]
-) -> list[Finding]:
-    found = []
+) -> Iterator[tuple[str, str]]:
     against = against_base(result, unchanged)
     if against and not any(each.is_gain for each in against):
         best = max(against, key=lambda each: each.value.value)
-        found.append(
-            Finding(
-                code="UP076",
-                message=f"the best of {len(against)} tried, "
-                f"{result.condition(best.condition).title}, changes AUROC by {best.value:+.3f}.",
-            )
+        title = result.condition(best.condition).title
+        yield (
+            "UP076",
+            f"the best of {len(against)} tried, {title}, changes AUROC by {best.value:+.3f}.",
         )
     transductive = [each.name for each in result.conditions if _is_transductive(each.name)]
     if result.fit == "all" or transductive:
         which = "all conditions" if result.fit == "all" else listed(transductive)
         labelled = [each.name for each in result.conditions if saw_labels(each.name, result.fit)]
         more = f", and {listed(labelled)} to their labels" if labelled else ""
-        found.append(
-            Finding(
-                code="UP079", message=f"{which} were fitted to rows of the held-out batches{more}."
-            )
-        )
+        yield "UP079", f"{which} were fitted to rows of the held-out batches{more}."
     if screen.controls is not None and screen.references is not None:
         n_kept, n_all = int(screen.references.sum()), int(screen.controls.sum())
         if n_kept < n_all:
-            found.append(
-                Finding(
-                    code="UP083",
-                    message=f"{n_kept} of {n_all} controls correct their batch, {n_all - n_kept} "
-                    "are tested.",
-                )
-            )
+            tested = f"{n_all - n_kept} are tested"
+            yield "UP083", f"{n_kept} of {n_all} controls correct their batch, {tested}."
     unsettled = [each.title for each in result.conditions if each.converged is False]
     if unsettled:
-        found.append(Finding(code="UP004", message=f"{listed(unsettled)} in at least one fit."))
+        yield "UP004", f"{listed(unsettled)} in at least one fit."
     n_groups = int(screen.held.max()) + 1
     if n_groups < FEW_BATCHES:
-        found.append(
-            Finding(code="UP081", message=f"{result.fold_by} has {n_groups} values to hold out.")
-        )
+        yield "UP081", f"{result.fold_by} has {n_groups} values to hold out."
     fewest = min(int(split.training.sum()) for split in splits)
     widest = max((each.n_components for each in result.conditions[1:]), default=0)
     if widest and fewest < FEW_ROWS * widest:
-        found.append(
-            Finding(
-                code="UP001",
-                message=f"{fewest} training rows for {widest} directions: whitening enlarges "
-                "directions that are noise. Keep fewer components: a number, or a fraction of the "
-                "variance such as 0.95.",
-            )
+        yield (
+            "UP001",
+            f"{fewest} training rows for {widest} directions: whitening enlarges directions that "
+            "are noise. Keep fewer components: a number, or a fraction of the variance such as "
+            "0.95.",
         )
-    return found + _disagreement(result)
 
 
 def saw_labels(name: str, fit: str) -> bool:
@@ -243,43 +191,38 @@ def _is_transductive(name: str) -> bool:
     return any(CONDITIONS[part].is_transductive for part in name.split(THEN))
 
 
-def _disagreement(result: BatchesResult) -> list[Finding]:
+def _disagreement(result: BatchesResult) -> Iterator[tuple[str, str]]:
     totals = {
         score.condition: score.value
         for score in result.mixing
         if score.name == "total" and score.value is not None
     }
     if len(totals) < 2:
-        return []
+        return
     mixed = max(totals, key=lambda name: totals[name])
     best = result.best
     if mixed == best:
-        return []
+        return
     ahead, behind = result.score(best).auroc, result.score(mixed).auroc
     if ahead is None or behind is None or ahead.value - behind.value < 0.01:
-        return []
-    return [
-        Finding(
-            code="UP080",
-            message=f"{result.condition(mixed).title} has the best total, {totals[mixed]:.3f}, and "
-            f"an AUROC of {behind.value:.3f} on held-out batches; "
-            f"{result.condition(best).title} has {ahead.value:.3f}.",
-        )
-    ]
+        return
+    yield (
+        "UP080",
+        f"{result.condition(mixed).title} has the best total, {totals[mixed]:.3f}, and an AUROC of "
+        f"{behind.value:.3f} on held-out batches; {result.condition(best).title} has "
+        f"{ahead.value:.3f}.",
+    )
 
 
-def _of_components(result: BatchesResult) -> list[Finding]:
+def _of_components(result: BatchesResult) -> Iterator[tuple[str, str]]:
     carries = np.array([each.carries for each in result.components])
     both, batch = int(np.sum(carries == "both")), int(np.sum(carries == "batch"))
-    if not both:
-        return []
-    return [
-        Finding(
-            code="UP082",
-            message=f"{both} of {len(carries)} components {_carry(both)} both {result.batch} and "
+    if both:
+        yield (
+            "UP082",
+            f"{both} of {len(carries)} components {_carry(both)} both {result.batch} and "
             f"{result.label}; {batch} {_carry(batch)} {result.batch} only.",
         )
-    ]
 
 
 def _are(tasks: Sequence[Task]) -> str:

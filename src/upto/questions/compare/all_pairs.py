@@ -15,7 +15,7 @@ from upto.questions.compare.result import CompareResult
 from upto.questions.compare.verdict import is_carried_by_few, undecided
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from upto.core import Agreement, Progress
     from upto.engines.base import Engine
@@ -37,11 +37,7 @@ OTHERWISE: dict[Agreement, str] = {
 
 
 def compare_all(
-    engine: Engine,
-    runs: Sequence[PreparedRun],
-    split: Split,
-    options: Options,
-    progress: Progress,
+    engine: Engine, runs: Sequence[PreparedRun], split: Split, options: Options, progress: Progress
 ) -> CompareResult:
     """Compare every pair of runs in both directions."""
     count = len(runs)
@@ -76,7 +72,9 @@ def compare_all(
             agreement=tuple(tuple(_of(judged, key, "agreement") for key in row) for row in keys),
         ),
         verdict=_sentence(runs, judged, split, options),
-        findings=tuple(_findings(runs, judged, split)),
+        findings=tuple(
+            Finding(code=code, message=message) for code, message in _findings(runs, judged, split)
+        ),
         provenance=UNRECORDED,
     )
 
@@ -135,34 +133,26 @@ def _errors(outcomes: Sequence[Outcome], kind: str) -> str:
 
 def _findings(
     runs: Sequence[PreparedRun], judged: dict[Key, Outcome], split: Split
-) -> list[Finding]:
-    findings = []
+) -> Iterator[tuple[str, str]]:
     for (i, j), each in judged.items():
         onto = f"{runs[i].name} mapped onto {runs[j].name}"
         if each.agreement == "identical" and i < j:
-            message = f"{runs[i].name} and {runs[j].name} are equal in every value."
-            findings.append(Finding(code="UP014", message=message))
+            yield "UP014", f"{runs[i].name} and {runs[j].name} are equal in every value."
         if each.shared is not None and not each.shared.is_bijective and i < j:
-            message = (
+            yield (
+                "UP034",
                 f"{runs[i].name} and {runs[j].name} agree on {each.shared.n_shared} directions, "
-                f"out of {each.shared.n_first} and {each.shared.n_second}."
+                f"out of {each.shared.n_first} and {each.shared.n_second}.",
             )
-            findings.append(Finding(code="UP034", message=message))
         if each.agreement == "chance":
-            message = f"{onto} is no better than chance."
-            findings.append(Finding(code="UP009", message=message))
+            yield "UP009", f"{onto} is no better than chance."
         if each.up_to is not None and each.even is not None:
             r2 = each.candidates[each.up_to].r2
             if is_carried_by_few(r2, each.even):
-                message = (
-                    f"{onto}: {r2:.0%} of the variance, {each.even:.0%} per direction on average."
-                )
-                findings.append(Finding(code="UP019", message=message))
+                evenly = f"{each.even:.0%} per direction on average"
+                yield "UP019", f"{onto}: {r2:.0%} of the variance, {evenly}."
     if split.n_held_out < MIN_ROWS:
-        message = f"{split.n_held_out} of {len(split.parts)} rows are held out."
-        findings.append(Finding(code="UP015", message=message))
+        yield "UP015", f"{split.n_held_out} of {len(split.parts)} rows are held out."
     if len({run.summary.n_features for run in runs}) > 1:
         widths = ", ".join(str(run.summary.n_features) for run in runs)
-        message = f"the runs have {widths} coordinates."
-        findings.append(Finding(code="UP018", message=message))
-    return findings
+        yield "UP018", f"the runs have {widths} coordinates."

@@ -105,6 +105,7 @@ def compare_in_detail(
     chosen = next((fit for fit in fits if fit.up_to is up_to and not fit.unmixed), None)
     pictured = up_to or min(forward.groups, key=lambda group: within[group].rms)
     mean = Baseline(in_sample=within[CONSTANT], held_out=outside.get(CONSTANT))
+    is_known = _is_known(pair, outcome)
     return CompareResult(
         runs=(source.summary, target.summary),
         n_samples=len(split.parts),
@@ -113,10 +114,8 @@ def compare_in_detail(
         mean=mean,
         defect=defect,
         r2_per_direction=outcome.even,
-        efficiency=_efficiency(outside, errors) if _is_known(pair, outcome) else None,
-        efficiency_in_sample=_efficiency(within, in_sample_errors)
-        if _is_known(pair, outcome)
-        else None,
+        efficiency=_efficiency(outside, errors) if is_known else None,
+        efficiency_in_sample=_efficiency(within, in_sample_errors) if is_known else None,
         up_to=up_to,
         agreement=outcome.agreement,
         exact=outcome.exact,

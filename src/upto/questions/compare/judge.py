@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,13 +11,7 @@ from upto.core import Agreement, Group, Shared
 from upto.evidence.pairings import smallest_p_value
 from upto.questions.compare.pair import CONSTANT, iterate_errors
 from upto.questions.compare.prediction import Candidate
-from upto.questions.compare.shared_directions import (
-    AGREEING,
-    CLOSELY,
-    UNRELATED,
-    Sharing,
-    find_shared,
-)
+from upto.questions.compare.shared_directions import AGREEING, CLOSELY, find_shared
 from upto.questions.compare.verdict import LEVEL, ROUNDING, strictest_group, word_for
 
 if TYPE_CHECKING:
@@ -79,13 +73,14 @@ def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
     directions, turned, share, found = [forward], pair, 1.0, None
     if not options.one_way and relation.canonical is not None:
         found = find_shared(pair, relation.canonical)
-        if found.first_is_image:
+        if found.n_shared == found.n_first < found.n_second:
+            # The first run is an image of the second: it spans some of its directions.
             directions, turned = [backward], pair.flipped()
-        elif not found.second_is_image:
+        elif not found.n_shared == found.n_second < found.n_first:
             directions = [forward, backward]
     up_to = strictest_group(directions, options.tolerance)
     if up_to is None:
-        return outcome("weak", shared=None if found is None else _as_shared(found))
+        return outcome("weak", shared=found)
     chosen = [each.groups[up_to] for each in directions]
     shared = None
     if found is not None:
@@ -108,10 +103,9 @@ def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
     )
 
 
-def _shared(pair: Pair, found: Sharing, forward: Onto, backward: Onto, up_to: Group) -> Shared:
+def _shared(pair: Pair, shared: Shared, forward: Onto, backward: Onto, up_to: Group) -> Shared:
     """Count shared directions by canonical pairs, or by the verdict's maps if these find more."""
-    shared = _as_shared(found)
-    if found.n_first != found.n_second:
+    if shared.n_first != shared.n_second:
         return shared
     along = [onto.groups[up_to].directions for onto in (forward, backward)]
     if up_to is Group.MONOTONE_PERMUTATION:
@@ -119,32 +113,15 @@ def _shared(pair: Pair, found: Sharing, forward: Onto, backward: Onto, up_to: Gr
             _along_coordinates(target.paired, onto.predictions[up_to])
             for target, onto in ((pair.target, forward), (pair.source, backward))
         ]
-    if min(len(each) for each in along) < found.n_first:
+    if min(len(each) for each in along) < shared.n_first:
         return shared
     n_shared, n_closely = (
         max(least, _agreeing(along, enough, up_to))
         for least, enough in ((shared.n_shared, AGREEING), (shared.n_closely, CLOSELY))
     )
-    if n_shared == found.n_first > shared.n_shared:
+    if n_shared == shared.n_first > shared.n_shared:
         shared = replace(shared, variance_first=1.0, variance_second=1.0)
     return replace(shared, n_shared=n_shared, n_closely=min(n_closely, n_shared))
-
-
-def _as_shared(found: Sharing) -> Shared:
-    rest: Literal["unrelated", "less alike", "not judged"] = "less alike"
-    if not found.is_judged:
-        rest = "not judged"
-    elif found.rest < UNRELATED:
-        rest = "unrelated"
-    return Shared(
-        n_shared=found.n_shared,
-        n_closely=found.n_closely,
-        n_first=found.n_first,
-        n_second=found.n_second,
-        variance_first=found.variance_first,
-        variance_second=found.variance_second,
-        rest=rest,
-    )
 
 
 def _agreeing(along: list[Float], enough: float, up_to: Group) -> int:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from upto.core.fits import Agreement, RunSummary
 from upto.core.group import Group
-from upto.core.table import Cell, Column, Table
+from upto.core.result import pick
+from upto.core.table import Cell, Table, columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,19 +48,14 @@ class Pairs:
 
     def matrix(self, name: str) -> Matrix:
         """Return the matrix of a group, or of ``"ica"``."""
-        for matrix in self.matrices:
-            if matrix.name == name:
-                return matrix
-        names = ", ".join(matrix.name for matrix in self.matrices)
-        message = f"this comparison has no matrix {name!r}: choose one of {names}."
-        raise KeyError(message)
+        return pick(self.matrices, name, "this comparison has no matrix {!r}: choose one of {}.")
 
     def tables(self, runs: tuple[RunSummary, ...]) -> tuple[Table, ...]:
         """Return the verdicts, and the mean held-out errors of each group."""
         names = [run.name for run in runs]
         verdicts = Table(
             title="Strictest group close to the best one, row mapped onto column",
-            columns=(Column(name="up to"), *(Column(name=name) for name in names)),
+            columns=columns("up to", *names),
             rows=tuple(
                 (name, *(str(group) if group else None for group in row))
                 for name, row in zip(names, self.up_to, strict=True)
@@ -68,7 +64,7 @@ class Pairs:
         errors = tuple(
             Table(
                 title=f"{matrix.name}: mean error over the diameter",
-                columns=(Column(name="onto"), *(Column(name=name) for name in names)),
+                columns=columns("onto", *names),
                 rows=tuple((name, *row) for name, row in zip(names, matrix.error, strict=True)),
             )
             for matrix in self.matrices
@@ -95,7 +91,5 @@ class Pairs:
         ]
         heads = ("run", "onto", "up to", "error", "R²", "p", "verdict")
         return Table(
-            title="All ordered pairs and groups",
-            columns=tuple(Column(name=name) for name in heads),
-            rows=tuple(rows),
+            title="All ordered pairs and groups", columns=columns(*heads), rows=tuple(rows)
         )

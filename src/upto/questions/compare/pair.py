@@ -190,8 +190,7 @@ def affine_from_rows(source: Float, target: Float) -> AffineMap:
 
 def source_correlations(source: Unmixing, target: Unmixing, moments: CrossMoments) -> Float:
     """Return the correlations between the components of two runs."""
-    correlation: Float = source.components @ (moments.cross / moments.weight) @ target.components.T
-    return correlation
+    return source.components @ (moments.cross / moments.weight) @ target.components.T
 
 
 def ambiguous_matches(correlation: Float) -> int:

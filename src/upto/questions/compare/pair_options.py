@@ -13,12 +13,12 @@ from upto.core import Group, InputError
 class Options:
     """The options of `compare`; `one_way` evaluates only the map of first onto second."""
 
-    up_to: Group | str | None
+    up_to: Group | str | None = None
     held_out: float
-    tolerance: float
-    permutations: int
-    refits: int
-    ica: bool
+    tolerance: float = 0.05
+    permutations: int = 199
+    refits: int = 5
+    ica: bool = True
     seed: int
     one_way: bool = False
 

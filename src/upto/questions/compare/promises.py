@@ -23,7 +23,7 @@ from upto.theory import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Sequence
 
     from upto.core import Defect, Fit
     from upto.core.array_types import Float
@@ -264,18 +264,15 @@ def _row(result: CompareResult, name: str) -> Fit | None:
     return next((fit for fit in result.fits if fit.name == name), None)
 
 
-def _remarks(found: Iterable[Promised]) -> list[Finding]:
-    found = tuple(found)
+def _remarks(found: Sequence[Promised]) -> Iterator[Finding]:
     vacuous = [each.promise.statement for each in found if each.promise.is_vacuous]
-    findings = []
     if vacuous:
         message = f"no useful bound from: {'; '.join(vacuous)}."
-        findings.append(Finding(code="UP012", message=message))
+        yield Finding(code="UP012", message=message)
     for each in found:
         if each.is_kept is False:
             message = (
                 f"{each.promise.statement} bounds the error by {float(each.promise):.4g}, but "
                 f"{each.measured:.4g} was measured."
             )
-            findings.append(Finding(code="UP057", message=message))
-    return findings
+            yield Finding(code="UP057", message=message)

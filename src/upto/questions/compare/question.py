@@ -169,10 +169,7 @@ def compare(
             found,
             distortions,
         )
-    return replace(
-        result,
-        findings=unique_findings([*found, *result.findings]),
-    )
+    return replace(result, findings=unique_findings([*found, *result.findings]))
 
 
 def _compare(

@@ -6,7 +6,7 @@ are tested as well, each scaled to unit variance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from upto.evidence.pairings import are_near, pairing_p_values
@@ -31,17 +31,13 @@ class Relation:
 
     forward: Onto
     backward: Onto
-    canonical: Canonical | None
-    p_value: float | None
+    canonical: Canonical | None = None
+    p_value: float | None = None
 
     def flipped(self) -> Relation:
         """Swap the runs."""
-        return Relation(
-            forward=self.backward,
-            backward=self.forward,
-            canonical=None if self.canonical is None else self.canonical.flipped(),
-            p_value=self.p_value,
-        )
+        canonical = None if self.canonical is None else self.canonical.flipped()
+        return replace(self, forward=self.backward, backward=self.forward, canonical=canonical)
 
     def is_beyond(self, level: float) -> bool:
         """Return whether any group, or the canonical directions, beat chance."""
@@ -57,9 +53,9 @@ def relate(pair: Pair, moments: PairMoments, options: Options, *, both_in_full: 
     else:
         backward = map_back(pair, moments, options)
     if pair.split.n_held_out == 0:
-        return Relation(forward=forward, backward=backward, canonical=None, p_value=None)
+        return Relation(forward=forward, backward=backward)
     canonical = find_canonical(pair, moments.fitted)
-    untested = Relation(forward=forward, backward=backward, canonical=canonical, p_value=None)
+    untested = Relation(forward=forward, backward=backward, canonical=canonical)
     if _are_in_order(pair):
         return _tested(pair, untested, options)
     return _tested(pair.flipped(), untested.flipped(), options).flipped()
@@ -97,9 +93,9 @@ def _tested(pair: Pair, relation: Relation, options: Options) -> Relation:
         strata=None if strata is None else strata[:TESTED_ROWS],
     )
     p_values = dict(zip(names, of_maps, strict=True))
-    return Relation(
+    return replace(
+        relation,
         forward=forward.tested(p_values),
         backward=backward.tested(p_values),
-        canonical=canonical,
         p_value=shared,
     )

@@ -133,7 +133,4 @@ def _of_components(
         correlation = source_correlations(pair.source.unmixing, pair.target.unmixing, moments)
         ambiguous, matched = ambiguous_matches(correlation), min(correlation.shape)
         if ambiguous > 0.1 * matched:
-            yield (
-                "UP005",
-                f"{ambiguous} of {matched} components have a second match within 5 %.",
-            )
+            yield ("UP005", f"{ambiguous} of {matched} components have a second match within 5 %.")

@@ -22,7 +22,7 @@ from upto.core.panel import Marks, Panel
 from upto.core.promise import Promised, conditions_table, promised_table
 from upto.core.provenance import Provenance
 from upto.core.result import Result
-from upto.core.table import Cell, Column, Table
+from upto.core.table import Cell, Table, columns
 from upto.questions.compare.matrix import Pairs
 
 _MANY_DIRECTIONS = 40
@@ -228,14 +228,9 @@ class CompareResult(Result):
         return Table(
             title=f"{self.first.name} → {self.second.name}: mean error over the diameter",
             columns=(
-                Column(name="up to"),
-                Column(name="held out", spec=".4f"),
-                Column(name="in sample"),
-                Column(name="chance"),
-                Column(name="p", spec=".2g"),
-                Column(name="R²", spec=".3f"),
-                Column(name="R² back", spec=".3f"),
-                Column(name="R² of a direction", spec=".3f"),
+                *columns("up to", "held out", "in sample", "chance"),
+                *columns("p", spec=".2g"),
+                *columns("R²", "R² back", "R² of a direction", spec=".3f"),
             ),
             rows=tuple(rows),
             caption=f"{rows_text}; R² on held-out rows; back: {self.second.name} → "
@@ -256,9 +251,9 @@ class CompareResult(Result):
     def _details(self) -> Table:
         rows: list[tuple[Cell, ...]] = []
         for fit in self.fits:
-            columns = [("held out", fit.held_out), ("in sample", fit.in_sample)]
-            columns += [("chance", fit.chance), ("chance in sample", fit.chance_in_sample)]
-            for kind, errors in columns:
+            kinds = [("held out", fit.held_out), ("in sample", fit.in_sample)]
+            kinds += [("chance", fit.chance), ("chance in sample", fit.chance_in_sample)]
+            for kind, errors in kinds:
                 if errors is not None:
                     sup = fit.supremum if kind == "in sample" else None
                     bracket = (sup.low, sup.high) if sup else (None, None)
@@ -278,15 +273,9 @@ class CompareResult(Result):
         return Table(
             title="All errors over the diameter",
             columns=(
-                Column(name="up to"),
-                Column(name="rows"),
-                Column(name="mean"),
-                Column(name="RMS"),
-                Column(name="99 %"),
-                Column(name="worst"),
-                Column(name="R²", spec=".3f"),
-                Column(name="ε at least"),
-                Column(name="ε at most"),
+                *columns("up to", "rows", "mean", "RMS", "99 %", "worst"),
+                *columns("R²", spec=".3f"),
+                *columns("ε at least", "ε at most"),
             ),
             rows=tuple(rows),
             caption=""

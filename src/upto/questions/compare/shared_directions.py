@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import scipy.linalg
 
+from upto.core import Shared
 from upto.core.array_types import Float
 from upto.engines.directions import COVARIANCE, centred_rows
 
@@ -26,35 +27,6 @@ UNRELATED = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Sharing:
-    """Number of directions shared by two runs, and their share of the variance of each.
-
-    `n_first` and `n_second` count the directions in which the runs vary by more than rounding.
-    `rest` is the largest held-out R² of a canonical pair that does not agree. Such pairs are not
-    tested (`is_judged` is False) if fewer rows than directions were fitted.
-    """
-
-    n_shared: int
-    n_closely: int
-    n_first: int
-    n_second: int
-    variance_first: float
-    variance_second: float
-    rest: float
-    is_judged: bool
-
-    @property
-    def second_is_image(self) -> bool:
-        """Whether the second run spans a proper subset of the directions of the first."""
-        return self.n_shared == self.n_second < self.n_first
-
-    @property
-    def first_is_image(self) -> bool:
-        """Whether the first run spans a proper subset of the directions of the second."""
-        return self.n_shared == self.n_first < self.n_second
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Canonical:
     """Canonical directions of two runs from the fitted rows, and held-out rows along them.
 
@@ -70,12 +42,7 @@ class Canonical:
 
     def flipped(self) -> Canonical:
         """Swap the runs."""
-        return Canonical(
-            first=self.second,
-            second=self.first,
-            agreement=self.agreement,
-            loadings=self.loadings[::-1],
-        )
+        return replace(self, first=self.second, second=self.first, loadings=self.loadings[::-1])
 
 
 def find_canonical(pair: Pair, moments: CrossMoments) -> Canonical:
@@ -110,22 +77,29 @@ def find_canonical(pair: Pair, moments: CrossMoments) -> Canonical:
     )
 
 
-def find_shared(pair: Pair, canonical: Canonical) -> Sharing:
-    """Count the directions that agree on held-out rows."""
+def find_shared(pair: Pair, canonical: Canonical) -> Shared:
+    """Count the directions that agree on held-out rows.
+
+    The others are not tested if fewer rows than directions were fitted.
+    """
     agreement = canonical.agreement
     agreeing = agreement >= AGREEING
     first, second = (each[:, agreeing] for each in canonical.loadings)
     n_fitted = len(pair.split.parts) - pair.split.n_held_out
     n_first, n_second = pair.source.summary.rank, pair.target.summary.rank
-    return Sharing(
+    rest: Literal["unrelated", "less alike", "not judged"] = "less alike"
+    if n_fitted <= max(n_first, n_second):
+        rest = "not judged"
+    elif float(agreement[~agreeing].max(initial=0.0)) < UNRELATED:
+        rest = "unrelated"
+    return Shared(
         n_shared=int(agreeing.sum()),
         n_closely=int(np.count_nonzero(agreement >= CLOSELY)),
         n_first=n_first,
         n_second=n_second,
         variance_first=_variance(pair.source.fitted, first),
         variance_second=_variance(pair.target.fitted, second),
-        rest=float(agreement[~agreeing].max(initial=0.0)),
-        is_judged=n_fitted > max(n_first, n_second),
+        rest=rest,
     )
 
 

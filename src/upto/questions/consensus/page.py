@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from upto.questions.consensus.result import number_ranges
 from upto.report.axis_scale import Scale, range_scale
@@ -58,13 +58,14 @@ class ConsensusBody:
 def page(result: ConsensusResult) -> Section:
     """Return the page section of a consensus."""
     body, (tables, omitted) = consensus_body(result), consensus_tables(result)
+    drawn = [plot for plot in (body.components, body.runs) if plot is not None]
     return Section(
         names=tuple(run.name for run in result.runs),
         badge=consensus_badge(result),
         facts=consensus_facts(result),
         tables=tables,
         body=body,
-        data={"plots": consensus_plots(body)},
+        data={"plots": [{"at": plot.at, "tips": plot.tips} for plot in drawn]},
         details="All components by run",
         omitted=omitted,
     )
@@ -92,12 +93,6 @@ def consensus_body(result: ConsensusResult) -> ConsensusBody:
         n_more=max(len(result.runs) - _MAX_KEYS, 0),
         sentences=shared_sentences(result),
     )
-
-
-def consensus_plots(view: ConsensusBody) -> list[dict[str, Any]]:
-    """Return the tooltip data of the page's script, one entry per plot."""
-    drawn = [plot for plot in (view.components, view.runs) if plot is not None]
-    return [{"at": plot.at, "tips": plot.tips} for plot in drawn]
 
 
 def consensus_badge(result: ConsensusResult) -> tuple[str, str]:
@@ -287,7 +282,7 @@ def _heat(result: ConsensusResult, order: Sequence[int]) -> Plane:
         if row >= _NUMBERED_ROW
     ]
     side = element("svg", *numbers, class_="side", width=_SIDE, height=height, aria_hidden="true")
-    return Plane(name=drawn.name, numbers=side, drawing=drawn.drawing)
+    return replace(drawn, numbers=side)
 
 
 def _step(correlation: float | None) -> str:

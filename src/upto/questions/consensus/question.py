@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from upto.core import Embeddings, Group, InputError, SilentProgress, with_provenance
+from upto.core import Embeddings, InputError, SilentProgress, with_provenance
 from upto.engines import blas_threads_for, choose_engine
 from upto.evidence.hold_out import choose_held_out
 from upto.files import check_output, match_rows, open_writer
@@ -179,15 +179,7 @@ def _check_options(
         )
         raise InputError(message)
     Settings(n_components=n_components)
-    Options(
-        up_to=Group.RIGID,
-        held_out=held_out,
-        tolerance=0.0,
-        permutations=permutations,
-        refits=0,
-        ica=False,
-        seed=seed,
-    )
+    Options(held_out=held_out, permutations=permutations, seed=seed)
 
 
 def _refuse_own_array(target: Path, runs: Sequence[Embeddings], prefix: str) -> None:

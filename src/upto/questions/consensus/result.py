@@ -9,7 +9,7 @@ from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
 from upto.core.result import Result
-from upto.core.table import Cell, Column, Table
+from upto.core.table import Cell, Table, columns
 
 SHOWN_RUNS = 12
 """Maximum number of runs with columns in the table of components; see also `data_table`."""
@@ -141,11 +141,7 @@ class ConsensusResult(Result):
             for run, correlation in zip(self.runs, component.correlations, strict=True)
         ]
         heads = ("component", "variance", "mean", "runs", "run", "correlation")
-        return Table(
-            title="All components and runs",
-            columns=tuple(Column(name=name) for name in heads),
-            rows=tuple(rows),
-        )
+        return Table(title="All components and runs", columns=columns(*heads), rows=tuple(rows))
 
     def _components(self) -> Table:
         few = len(self.runs) <= SHOWN_RUNS
@@ -165,11 +161,9 @@ class ConsensusResult(Result):
         return Table(
             title=f"Components: correlation of a run with {self._others('mean')}",
             columns=(
-                Column(name="component"),
-                Column(name="mean", spec=".3f"),
-                Column(name="runs"),
-                Column(name="variance", spec=".2%"),
-                *(Column(name=run.name, spec=".3f") for run in self.runs if few),
+                *columns("component", "mean", "runs", spec=".3f"),
+                *columns("variance", spec=".2%"),
+                *columns(*(run.name for run in self.runs if few), spec=".3f"),
             ),
             rows=tuple(rows),
             caption=f"{self.n_judged} of {self.n_held_out} held-out rows{limit}",
@@ -183,16 +177,9 @@ class ConsensusResult(Result):
             counts = (run.n_features, run.n_components, run.n_near_gaussian)
             rows.append((run.name, *counts, run.scale, *cells))
         heads = [
-            Column(name="run"),
-            Column(name="coordinates"),
-            Column(name="components"),
-            Column(name="near-Gaussian"),
-            Column(name="scale", spec=".3g"),
-            Column(name="explained", spec=".3f"),
-            Column(name="chance", spec=".3f"),
-            Column(name="p", spec=".2g"),
-            Column(name="belongs"),
-            Column(name="appearing"),
+            *columns("run", "coordinates", "components", "near-Gaussian", "scale", spec=".3g"),
+            *columns("explained", "chance", spec=".3f"),
+            *columns("p", "belongs", "appearing", spec=".2g"),
         ]
         wanted = {"scale": self.up_to == "similarity"}
         wanted |= dict.fromkeys(("components", "near-Gaussian"), self.is_matched)
@@ -225,12 +212,8 @@ class ConsensusResult(Result):
         return Table(
             title="What the runs share",
             columns=(
-                Column(name="appear in"),
-                Column(name="components"),
-                Column(name="variance", spec=".1%"),
-                Column(name="lowest mean", spec=".3f"),
-                Column(name="highest mean", spec=".3f"),
-                Column(name="which"),
+                *columns("appear in", "components", "variance", spec=".1%"),
+                *columns("lowest mean", "highest mean", "which", spec=".3f"),
             ),
             rows=tuple(rows),
             caption=caption,

@@ -163,12 +163,8 @@ def turned_space(gathered: Gathered, *, scaled: bool) -> Space:
         weights=1.0 - np.eye(count) if scaled else weights_by_spread(scatters),
         sources=(),
         predict=partial(predict_left_out, scatters, agreement, scaled=scaled),
-        consistent=_nothing_matched,
+        consistent=lambda _above: None,
     )
-
-
-def _nothing_matched(_above: float) -> None:
-    return None
 
 
 def unmix_runs(

@@ -33,11 +33,7 @@ _FLAT = 1e-10
 
 
 def cannot_turn(
-    correlations: Scatters,
-    elements: Sequence[Float],
-    deviations: Sequence[Float],
-    *,
-    seed: int,
+    correlations: Scatters, elements: Sequence[Float], deviations: Sequence[Float], *, seed: int
 ) -> NDArray[np.bool_]:
     """Return which coordinates (runs × coordinates) agree better than randomly rotated ones.
 
@@ -57,8 +53,7 @@ def cannot_turn(
     equal = [np.ones_like(deviation) for deviation in deviations]
     limit = max(turned_limit(correlations, each, seed) for each in (deviations, equal))
     cosines = np.nan_to_num(match_cosines(correlations, elements))
-    held: NDArray[np.bool_] = cosines >= limit - _ROUNDING
-    return held
+    return cosines >= limit - _ROUNDING
 
 
 def turned_limit(correlations: Scatters, deviations: Sequence[Float], seed: int) -> float:

@@ -104,9 +104,7 @@ def _enough(_context: object, _parameter: object, value: int) -> int:
     help="Treat this factor's integers as ordered, not as class numbers. Repeatable.",
 )
 @click.option(
-    "--discrete-codes",
-    is_flag=True,
-    help="Latents are unordered codes, e.g. of a VQ-VAE.",
+    "--discrete-codes", is_flag=True, help="Latents are unordered codes, e.g. of a VQ-VAE."
 )
 @held_out_option(0.3, "maps onto the factors are tested on them")
 @click.option(
@@ -195,16 +193,12 @@ def command(
 
 def _catalogue(*, brief: bool) -> Table:
     """List the scores; a terminal has room for some columns only."""
-    from upto.core import Column, Table
+    from upto.core.table import Table, columns
     from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES
 
     records = []
     for kind in SCORES.values():
-        record = {
-            "score": kind.name,
-            "rewards": kind.rewards,
-            "variants": ", ".join(kind.variants),
-        }
+        record = {"score": kind.name, "rewards": kind.rewards, "variants": ", ".join(kind.variants)}
         if not brief:
             record |= {
                 "range": f"{kind.low:.3g} to {kind.high:.3g}".replace("inf", "∞"),
@@ -216,7 +210,7 @@ def _catalogue(*, brief: bool) -> Table:
         records.append(record)
     return Table(
         title="Scores",
-        columns=tuple(Column(name=name) for name in records[0]),
+        columns=columns(*records[0]),
         rows=tuple(tuple(record.values()) for record in records),
         caption=f"without --scores: {', '.join(DEFAULT_SCORES)}",
     )

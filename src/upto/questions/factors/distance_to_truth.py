@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from upto.questions.factors.truth import Factor
 
 
-PERMUTATIONS, REFITS, TOLERANCE = 199, 5, 0.05
-"""Same values as in `compare`."""
 MIN_COMPLETE = 10
 """Fewest complete rows for a fit."""
 PASSED_ON = ("UP001", "UP010", "UP015", "UP017")
@@ -74,17 +72,8 @@ class Truth:
 
 
 def options_for(held_out: float, seed: int) -> Options:
-    """Return validated options for errors to the truth."""
-    return Options(
-        up_to=Group.AFFINE,
-        held_out=held_out,
-        tolerance=TOLERANCE,
-        permutations=PERMUTATIONS,
-        refits=REFITS,
-        ica=False,
-        seed=seed,
-        one_way=True,
-    )
+    """Return validated options for errors to the truth; the others are those of `compare`."""
+    return Options(up_to=Group.AFFINE, held_out=held_out, ica=False, seed=seed, one_way=True)
 
 
 def find_truth(

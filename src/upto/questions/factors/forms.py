@@ -37,9 +37,7 @@ class Form:
 FORMS = {
     "raw": Form(name="without ICA", says="The unchanged latents.", whiten=None),
     "ica": Form(
-        name="ICA",
-        says="Centred and rotated by ICA; distances are preserved.",
-        whiten="rotation",
+        name="ICA", says="Centred and rotated by ICA; distances are preserved.", whiten="rotation"
     ),
     "ica-literal": Form(
         name="ICA, literal",

@@ -40,11 +40,7 @@ def table_of(factors: Sequence[Factor]) -> tuple[NDArray[Any], list[bool]]:
 
 
 def tell(
-    formed: Formed,
-    factors: Sequence[Factor],
-    view: View,
-    *,
-    r2: Sequence[float | None],
+    formed: Formed, factors: Sequence[Factor], view: View, *, r2: Sequence[float | None]
 ) -> LatentForm:
     """Match latents of a form with factors; `r2` is that of all latents for each factor."""
     found = tellable(view.information(ADJUSTED))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from upto.core import Group
 from upto.questions.factors.latent_map import MAX_BESIDE, LatentMap, latent_maps, maps_data
@@ -64,7 +64,7 @@ def page(result: FactorsResult) -> Section:
         facts=factors_facts(result),
         tables=tables,
         body=factors_body(result),
-        data=factors_data(result),
+        data={"latents": maps_data(result)},
         headline=factors_verdict(result),
         details="Tables of all scores, latents and factors",
         omitted=omitted,
@@ -81,11 +81,6 @@ def factors_body(result: FactorsResult) -> FactorsBody:
         any_within=any(score.is_beyond_chance is False for score in result.scores),
         truth=truth_ladder(result),
     )
-
-
-def factors_data(result: FactorsResult) -> dict[str, Any]:
-    """Return the data for the page's tooltips."""
-    return {"latents": maps_data(result)}
 
 
 def factors_verdict(result: FactorsResult) -> tuple[str, str]:

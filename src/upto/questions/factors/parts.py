@@ -8,6 +8,7 @@ from typing import Literal
 from upto.core.estimate import Estimate
 from upto.core.fits import Agreement, Supremum
 from upto.core.group import Group
+from upto.core.result import pick
 
 BEYOND_CHANCE = 0.05
 """Largest p-value at which a score or an error is beyond chance."""
@@ -86,12 +87,8 @@ class LatentForm:
 
     def match(self, factor: str) -> FactorMatch:
         """Return the most informative latent for a factor."""
-        for match in self.matches:
-            if match.factor == factor:
-                return match
-        names = ", ".join(match.factor for match in self.matches)
-        message = f"this result has no factor {factor!r}; it has {names}."
-        raise KeyError(message)
+        no_factor = "this result has no factor {!r}; it has {}."
+        return pick(self.matches, factor, no_factor, by="factor")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,9 +162,5 @@ class Structure:
 
     def fit(self, group: Group | str) -> StructureFit:
         """Return the error up to a group."""
-        for fit in self.fits:
-            if fit.up_to == group:
-                return fit
-        names = ", ".join(fit.up_to for fit in self.fits)
-        message = f"there is no error up to {group!r}; available: {names}."
-        raise KeyError(message)
+        no_error = "there is no error up to {!r}; available: {}."
+        return pick(self.fits, group, no_error, by="up_to")

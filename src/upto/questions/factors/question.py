@@ -271,10 +271,7 @@ def _possible(
 
 
 def _look_at(
-    formed: Formed,
-    factors: Sequence[Factor],
-    truth: Truth | None,
-    view: View,
+    formed: Formed, factors: Sequence[Factor], truth: Truth | None, view: View
 ) -> tuple[LatentForm, list[Structure], list[Finding]]:
     """Match latents with factors, and compute their errors to the truth."""
     structure: list[Structure] = []

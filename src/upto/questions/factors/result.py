@@ -8,8 +8,8 @@ from typing import ClassVar
 from upto.core.finding import Finding
 from upto.core.group import Group
 from upto.core.provenance import Provenance
-from upto.core.result import Result
-from upto.core.table import Cell, Column, Table
+from upto.core.result import Result, pick
+from upto.core.table import Cell, Table, columns
 from upto.questions.factors.parts import (
     FactorSummary,
     FormScore,
@@ -50,17 +50,13 @@ class FactorsResult(Result):
 
     def form(self, name: str) -> LatentForm:
         """Return a form of the latents, e.g. ``"without ICA"`` or ``"ICA"``."""
-        for form in self.forms:
-            if form.name == name:
-                return form
-        message = f"this result has no form {name!r}; it has {self._forms()}."
-        raise KeyError(message)
+        return pick(self.forms, name, "this result has no form {!r}; it has {}.")
 
     def score(self, name: str, form: str = "without ICA") -> FormScore:
         """Return one score of a form; the variant in its name is optional."""
         self.form(form)
         own = [score for score in self.scores if score.form == form]
-        for of in (str, _without_variant):
+        for of in (str, lambda full: full.partition("@")[0]):
             for score in own:
                 if of(score.name) == name:
                     return score
@@ -117,11 +113,11 @@ class FactorsResult(Result):
             for each in self.structure
             for fit in each.fits
         ]
-        heads = ("form", "score", "value", "chance", "limit", "calibrated", "p", "says")
         return Table(
             title="All scores and errors to the truth",
-            columns=tuple(
-                Column(name=name, spec=".2g" if name == "p" else ".3f") for name in heads
+            columns=(
+                *columns("form", "score", "value", "chance", "limit", "calibrated", spec=".3f"),
+                *columns("p", "says", spec=".2g"),
             ),
             rows=tuple(rows),
         )
@@ -142,7 +138,7 @@ class FactorsResult(Result):
         used = f"{self.n_used} of {self.n_samples} rows"
         return Table(
             title=f"{self.name} against {_factors_text(len(self.factors))}: scores",
-            columns=tuple(Column(name=name) for name in ("score", *self._titles())),
+            columns=columns("score", *self._titles()),
             rows=tuple(rows),
             caption=f"{used}; chance from {self.n_refits} permutations of the rows; ≈ marks "
             "values within chance",
@@ -153,10 +149,7 @@ class FactorsResult(Result):
         known = {fit.up_to for each in self.structure for fit in each.fits}
         return {
             group: [
-                (
-                    next((fit for fit in each.fits if fit.up_to is group), None),
-                    group is each.up_to,
-                )
+                (next((fit for fit in each.fits if fit.up_to is group), None), group is each.up_to)
                 for each in self.structure
             ]
             for group in Group
@@ -172,7 +165,7 @@ class FactorsResult(Result):
         held_out = f"{self.n_held_out} of {self.n_complete} rows held out"
         return Table(
             title=f"Mean error to {_factors_text(n_truth)} over the diameter, up to each group",
-            columns=tuple(Column(name=name) for name in ("up to", *self._measured())),
+            columns=columns("up to", *self._measured()),
             rows=tuple(rows),
             caption=f"{held_out}; ← marks the strictest group that loses little against the best",
         )
@@ -184,7 +177,7 @@ class FactorsResult(Result):
         ]
         return Table(
             title="Smallest worst error ε of Definition 2 over the diameter, in sample",
-            columns=tuple(Column(name=name) for name in ("up to", *self._measured())),
+            columns=columns("up to", *self._measured()),
             rows=tuple(rows),
             caption="an element of the group attains the upper bound; none is below the lower one",
         )
@@ -204,13 +197,8 @@ class FactorsResult(Result):
         return Table(
             title=f"Best latent for each factor, {form.name}",
             columns=(
-                Column(name="factor"),
-                Column(name="latent"),
-                Column(name="share of its information", spec=".3f"),
-                Column(name="next latent"),
-                Column(name="its share", spec=".3f"),
-                Column(name="correlation", spec=".3f"),
-                Column(name="R² of all latents", spec=".3f"),
+                *columns("factor", "latent", "share of its information", "next latent", spec=".3f"),
+                *columns("its share", "correlation", "R² of all latents", spec=".3f"),
             ),
             rows=tuple(
                 (
@@ -240,12 +228,7 @@ class FactorsResult(Result):
             )
         return Table(
             title=f"Factors in each latent, {form.name}",
-            columns=(
-                Column(name="latent"),
-                Column(name="state"),
-                Column(name="spread", spec=".3g"),
-                Column(name="factors"),
-            ),
+            columns=columns("latent", "state", "spread", "factors", spec=".3g"),
             rows=tuple(rows),
             caption="the three factors with the largest shares of information, beyond chance",
         )
@@ -254,12 +237,8 @@ class FactorsResult(Result):
         return Table(
             title="Factors",
             columns=(
-                Column(name="factor"),
-                Column(name="kind"),
-                Column(name="values"),
-                Column(name="entropy in nats", spec=".3f"),
-                Column(name="labelled", spec=".1%"),
-                Column(name="treated as"),
+                *columns("factor", "kind", "values", "entropy in nats", spec=".3f"),
+                *columns("labelled", "treated as", spec=".1%"),
             ),
             rows=tuple(
                 (
@@ -275,10 +254,6 @@ class FactorsResult(Result):
             caption="categories are scored but excluded from errors to the truth; declare a factor "
             "as ordered, unordered, discrete or continuous to change its treatment",
         )
-
-
-def _without_variant(name: str) -> str:
-    return name.partition("@")[0]
 
 
 def _factors_text(count: int) -> str:

@@ -211,12 +211,7 @@ def _error_numbers(fit: StructureFit) -> list[float]:
 
 
 def _truth_row(
-    structure: Structure,
-    fit: StructureFit,
-    linear: Scale,
-    logarithmic: Scale,
-    *,
-    held_out: bool,
+    structure: Structure, fit: StructureFit, linear: Scale, logarithmic: Scale, *, held_out: bool
 ) -> TruthRow:
     worst = fit.supremum
     words = _error_words(structure, fit, held_out=held_out)

@@ -136,10 +136,7 @@ def _score_text(score: FormScore) -> str:
 
 
 def findings(
-    result: FactorsResult,
-    factors: Sequence[Factor],
-    formed: Sequence[Formed],
-    unsure: Unsure,
+    result: FactorsResult, factors: Sequence[Factor], formed: Sequence[Formed], unsure: Unsure
 ) -> Iterator[Finding]:
     """Return findings about rows, factors, latents, ICA and scores."""
     for code, message in (

@@ -100,11 +100,7 @@ class Factor:
 
 
 def with_factors(
-    run: Embeddings,
-    source: FactorSource,
-    *,
-    ids: str | None,
-    names: Sequence[str] | None,
+    run: Embeddings, source: FactorSource, *, ids: str | None, names: Sequence[str] | None
 ) -> tuple[Embeddings, dict[str, NDArray[Any]], tuple[Finding, ...]]:
     """Match rows of a run with those of factors; return both and the findings.
 

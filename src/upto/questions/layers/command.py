@@ -66,11 +66,7 @@ def command(
     if measures:
         options["measures"] = measures
     result = upto.layers(
-        *runs,
-        seed=output.seed,
-        engine=output.engine,
-        progress=output.watcher(),
-        **options,
+        *runs, seed=output.seed, engine=output.engine, progress=output.watcher(), **options
     )
     output.publish(result, report)
     if strict:

@@ -10,8 +10,8 @@ from upto.core.errors import InputError
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
-from upto.core.result import Result
-from upto.core.table import Cell, Column, Table
+from upto.core.result import Result, pick
+from upto.core.table import Cell, Column, Table, columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,12 +178,7 @@ class LayersResult(Result):
 
     def run(self, name: str) -> LayeredRun:
         """Return the run with this name."""
-        for run in self.runs:
-            if run.name == name:
-                return run
-        names = ", ".join(run.name for run in self.runs)
-        message = f"this result has no run {name!r}: choose one of {names}."
-        raise KeyError(message)
+        return pick(self.runs, name, "this result has no run {!r}: choose one of {}.")
 
     def measure(self, name: str) -> LayerMeasure:
         """Return the measure with this name, which may omit the parameter."""
@@ -228,9 +223,7 @@ class LayersResult(Result):
             ]
         heads = ("measure", "first", "layer", "second", "layer of the second", "value", "limit")
         return Table(
-            title="All pairs of layers",
-            columns=tuple(Column(name=name) for name in (*heads, "adjusted p")),
-            rows=tuple(rows),
+            title="All pairs of layers", columns=columns(*heads, "adjusted p"), rows=tuple(rows)
         )
 
     def _problems(self) -> Iterator[str]:
@@ -272,12 +265,9 @@ class LayersResult(Result):
         return Table(
             title=self._title("closest layers"),
             columns=(
-                Column(name="layer"),
-                Column(name="closest"),
-                Column(name="value", spec=".3f"),
-                Column(name="adjusted p", spec=".2g"),
-                Column(name="of half-samples", spec=".0%"),
-                Column(name=self._beside()),
+                *columns("layer", "closest", "value", spec=".3f"),
+                *columns("adjusted p", spec=".2g"),
+                *columns("of half-samples", self._beside(), spec=".0%"),
                 *self._which_columns(),
             ),
             rows=tuple(rows),
@@ -312,12 +302,8 @@ class LayersResult(Result):
         return Table(
             title=self._title("aligned layers"),
             columns=(
-                Column(name="layer"),
-                Column(name="aligned with"),
-                Column(name="value", spec=".3f"),
-                Column(name="chance", spec=".3f"),
-                Column(name="limit of chance", spec=".3f"),
-                Column(name="adjusted p", spec=".2g"),
+                *columns("layer", "aligned with", "value", "chance", "limit of chance", spec=".3f"),
+                *columns("adjusted p", spec=".2g"),
                 *self._which_columns(),
             ),
             rows=tuple(rows),
@@ -329,7 +315,7 @@ class LayersResult(Result):
         runs = pair.first if pair.is_own else f"{pair.first} (rows) and {pair.second} (columns)"
         return Table(
             title=f"{runs}: {measure.title}, {measure.closer} is closer",
-            columns=(Column(name="layer"), *(Column(name=name, spec=".3f") for name in second)),
+            columns=columns("layer", *second, spec=".3f"),
             rows=tuple((name, *row) for name, row in zip(first, pair.value, strict=True)),
         )
 
@@ -340,7 +326,7 @@ class LayersResult(Result):
 
     def _which_columns(self) -> tuple[Column, ...]:
         many = (("runs", len(self.runs) > 2), ("measure", len(self.measures) > 1))
-        return tuple(Column(name=name) for name, shown in many if shown)
+        return columns(*(name for name, shown in many if shown))
 
     def _title(self, what: str) -> str:
         names = " → ".join(run.name for run in self.runs)

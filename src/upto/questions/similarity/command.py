@@ -9,6 +9,7 @@ import click
 from upto.cli.exits import EPILOG, Exit, stop
 from upto.cli.options import (
     complete_file,
+    held_out_option,
     output_options,
     permutations_option,
     report_option,
@@ -47,13 +48,7 @@ def _complete_measure(
     help="Similarity measure, e.g. linear-cka or svcca:20, or all. Repeat for several.",
 )
 @click.option("--list", "listed", is_flag=True, help="List the measures and exit.")
-@click.option(
-    "--held-out",
-    type=click.FloatRange(0, 1, max_open=True),
-    default=0.5,
-    show_default=True,
-    help="Fraction of the rows held out: fitted measures are scored on them.",
-)
+@held_out_option(0.5, "fitted measures are scored on them")
 @permutations_option
 @click.option(
     "--half-samples",
@@ -126,7 +121,7 @@ def command(
 
 def _catalogue(*, brief: bool) -> Table:
     """Return the table of measures; `brief` omits columns that do not fit a terminal."""
-    from upto.core import Column, Table
+    from upto.core.table import Table, columns
     from upto.measures.catalogue import DEFAULT_MEASURES, MEASURES
     from upto.measures.kinds import MomentMeasure
 
@@ -151,7 +146,7 @@ def _catalogue(*, brief: bool) -> Table:
     default = ", ".join(MEASURES[name].name for name in DEFAULT_MEASURES)
     return Table(
         title="Measures",
-        columns=tuple(Column(name=name) for name in records[0]),
+        columns=columns(*records[0]),
         rows=tuple(tuple(record.values()) for record in records),
         caption=f"without --measure: {default}",
     )

@@ -221,9 +221,7 @@ def _cell(pair: Similarity | None, far: float, near: float) -> HeatCell:
         return HeatCell(text="–", level=None)
     value = pair.value.value
     return HeatCell(
-        text=f"{value:.2f}",
-        level=closeness_level(value, far, near),
-        beyond=pair.is_beyond_chance,
+        text=f"{value:.2f}", level=closeness_level(value, far, near), beyond=pair.is_beyond_chance
     )
 
 

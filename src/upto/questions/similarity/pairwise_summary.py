@@ -37,10 +37,7 @@ def mean_over_pairs(values: Float, measure: Measure) -> Estimate:
     deviation = np.sqrt((count - 1) / count * np.square(without - without.mean()).sum())
     half = float(stdtrit(count - 1, (1 + _LEVEL) / 2) * deviation)
     return Estimate(
-        value=mean,
-        low=measure.within(mean - half),
-        high=measure.within(mean + half),
-        level=_LEVEL,
+        value=mean, low=measure.within(mean - half), high=measure.within(mean + half), level=_LEVEL
     )
 
 

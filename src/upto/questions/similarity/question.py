@@ -157,11 +157,7 @@ def similarity(
     if worth < MIN_WORTH:
         permutations = half_samples = 0
     scored, refused = _score(sample, wanted, permutations, half_samples, seed, progress)
-    return _result(
-        sample,
-        scored,
-        [*found, *remarked, *refused],
-    )
+    return _result(sample, scored, [*found, *remarked, *refused])
 
 
 def _far_everywhere(rows: Sequence[Float]) -> NDArray[np.bool_] | None:
@@ -221,9 +217,7 @@ def _score(
 
 
 def _result(
-    sample: Sample,
-    scored: dict[str, list[Scored]],
-    found: Sequence[Finding],
+    sample: Sample, scored: dict[str, list[Scored]], found: Sequence[Finding]
 ) -> SimilarityResult:
     everything = [each for own in scored.values() for each in own]
     adjusted = iter(calibration.adjusted_p_values(everything))
@@ -255,9 +249,7 @@ def _result(
         same=sample.equal_runs(),
     )
     return replace(
-        result,
-        verdict=text.verdict(result),
-        findings=unique_findings([*found, *remarks]),
+        result, verdict=text.verdict(result), findings=unique_findings([*found, *remarks])
     )
 
 

@@ -10,7 +10,7 @@ from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
 from upto.core.result import Result
-from upto.core.table import Cell, Column, Table
+from upto.core.table import Cell, Table, columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,7 @@ class SimilarityResult(Result):
         heads = ("first", "second", "measure", "value", "chance", "limit", "calibrated", "p")
         return Table(
             title="All pairs and measures",
-            columns=tuple(Column(name=name) for name in (*heads, "adjusted p", "held out")),
+            columns=columns(*heads, "adjusted p", "held out"),
             rows=tuple(
                 (
                     row.first,
@@ -180,13 +180,8 @@ class SimilarityResult(Result):
         return Table(
             title=f"{first} and {second}",
             columns=(
-                Column(name="measure"),
-                Column(name="value", spec=".3f"),
-                Column(name="chance", spec=".3f"),
-                Column(name="limit of chance", spec=".3f"),
-                Column(name="calibrated", spec=".3f"),
-                Column(name="p", spec=".2g"),
-                Column(name="adjusted p", spec=".2g"),
+                *columns("measure", "value", "chance", "limit of chance", "calibrated", spec=".3f"),
+                *columns("p", "adjusted p", spec=".2g"),
             ),
             rows=tuple(rows),
             caption=self._caption(),
@@ -208,16 +203,10 @@ class SimilarityResult(Result):
                     f"{sum(row.is_beyond_chance for row in own)} of {len(own)}",
                 )
             )
+        heads = ("measure", "mean", "chance", "lowest", "highest", "closer than chance")
         return Table(
             title=f"{len(self.runs)} runs, all pairs",
-            columns=(
-                Column(name="measure"),
-                Column(name="mean", spec=".3f"),
-                Column(name="chance", spec=".3f"),
-                Column(name="lowest", spec=".3f"),
-                Column(name="highest", spec=".3f"),
-                Column(name="closer than chance"),
-            ),
+            columns=columns(*heads, spec=".3f"),
             rows=tuple(rows),
             caption=self._caption(),
         )
@@ -227,10 +216,7 @@ class SimilarityResult(Result):
         names = [self.runs[run].name for run in measure.order]
         return Table(
             title=f"{measure.title}: {measure.closer} is closer",
-            columns=(
-                Column(name="similar runs side by side"),
-                *(Column(name=name, spec=".3f") for name in names),
-            ),
+            columns=columns("similar runs side by side", *names, spec=".3f"),
             rows=tuple(
                 (self.runs[first].name, *(numbers[first][second] for second in measure.order))
                 for first in measure.order

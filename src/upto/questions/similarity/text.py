@@ -30,7 +30,10 @@ def verdict(result: SimilarityResult) -> str:
         if not _is_tested(result):
             is_close = "not distinguishable from chance"
         by = by if close or many == 1 else f"any of {many} measures"
-        values = ", ".join(f"{_in_list(each, many)}{_pair(result, each)}" for each in shown)
+        values = ", ".join(
+            f"{each.title} {_pair(result, each)}" if many > 1 else _pair(result, each)
+            for each in shown
+        )
         return f"{first} and {second} are {is_close} by {by}: {values}{more}."
     said: list[str] = []
     shown, more = _first(list(result.measures))
@@ -56,10 +59,6 @@ def _first(measures: list[MeasureSummary]) -> tuple[list[MeasureSummary], str]:
 def _count(result: SimilarityResult, measure: MeasureSummary) -> tuple[int, int]:
     rows = result.of(measure.name)
     return sum(row.is_beyond_chance for row in rows), len(rows)
-
-
-def _in_list(measure: MeasureSummary, count: int) -> str:
-    return f"{measure.title} " if count > 1 else ""
 
 
 def _pair(result: SimilarityResult, measure: MeasureSummary) -> str:
@@ -136,10 +135,7 @@ def _of_runs(result: SimilarityResult, same: list[str]) -> Iterator[tuple[str, s
 def _of_far_rows(result: SimilarityResult, n_far: int) -> Iterator[tuple[str, str]]:
     if n_far:
         rows = "row is" if n_far == 1 else "rows are"
-        yield (
-            "UP039",
-            f"{n_far} of {result.n_used} {rows} far from the others in every run.",
-        )
+        yield ("UP039", f"{n_far} of {result.n_used} {rows} far from the others in every run.")
 
 
 def _of_chance(result: SimilarityResult, worth: float) -> Iterator[tuple[str, str]]:
