@@ -61,7 +61,7 @@ def noise() -> tuple[NDArray[Any], NDArray[Any]]:
 
 def measured() -> dict[str, float | None]:
     """Measure what noise scores."""
-    found = evaluate_scores(*noise(), scores="all", n_permutations=0, n_halves=0)
+    found = evaluate_scores(*noise(), scores="all", refits=0, half_samples=0)
     return {each.name: each.score.value for each in found}
 
 

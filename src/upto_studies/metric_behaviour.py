@@ -137,8 +137,8 @@ def _scored(settings: Settings, seed: int, draw: int, case: Case) -> list[Calibr
             sample.factors,
             scores=scores,
             discrete_codes=sample.discrete_codes,
-            n_permutations=permutations,
-            n_halves=0,
+            refits=permutations,
+            half_samples=0,
             seed=seed,
         )
     ]

@@ -90,7 +90,7 @@ def sweep(
             # The same stream at all strengths: only the fault differs.
             sample = make(strength, random_stream(layout.seed, "metric sweep", str(draw)))
             for each in evaluate_scores(
-                sample.codes, sample.factors, scores=scores, n_permutations=0, n_halves=0
+                sample.codes, sample.factors, scores=scores, refits=0, half_samples=0
             ):
                 lines[each.name].append(each.score.value or 0.0)
         for score in scores:

@@ -21,7 +21,7 @@ def test_what_noise_scores_is_recorded_for_every_score_and_still_so(tool):
     assert list(recorded) == [each.name for each in find_scores("all")], (
         "run `python docs/_tools/factor_scores.py --measure`"
     )
-    for each in evaluate_scores(*tool.noise(), scores=CHECKED, n_permutations=0, n_halves=0):
+    for each in evaluate_scores(*tool.noise(), scores=CHECKED, refits=0, half_samples=0):
         assert each.score.value == pytest.approx(recorded[each.name], abs=1e-6)
 
 

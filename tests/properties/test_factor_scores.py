@@ -26,9 +26,9 @@ def test_scores_do_not_depend_on_the_order_and_signs_of_codes(seed, order, signs
     factors = np.column_stack([rng.integers(3, size=N_SAMPLES), rng.uniform(size=N_SAMPLES)])
     codes = np.hstack([factors, rng.normal(size=(N_SAMPLES, 2))])
     codes = codes + 0.2 * rng.normal(size=codes.shape)
-    options = {"scores": INVARIANT, "continuous": (False, True), "n_halves": 0}
-    before = evaluate_scores(codes, factors, n_permutations=1, **options)
-    after = evaluate_scores(codes[:, order] * signs, factors, n_permutations=1, **options)
+    options = {"scores": INVARIANT, "continuous": (False, True), "half_samples": 0}
+    before = evaluate_scores(codes, factors, refits=1, **options)
+    after = evaluate_scores(codes[:, order] * signs, factors, refits=1, **options)
     for one, other in zip(before, after, strict=True):
         assert (one.value is None) == (other.value is None), one.name
         if one.value is None:
@@ -48,8 +48,8 @@ def test_names_of_labels_do_not_count(seed):
     codes = factors + rng.normal(size=(N_SAMPLES, 2))
     named = np.array(["north", "west", "east"])[factors]
     scores = ("infomec/modularity@latent_quantization", "mig", "msas@smi", "irs")
-    plain = evaluate_scores(codes, factors, scores=scores, n_permutations=1, n_halves=0)
-    again = evaluate_scores(codes, named, scores=scores, n_permutations=1, n_halves=0)
+    plain = evaluate_scores(codes, factors, scores=scores, refits=1, half_samples=0)
+    again = evaluate_scores(codes, named, scores=scores, refits=1, half_samples=0)
     for one, other in zip(plain, again, strict=True):
         assert one.value.value == pytest.approx(other.value.value, abs=1e-12)
         assert one.chance == pytest.approx(other.chance, abs=1e-12)

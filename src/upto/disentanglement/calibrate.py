@@ -63,7 +63,7 @@ class CalibratedScore:
         ratio that is not adjusted.
     p_value
         Share of permutations at least as good, including the true order; None without any.
-    n_permutations, n_halves
+    refits, half_samples
         Number of permutations and of half-samples.
     says
         Why something is missing; empty if nothing is.
@@ -76,8 +76,8 @@ class CalibratedScore:
     limit: float | None
     calibrated: float | None
     p_value: float | None
-    n_permutations: int
-    n_halves: int
+    refits: int
+    half_samples: int
     says: str
 
 
@@ -88,8 +88,8 @@ def evaluate_scores(
     scores: str | Iterable[str] = DEFAULT_SCORES,
     continuous: bool | Sequence[bool] = False,
     discrete_codes: bool = False,
-    n_permutations: int = 19,
-    n_halves: int = 20,
+    refits: int = 19,
+    half_samples: int = 20,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[CalibratedScore, ...]:
@@ -107,11 +107,11 @@ def evaluate_scores(
         Whether the factors are continuous: one flag for all, or one per factor.
     discrete_codes
         Whether codes are categorical: integers without order.
-    n_permutations
+    refits
         Number of permutations of the rows of codes against the factors; missing labels stay where
         they are. All scores use the same permutations, costly ones the first 4. If there are no
         more orders than this, all are used.
-    n_halves
+    half_samples
         Number of half-samples for the intervals; costly scores use 10. 0 omits intervals.
     seed
         Seed of the random number generator.
@@ -133,19 +133,17 @@ def evaluate_scores(
     >>> factors = rng.integers(4, size=(400, 2))
     >>> noise = rng.normal(size=(400, 3))
     >>> for names in ("infomec/modularity@latent_quantization", "infomec/modularity@adjusted"):
-    ...     (found,) = evaluate_scores(noise, factors, scores=names, n_halves=0)
+    ...     (found,) = evaluate_scores(noise, factors, scores=names, half_samples=0)
     ...     print(f"{found.value:.2f}, chance {found.chance:.2f}, {found.calibrated:.2f}")
     0.67, chance 0.85, 0.00
     0.00, chance 0.00, 0.00
     """
     chosen = find_scores(scores)
-    _check(n_permutations, n_halves)
+    _check(refits, half_samples)
     full = full_view(
         codes, factors, continuous=continuous, discrete_codes=discrete_codes, seed=seed
     )
-    return evaluate_view(
-        full, chosen, n_permutations=n_permutations, n_halves=n_halves, progress=progress
-    )
+    return evaluate_view(full, chosen, refits=refits, half_samples=half_samples, progress=progress)
 
 
 def full_view(
@@ -169,17 +167,17 @@ def evaluate_view(
     full: View,
     chosen: tuple[NamedScore, ...],
     *,
-    n_permutations: int,
-    n_halves: int,
+    refits: int,
+    half_samples: int,
     progress: Progress | None = None,
 ) -> tuple[CalibratedScore, ...]:
     """Return scores of a view of all rows, as in `evaluate_scores`."""
     n_rows = full.factors.n_rows
     work = _Work(full=full, chosen=chosen)
-    orders = draw_pairings(np.zeros(n_rows, dtype=np.intp), n_permutations, full.seed).orders
+    orders = draw_pairings(np.zeros(n_rows, dtype=np.intp), refits, full.seed).orders
     halves: list[Whole] = []
     if n_rows >= 2 * MIN_HALF:
-        halves = draw_halves(np.zeros(n_rows, dtype=np.intp), n_halves, full.seed)
+        halves = draw_halves(np.zeros(n_rows, dtype=np.intp), half_samples, full.seed)
     watched = progress or SilentProgress()
     with quietly(), watched.task("scores of factors", 1 + len(orders) + len(halves)) as advance:
         found = {each.name: _score(each, full) for each in chosen}
@@ -192,7 +190,7 @@ def evaluate_view(
             found[each.name],
             np.array(nulls[each.name], dtype=np.float64),
             np.array(halved[each.name], dtype=np.float64),
-            _words(each, n_rows, n_permutations, n_halves),
+            _words(each, n_rows, refits, half_samples),
             drawn=bool(halves),
         )
         for each in chosen
@@ -265,8 +263,8 @@ def _calibrated(
             limit=None,
             calibrated=None,
             p_value=None,
-            n_permutations=0,
-            n_halves=0,
+            refits=0,
+            half_samples=0,
             says=score.says,
         )
     if len(halves) < MIN_HALVES:
@@ -296,8 +294,8 @@ def _calibrated(
         limit=limit if limit is None or math.isfinite(limit) else None,
         calibrated=calibrated,
         p_value=p_value,
-        n_permutations=len(null),
-        n_halves=len(halves),
+        refits=len(null),
+        half_samples=len(halves),
         says=says,
     )
 
@@ -315,7 +313,7 @@ def _unsure(value: Estimate, score: FactorScore, *, halved: bool) -> Estimate:
     return replace(value, low=min(low, score.least), high=max(high, score.most))
 
 
-def _words(each: NamedScore, n_rows: int, n_permutations: int, n_halves: int) -> str:
+def _words(each: NamedScore, n_rows: int, refits: int, half_samples: int) -> str:
     """Explain what was omitted on purpose."""
     words = []
     if each.kind.unsupervised:
@@ -323,24 +321,24 @@ def _words(each: NamedScore, n_rows: int, n_permutations: int, n_halves: int) ->
             "The score uses no factors, so it has no p-value; the chance level is that of "
             "independent codes."
         )
-    elif each.kind.costly and n_permutations > COSTLY_PERMUTATIONS:
+    elif each.kind.costly and refits > COSTLY_PERMUTATIONS:
         words.append(
             f"The score is costly: its chance level is from {COSTLY_PERMUTATIONS} permutations, "
             "too few for a limit."
         )
-    if n_halves and n_rows < 2 * MIN_HALF:
+    if half_samples and n_rows < 2 * MIN_HALF:
         words.append(f"{n_rows} rows are too few for an interval.")
     return " ".join(words)
 
 
-def _check(n_permutations: Any, n_halves: Any) -> None:
-    for name, value in (("n_permutations", n_permutations), ("n_halves", n_halves)):
+def _check(refits: Any, half_samples: Any) -> None:
+    for name, value in (("refits", refits), ("half_samples", half_samples)):
         if not isinstance(value, int | np.integer) or value < 0:
             message = f"{name} is {value!r}, but it must be a whole number of at least 0."
             raise InputError(message)
-    if 0 < n_halves < MIN_HALVES:
+    if 0 < half_samples < MIN_HALVES:
         message = (
-            f"n_halves is {n_halves}, but an interval needs at least {MIN_HALVES}: increase it, or "
+            f"half_samples is {half_samples}, but an interval needs at least {MIN_HALVES}: increase it, or "
             "set it to 0 to omit intervals."
         )
         raise InputError(message)

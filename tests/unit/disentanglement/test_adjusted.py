@@ -16,7 +16,7 @@ from upto.disentanglement import (
 )
 
 ADJUSTED = ("infomec@adjusted", "mig@adjusted", "mig-sup@adjusted", "dcimig@adjusted")
-BARE = {"n_permutations": 0, "n_halves": 0}
+BARE = {"refits": 0, "half_samples": 0}
 DRAWN = {"fitted": 300, "scored": 200}
 
 
@@ -151,8 +151,8 @@ def test_what_few_rows_cannot_tell_from_chance_widens_ratios(n_rows, degrees):
         factors,
         scores="infomec/modularity@adjusted",
         continuous=True,
-        n_permutations=0,
-        n_halves=20,
+        refits=0,
+        half_samples=20,
     )
     # Half of it is lost with many rows; few do not tell it from none.
     assert found.value.value > 0.9

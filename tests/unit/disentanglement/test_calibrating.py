@@ -53,7 +53,7 @@ def test_what_scores_share_is_computed_once_for_every_order_and_half(monkeypatch
 
     for name in ("information", "predictive_shares", "predictive_chance", "class_similarities"):
         counting(name)
-    evaluate_scores(codes, factors, scores=SHARING, n_permutations=2, n_halves=10)
+    evaluate_scores(codes, factors, scores=SHARING, refits=2, half_samples=10)
     looks = 1 + 2 + 10
     assert calls == {
         ("information", "10 neighbours in 10 steps"): looks,
@@ -69,12 +69,12 @@ def test_what_scores_share_is_computed_once_for_every_order_and_half(monkeypatch
 def test_the_p_value_counts_all_orders_of_few_rows():
     codes = np.array([[0.1], [0.9], [0.4], [0.7]])
     factors = np.array([[0], [1], [0], [1]])
-    (found,) = evaluate_scores(codes, factors, scores="msas@bmmi", n_permutations=100)
+    (found,) = evaluate_scores(codes, factors, scores="msas@bmmi", refits=100)
     scores = [
         most_similar_averaging_score(codes[list(order)], factors, similarity="bmmi").value
         for order in itertools.permutations(range(4))
     ]
-    assert found.n_permutations == 23
+    assert found.refits == 23
     assert found.p_value == pytest.approx(np.mean(np.array(scores) >= scores[0] - 1e-9))
     assert found.chance == pytest.approx(np.mean(scores[1:]))
     assert found.value.low is None
@@ -86,7 +86,7 @@ def test_p_values_of_noise_are_below_five_percent_one_time_in_twenty():
     for seed in range(100):
         rng = np.random.default_rng(seed)
         codes, factors = rng.normal(size=(20, 2)), rng.integers(3, size=(20, 1))
-        (found,) = evaluate_scores(codes, factors, scores="msas@smi", n_halves=0, seed=seed)
+        (found,) = evaluate_scores(codes, factors, scores="msas@smi", half_samples=0, seed=seed)
         smallest += found.p_value <= 0.05
     # Four standard deviations of a binomial with 100 draws.
     assert smallest <= 100 * 0.05 + 4 * math.sqrt(100 * 0.05 * 0.95)
@@ -98,10 +98,10 @@ def test_shuffles_are_of_rows_of_codes_and_missing_labels_stay_where_they_are(co
     partly[: N_SAMPLES // 2, 0] = np.nan
     # Codes of rows without a label are far away: only a shuffle brings them into sight.
     codes[: N_SAMPLES // 2, 0] += 50.0
-    (found,) = evaluate_scores(codes, partly, scores="mig", n_halves=0)
+    (found,) = evaluate_scores(codes, partly, scores="mig", half_samples=0)
     assert found.score == mig(codes, partly)
     assert found.value.value > found.limit
-    assert found.n_permutations == 19
+    assert found.refits == 19
 
 
 def test_the_same_seed_gives_the_same_and_another_seed_another(codes, factors):
@@ -110,8 +110,8 @@ def test_the_same_seed_gives_the_same_and_another_seed_another(codes, factors):
             codes,
             factors,
             scores=("mig", "mig@adjusted"),
-            n_permutations=2,
-            n_halves=10,
+            refits=2,
+            half_samples=10,
             seed=seed,
         )
 
@@ -123,10 +123,10 @@ def test_the_same_seed_gives_the_same_and_another_seed_another(codes, factors):
 
 
 def test_an_interval_contains_its_value_and_stays_in_the_range(codes, factors):
-    for each in evaluate_scores(codes, factors, scores=SHARING, n_permutations=0, n_halves=10):
+    for each in evaluate_scores(codes, factors, scores=SHARING, refits=0, half_samples=10):
         assert each.value.low <= each.value.value <= each.value.high
         assert each.value.high <= 1.0
-        assert each.n_halves == 10
+        assert each.half_samples == 10
 
 
 @pytest.mark.slow
@@ -135,7 +135,7 @@ def test_an_interval_covers_the_value_of_many_more_rows():
         factors = rng.integers(4, size=(count, 2))
         return factors + 0.6 * rng.normal(size=(count, 2)), factors
 
-    settings = {"scores": "mig@ubisoft", "n_permutations": 0}
+    settings = {"scores": "mig@ubisoft", "refits": 0}
     samples = [drawn(np.random.default_rng(seed), 500) for seed in range(30)]
     found = [evaluate_scores(*each, seed=0, **settings)[0].value for each in samples]
     widths = np.array([each.high - each.low for each in found]) / 2 / 1.96
@@ -144,18 +144,18 @@ def test_an_interval_covers_the_value_of_many_more_rows():
 
 
 def test_calibrated_is_the_share_of_the_way_from_the_limit(codes, factors):
-    (found,) = evaluate_scores(codes, factors, scores="mig", n_halves=0)
+    (found,) = evaluate_scores(codes, factors, scores="mig", half_samples=0)
     assert found.chance < found.limit < found.value.value
     assert found.calibrated == pytest.approx((found.value.value - found.limit) / (1 - found.limit))
     assert found.p_value == pytest.approx(1 / 20)
 
 
 def test_adjusted_scores_are_not_calibrated_a_second_time(codes, factors, rng):
-    for each in evaluate_scores(codes, factors, scores="infomec@adjusted", n_halves=0):
+    for each in evaluate_scores(codes, factors, scores="infomec@adjusted", half_samples=0):
         assert each.calibrated == each.value.value
         assert each.chance == pytest.approx(0.0, abs=0.02)
     noise = rng.normal(size=codes.shape)
-    for each in evaluate_scores(noise, factors, scores="infomec@adjusted", n_halves=0):
+    for each in evaluate_scores(noise, factors, scores="infomec@adjusted", half_samples=0):
         assert each.calibrated == 0.0
         assert each.p_value == 1.0
 
@@ -173,16 +173,16 @@ def with_values(monkeypatch, value, shuffled):
 def test_an_adjusted_value_beyond_a_limit_above_zero_is_left_as_it_is(monkeypatch, codes, factors):
     for variant, calibrated in (("adjusted", 0.6), ("ubisoft", 0.5)):
         with_values(monkeypatch, 0.6, 0.2)
-        (found,) = evaluate_scores(codes, factors, scores=f"mig@{variant}", n_halves=0)
+        (found,) = evaluate_scores(codes, factors, scores=f"mig@{variant}", half_samples=0)
         assert found.calibrated == pytest.approx(calibrated)
     with_values(monkeypatch, 0.1, 0.2)
-    (found,) = evaluate_scores(codes, factors, scores="mig@adjusted", n_halves=0)
+    (found,) = evaluate_scores(codes, factors, scores="mig@adjusted", half_samples=0)
     assert found.calibrated == 0.0
 
 
 def test_a_shuffle_without_a_value_counts_as_the_worst(monkeypatch, codes, factors):
     with_values(monkeypatch, -0.5, None)
-    (found,) = evaluate_scores(codes, factors, scores="linear-probe", n_halves=0)
+    (found,) = evaluate_scores(codes, factors, scores="linear-probe", half_samples=0)
     assert found.p_value == pytest.approx(1 / 20)
     assert found.chance is None
     assert found.limit is None
@@ -201,9 +201,12 @@ def test_scores_without_factors_stand_beside_independent_codes(rng):
 def test_costly_scores_say_how_few_shuffles_they_had(codes, factors):
     kept = slice(40)
     (found,) = evaluate_scores(
-        codes[kept, :2], factors[kept, :1] > 0, scores="dci/completeness@ubisoft/lasso", n_halves=0
+        codes[kept, :2],
+        factors[kept, :1] > 0,
+        scores="dci/completeness@ubisoft/lasso",
+        half_samples=0,
     )
-    assert found.n_permutations == 4
+    assert found.refits == 4
     assert "4 permutations" in found.says
     assert found.limit is None
     assert found.p_value >= 0.2
@@ -225,9 +228,9 @@ def test_a_score_that_cannot_take_the_data_says_so_and_others_go_on(factors, rng
 def test_halves_that_are_too_small_for_a_score_are_told(rng):
     codes, factors = rng.normal(size=(50, 4)), rng.integers(4, size=(50, 1))
     name = "infomec/explicitness@adjusted"
-    (found,) = evaluate_scores(codes, factors, scores=name, n_permutations=0, n_halves=10)
+    (found,) = evaluate_scores(codes, factors, scores=name, refits=0, half_samples=10)
     assert found.value.low is None
-    assert found.n_halves == 0
+    assert found.half_samples == 0
     assert "defined on 0 half-samples, too few for an interval" in found.says
 
 
@@ -240,7 +243,7 @@ def test_progress_is_told_of_every_order_and_half(codes, factors):
             steps.append(total)
             yield lambda count: steps.append(-count)
 
-    evaluate_scores(codes, factors, scores="mig", n_permutations=3, n_halves=10, progress=Watcher())
+    evaluate_scores(codes, factors, scores="mig", refits=3, half_samples=10, progress=Watcher())
     assert steps[0] == 14
     assert sum(steps) == 0
 
@@ -248,8 +251,8 @@ def test_progress_is_told_of_every_order_and_half(codes, factors):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_permutations": -1}, "n_permutations is -1"),
-        ({"n_halves": 5}, "an interval needs at least 10"),
+        ({"refits": -1}, "refits is -1"),
+        ({"half_samples": 5}, "an interval needs at least 10"),
         ({"scores": "none"}, "there is no score 'none'"),
         ({"continuous": [True]}, "`continuous` has 1 flags"),
         ({"discrete_codes": True}, "not whole numbers"),

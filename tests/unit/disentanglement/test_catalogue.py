@@ -26,7 +26,7 @@ EVERY = [each.name for each in find_scores("all")]
 CHEAP = [name for name in EVERY if not any(part in name for part in RAREST)]
 N_SAMPLES = 90
 KINDS = {"continuous": (False, True, False)}
-BARE = {"n_permutations": 0, "n_halves": 0}
+BARE = {"refits": 0, "half_samples": 0}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def numbers(found):
 
 
 def test_every_score_takes_mixed_factors_of_which_some_are_missing(data):
-    found = evaluate_scores(*data, scores=CHEAP, n_permutations=1, n_halves=0, **KINDS)
+    found = evaluate_scores(*data, scores=CHEAP, refits=1, half_samples=0, **KINDS)
     assert [each.name for each in found] == CHEAP
     for each in found:
         assert all(part is None or math.isfinite(part) for part in numbers(each)), each

@@ -38,7 +38,7 @@ def near_factors(rng, factors):
 def by_both(codes, factors, variant="adjusted", **settings):
     """The three scores by name, after they were seen to be those of `infomec`."""
     names = [f"infomec/{part}@{variant}" for part in PARTS]
-    found = evaluate_scores(codes, factors, scores=names, n_permutations=0, n_halves=0, **settings)
+    found = evaluate_scores(codes, factors, scores=names, refits=0, half_samples=0, **settings)
     alone = infomec(codes, factors, variant=variant, **settings)
     assert [each.score for each in found] == [getattr(alone, part) for part in PARTS]
     values = [None if each.value is None else each.value.value for each in found]
@@ -145,7 +145,7 @@ def test_noise_is_calibrated_to_nothing_by_every_cheap_score(seed):
     rng = np.random.default_rng(seed)
     factors = np.column_stack([rng.integers(count, size=N_SAMPLES) for count in CLASSES])
     noise = rng.normal(size=(N_SAMPLES, 6))
-    found = evaluate_scores(noise, factors, scores=CHEAP, n_halves=0, seed=seed)
+    found = evaluate_scores(noise, factors, scores=CHEAP, half_samples=0, seed=seed)
     for each in found:
         assert each.calibrated is None or each.calibrated <= 0.02, each
         without = each.name.startswith(("rmig", "gaussian-tc", "wasserstein"))
@@ -156,9 +156,9 @@ def test_noise_is_calibrated_to_nothing_by_every_cheap_score(seed):
 def test_noise_is_calibrated_to_nothing_by_costly_scores(rng):
     factors = np.column_stack([rng.integers(count, size=600) for count in CLASSES])
     names = ["dci@ubisoft/lasso", "dci@canonical", "downstream@linear"]
-    found = evaluate_scores(rng.normal(size=(600, 4)), factors, scores=names, n_halves=0)
+    found = evaluate_scores(rng.normal(size=(600, 4)), factors, scores=names, half_samples=0)
     for each in found:
-        assert each.n_permutations == 4
+        assert each.refits == 4
         assert each.limit is None
         assert each.calibrated <= 0.02, each
 
@@ -197,7 +197,7 @@ def edge_case(rng, case, discrete_codes):
 def test_no_score_breaks_or_is_silent_about_what_it_cannot_say(rng, case, discrete_codes, scores):
     codes, factors = edge_case(rng, case, discrete_codes)
     found = evaluate_scores(
-        codes, factors, scores=scores, discrete_codes=discrete_codes, n_permutations=1, n_halves=0
+        codes, factors, scores=scores, discrete_codes=discrete_codes, refits=1, half_samples=0
     )
     for each in found:
         assert each.value is not None or each.says, each.name

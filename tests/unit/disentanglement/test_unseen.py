@@ -37,15 +37,15 @@ def code_words(rng, n_rows):
 
 def found_of(make, seed, n_rows, **options):
     codes, factors, kinds = make(np.random.default_rng(seed), n_rows)
-    return evaluate_scores(codes, factors, scores=NAMES, n_permutations=0, **kinds, **options)
+    return evaluate_scores(codes, factors, scores=NAMES, refits=0, **kinds, **options)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [uniform, gaussian, labels, code_words])
 def test_intervals_of_turned_codes_with_few_rows_cover_what_many_rows_find(make):
-    truth = [each.value.value for each in found_of(make, 999, 10_000, n_halves=0)]
+    truth = [each.value.value for each in found_of(make, 999, 10_000, half_samples=0)]
     for n_rows in (100, 200, 400):
-        tables = [found_of(make, seed, n_rows, n_halves=10) for seed in range(10)]
+        tables = [found_of(make, seed, n_rows, half_samples=10) for seed in range(10)]
         covered = np.mean(
             [
                 [each.value.low <= true <= each.value.high + 0.005 for each, true in line]
@@ -88,7 +88,7 @@ def test_what_is_within_chance_may_still_be_much_of_few_rows_and_little_of_many(
         rng = np.random.default_rng(0)
         noise, factors = rng.normal(size=(n_rows, 2)), rng.normal(size=(n_rows, 2))
         names = ["mig@adjusted", "infomec/modularity@adjusted"]
-        gap, ratio = evaluate_scores(noise, factors, scores=names, continuous=True, n_halves=10)
+        gap, ratio = evaluate_scores(noise, factors, scores=names, continuous=True, half_samples=10)
         assert (gap.value.value, gap.calibrated, gap.chance, ratio.value.value) == (0, 0, 0, 0)
         assert most < gap.value.high < most + 0.4
         # A ratio of what is hidden may be any, unless what is hidden is next to nothing.
@@ -103,7 +103,7 @@ def test_no_score_of_good_codes_is_surely_zero_for_want_of_rows(n_rows):
         codes = factors + (1.5 if n_rows == 150 else 0.5) * rng.normal(size=(n_rows, 2))
         names = ["mig@adjusted", "dcimig@adjusted", "infomec/modularity@adjusted"]
         found = evaluate_scores(
-            codes, factors, scores=names, continuous=True, n_permutations=0, n_halves=10
+            codes, factors, scores=names, continuous=True, refits=0, half_samples=10
         )
         assert all(each.value is None or each.value.high > 0.3 for each in found)
 

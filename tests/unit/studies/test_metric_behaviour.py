@@ -60,8 +60,8 @@ def said(value):
         limit=None,
         calibrated=value,
         p_value=None,
-        n_permutations=2,
-        n_halves=0,
+        refits=2,
+        half_samples=0,
         says="",
     )
 

@@ -178,8 +178,8 @@ def factors(
                 truths,
                 view,
                 chosen,
-                n_permutations=refits,
-                n_halves=half_samples,
+                refits=refits,
+                half_samples=half_samples,
                 progress=_Part(advance),
             )
     result = FactorsResult(
