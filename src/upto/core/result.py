@@ -149,6 +149,12 @@ def result_from_json(text: str | bytes, kinds: Mapping[str, type[Result]]) -> An
         kind = record.get("kind") if isinstance(record, dict) else None
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         kind = None
+    if isinstance(kind, str) and kind and kind not in kinds:
+        message = (
+            f"this version of upto has no results of kind {shortened(repr(kind))}: expected one of "
+            f"{', '.join(sorted(kinds))}. If an older version wrote it, compute it again."
+        )
+        raise InputError(message)
     if not isinstance(kind, str) or kind not in kinds:
         message = f"this is not a result of upto: expected one of {', '.join(sorted(kinds))}."
         raise InputError(message)
