@@ -338,7 +338,7 @@ def _check(refits: Any, half_samples: Any) -> None:
             raise InputError(message)
     if 0 < half_samples < MIN_HALVES:
         message = (
-            f"half_samples is {half_samples}, but an interval needs at least {MIN_HALVES}: increase "
-            "it, or set it to 0 to omit intervals."
+            f"half_samples is {half_samples}, but an interval needs at least {MIN_HALVES}: "
+            "increase it, or set it to 0 to omit intervals."
         )
         raise InputError(message)
