@@ -108,7 +108,7 @@ def test_report_refuses_a_missing_file(upto):
 def test_doctor_names_every_extra(upto):
     result = upto("doctor")
     assert result.exit_code == 0
-    for word in ("pyarrow", "h5py", "zarr", "safetensors", "jinja2", "matplotlib", "openblas"):
+    for word in ("pyarrow", "h5py", "zarr", "jinja2", "matplotlib", "openblas"):
         assert word in result.stdout
 
 

@@ -26,7 +26,6 @@ EXTRAS = {
     "anndata": ("h5py", "h5ad files"),
     "hdf5": ("h5py", "HDF5 files"),
     "zarr": ("zarr", "zarr folders"),
-    "safetensors": ("safetensors", "safetensors files"),
     "report": ("jinja2", "HTML reports"),
     "plot": ("matplotlib", "figures"),
     "images": ("pillow", "image sets"),
