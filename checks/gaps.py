@@ -1,6 +1,6 @@
 """Measure which heads that are diverse only by rounding are detected from their spectrum.
 
-``python -m checks.gaps`` draws heads, asks `upto.theory.differences` whether their smallest
+``python -m checks.gaps`` draws heads, asks `upto.theory.head_diversity` whether their smallest
 singular values lie apart or rounding may have made them, and writes ``checks/gaps.json``:
 
 left alone

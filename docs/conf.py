@@ -37,11 +37,13 @@ nitpick_ignore_regex = [
     (r"py:class", r"Measure|LayersOfRun|ConsensusUpTo|Pool|Stretch|Contrast|Estimator|Sap|Irs"),
     (
         r"py:class",
-        r"Scheme|Space|Alignment|Priors|Prepared|Fitted|CodesLike|FactorsLike|DroppingCost",
+        r"Scheme|Space|Alignment|Priors|Prepared|Fitted|CodesLike|FactorsLike|DroppingCost"
+        r"|Names|Metric|Between",
     ),
     (r"py:class", r"upto\.disentanglement\.(views|shared_information)\.\w+"),
     (r"py:class", r"upto\.questions\.(similarity|layers|consensus)\.result\.\w+"),
     (r"py:class", r"upto\.theory\.hierarchy\.Guarantee"),
+    (r"py:class", r"upto\.batch_metrics\.mixing\.view\.MixingView"),
     (r"py:exc", r"MissingExtraError"),
 ]
 

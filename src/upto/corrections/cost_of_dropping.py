@@ -56,7 +56,7 @@ class DroppingCost:
 
     @property
     def most(self) -> float | None:
-        """Largest plausible loss of AUROC: lower limit of the worse classifier."""
+        """Largest plausible loss of AUROC, the lower limit of the worse classifier."""
         lows = [each.low for each in self.gains.values()]
         known = [low for low in lows if low is not None]
         return max(-min(known), 0.0) if known and len(known) == len(lows) else None

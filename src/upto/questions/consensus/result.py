@@ -106,7 +106,7 @@ class ConsensusResult(Result):
 
     @property
     def in_every_run(self) -> tuple[int, ...]:
-        """The components in every run: after ICA, the identifiable part of the model."""
+        """The components in every run; after ICA, the identifiable part of the model."""
         return self._appearing_in(len(self.runs), len(self.runs))
 
     @property

@@ -74,7 +74,7 @@ class FactorsResult(Result):
 
     @property
     def detailed(self) -> LatentForm:
-        """Form shown in detail: the recommended ICA, otherwise the first."""
+        """The form shown in detail, which is the recommended ICA if present, else the first."""
         names = [form.name for form in self.forms]
         return self.forms[names.index(RECOMMENDED) if RECOMMENDED in names else 0]
 
