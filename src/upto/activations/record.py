@@ -104,7 +104,7 @@ def record_activations(
     Returns
     -------
     Path
-        The manifest, for `layers` or ``upto compare --layers``.
+        The manifest, for `layers` or ``upto layers``.
 
     Raises
     ------
