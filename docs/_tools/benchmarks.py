@@ -22,7 +22,7 @@ OPENING = """\
 
 Every table here was made by the command below it, in one run: contestants took turns on the same
 data with the same number of threads, and the median is shown. Machines are noisy, so read the
-*ratios*; a time in seconds means something beside the others of its table only. The **floor** is
+*ratios*; a time in seconds is comparable only within its table. The **floor** is
 what nobody can go below on that machine: the operations that are needed over the rate of matrix
 products measured in the same run, or the bytes over the measured bandwidth, whichever is larger.
 Peers of ICA are compared at **equal quality**, the largest entry of the whitened relative gradient
@@ -528,7 +528,7 @@ SECTIONS = (
     Section(
         name="p04",
         heading="ICA from disk",
-        text="Ours on files, beside which no peer can be put. Memory taken is what the process "
+        text="upto reading from files; no peer supports this. Memory taken is what the process "
         "owns; pages of a mapped file can be evicted and count in the next column only. Reading "
         "alone is one thread that reads the same file from end to end, before and after. The floor "
         "of a pass is that, or its products.",

@@ -28,7 +28,7 @@ LEVEL = """\
 
 `upto compare` must not call unrelated runs related, whatever their rows are: of so many trials,
 those in which they were not (`chance` or `undecided`), with a 99 % interval. The level is 5 %,
-so 95 % or more are asked for. The radius that links rough copies was chosen after 179 of 200 on
+so the target is at least 95 %. The radius that links rough copies was chosen after 179 of 200 on
 this seed; on other seeds the last one gave 186 of 200. After this record only what is said of
 fewer than 100 rows in order changed, and words.
 """
@@ -53,7 +53,7 @@ deviation; beyond 0.1 a stricter group is often within the tolerance.
 POWER = """\
 ## Weak relations
 
-How often runs that share a part of their variance up to a rotation are told from chance.
+How often runs that share a part of their variance up to a rotation are distinguished from chance.
 """
 
 SIMILARITY = """\
@@ -102,13 +102,13 @@ four drugs is on three plates. The rules were made on other screens and with a s
 """
 UNTOLD = """\
 Where label and plate go together and fewer than ten plates have both sides there is no interval.
-The label of these screens has no effect, so it is not told within plates either, and
+The label of these screens has no effect, so it cannot be predicted within plates either, and
 the verdict begins with *label cannot be separated from plate*:
 """
 DROPPING = """\
 ## What biology may drop
 
-The held-out AUROC of the condition `biology` less that of the embedding as given, with a 95 %
+The held-out AUROC of the condition `biology` minus that of the raw embedding, with a 95 %
 interval: over screens drawn anew, or over folds of a real set. *Found* drops every component in
 which plates are found and labels are not, as `biology` once did; a number is the limit of how far
 a label may move the mean of a component that comes into question. The limit of 0.2 was chosen by
@@ -231,7 +231,7 @@ def _batch_intervals() -> Iterator[str]:
     record = _record("batch_intervals")
     for check, opening, column in (
         ("coverage", INTERVALS, "covered"),
-        ("no interval", UNTOLD, "said, and no interval"),
+        ("no interval", UNTOLD, "verdict says so, no interval"),
     ):
         yield opening
         yield f"| screens | AUROC | {column} | 99 % interval |\n|---|---|---|---|"

@@ -57,7 +57,7 @@ The total is 0.6 of the mean of the biology side and 0.4 of the mean of the batc
 which side paid: 0.1 of biology is bought with 0.15 of mixing. It weighs a score by how much it
 happens to vary: cLISI and label silhouettes hardly move, so NMI and ARI decide one side, and they
 are one clustering counted twice. A score that is not defined is left out of its mean, so that
-totals of different scores are not comparable; what was left out is said beside the value. And it
+totals of different scores are not comparable; omitted scores are listed next to the value. And it
 sees only rows that the correction was fitted to. Read it beside the held-out AUROC, never instead.
 
 ## Where ours differ from scib-metrics

@@ -24,7 +24,7 @@ OPENING = """\
 
 # When ICA helps, and when it hurts
 
-`upto batches` judges transforms of an embedding by how well perturbations are predicted on plates
+`upto batches` evaluates transforms of an embedding by how well perturbations are predicted on plates
 that were never seen. Sometimes independent components win by a lot, sometimes they lose by as much.
 Both have reasons that you can check beforehand.
 
@@ -58,7 +58,7 @@ plates move the very factors that guides move, even the true factors predict les
 Directions of mere noise cost a random rotation more than ICA, which with so many rows keeps them
 out by itself.
 Guides that do nothing but stand on plates of their own are "predicted" all the same; that is why
-`upto batches` gives the AUROC within batches beside the other.
+`upto batches` also reports the AUROC within batches.
 
 The first kind of screen with fewer and more wells:
 
