@@ -195,7 +195,7 @@ def judge(number: int, seed: int) -> Judged:
     )
 
 
-def _is_too_strict(truth: Truth, result: upto.Comparison) -> bool:
+def _is_too_strict(truth: Truth, result: upto.CompareResult) -> bool:
     """Return whether a stricter group than planted loses more than the tolerance."""
     planted, found = Group(truth.group), result.up_to
     if found is None or found is planted or found.contains(planted) or result.mean is None:

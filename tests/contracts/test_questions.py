@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -54,3 +55,18 @@ def test_a_page_has_its_template_beside_it(question):
 
 def test_results_of_no_question_are_told_apart():
     assert question_of_kind("nothing") is None
+
+
+PUBLISHED = {"pair_options", "pair", "detail", "chance_level", "verdict", "charts", "result"}
+"""Modules of `compare` that other questions may use."""
+
+
+def test_other_questions_use_only_what_compare_publishes():
+    folder = Path(upto.questions.__file__).parent
+    used = {
+        name
+        for path in folder.glob("*/*.py")
+        if path.parent.name != "compare"
+        for name in re.findall(r"from upto\.questions\.compare\.(\w+) import", path.read_text())
+    }
+    assert used <= PUBLISHED

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 def record_activations(
     model: Any,
     batches: Iterable[Any],
-    out: str | Path,
+    output: str | Path,
     *,
     layers: str | Sequence[str] = "*",
     pool: str | Pool | Mapping[str, str | Pool] = "mean",
@@ -72,7 +72,7 @@ def record_activations(
     batches
         A data loader, or any iterable of batches: tensors, tuples whose first entry is the input,
         or dictionaries of inputs by name. Samples are on the first axis.
-    out
+    output
         Output folder.
     layers
         Names of modules, as in ``named_modules``, or patterns: ``*`` matches anything up to the
@@ -112,7 +112,7 @@ def record_activations(
         If a pattern matches no layer, a layer cannot be recorded, or there are no batches.
     """
     torch = import_torch()
-    folder = expanded(out)
+    folder = expanded(output)
     check_folder(folder)
     if dtype not in ("float32", "float64"):
         message = f"layers are recorded in float32 or float64, not in {dtype!r}."

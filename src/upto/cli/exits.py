@@ -71,7 +71,7 @@ def exit_codes() -> Iterator[None]:
 @contextmanager
 def own_words() -> Iterator[None]:
     """Rewrite function arguments in errors as command options: batch= as --batch."""
-    from upto.core.errors import ArgumentError
+    from upto.core.errors import ArgumentError, InputError
 
     options = {each.name: each.opts[0] for each in click.get_current_context().command.params}
     try:
@@ -84,6 +84,11 @@ def own_words() -> Iterator[None]:
                 said = " ".join(f"{options[name]} {each!r}" for each in values)
                 message = message.replace(f"{name}={value!r}", said, 1)
         error.args = (message, *error.args[1:])
+        raise
+    except InputError as error:
+        name, separator, rest = str(error).partition(" is ")
+        if separator and name in options:
+            error.args = (f"{options[name]} is {rest}", *error.args[1:])
         raise
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from upto.cli.exits import own_words
 from upto.cli.output import ENGINES, FORMATS, Output
 
 if TYPE_CHECKING:
@@ -67,13 +68,20 @@ permutations_option = click.option(
     type=click.IntRange(19),
     default=199,
     show_default=True,
-    help="Number of permutations for the chance level and p-values.",
+    help="Random pairings of rows, for p-values.",
 )
 components_option = click.option(
     "--n-components",
     metavar="N|FRACTION",
     callback=_count_or_fraction,
     help="Number of components, or the fraction of the variance to keep; all by default.",
+)
+half_samples_option = click.option(
+    "--half-samples",
+    type=click.IntRange(0),
+    default=50,
+    show_default=True,
+    help="Half-samples of the rows for intervals, at least 10; 0 for no intervals.",
 )
 strict_option = click.option(
     "--strict",
@@ -82,17 +90,21 @@ strict_option = click.option(
 )
 
 
-def output_options(command: Callable[..., Any], *, result_file: bool = True) -> Callable[..., Any]:
+def output_options(
+    command: Callable[..., Any], *, result_file: bool = True, passes: bool = True
+) -> Callable[..., Any]:
     """Add the options shared by all commands, as one `output` argument.
 
-    Without `result_file`, the command defines its own `-o`, and the result goes to stdout.
+    Without `result_file`, the command defines its own `-o`, and the result goes to stdout. Without
+    `passes`, the command is deterministic algebra and takes no seed or engine.
     """
 
     @functools.wraps(command)
     def wrapped(**kwargs: Any) -> Any:
         names = ("format", "path", "engine", "seed", "quiet", "verbose", "progress")
         output = Output(**{name: kwargs.pop(f"output_{name}", None) for name in names})
-        return command(output=output, **kwargs)
+        with own_words():
+            return command(output=output, **kwargs)
 
     path_option = click.option(
         "-o",
@@ -101,15 +113,7 @@ def output_options(command: Callable[..., Any], *, result_file: bool = True) -> 
         type=click.Path(dir_okay=False, path_type=Path),
         help="File to write the result to; its suffix sets the format.",
     )
-    for option in (
-        click.option(
-            "--progress/--no-progress",
-            "output_progress",
-            default=True,
-            help="Show progress on stderr: bars on a terminal, lines elsewhere.",
-        ),
-        click.option("-v", "--verbose", "output_verbose", is_flag=True, help="Show all tables."),
-        click.option("-q", "--quiet", "output_quiet", is_flag=True, help="Show only the result."),
+    pass_options = (
         click.option(
             "--seed",
             "output_seed",
@@ -126,6 +130,17 @@ def output_options(command: Callable[..., Any], *, result_file: bool = True) -> 
             type=click.Choice(ENGINES),
             help="Engine that runs the passes over the rows.",
         ),
+    )
+    for option in (
+        click.option(
+            "--progress/--no-progress",
+            "output_progress",
+            default=True,
+            help="Show progress on stderr: bars on a terminal, lines elsewhere.",
+        ),
+        click.option("-v", "--verbose", "output_verbose", is_flag=True, help="Show all tables."),
+        click.option("-q", "--quiet", "output_quiet", is_flag=True, help="Show only the result."),
+        *(pass_options if passes else ()),
         *([path_option] if result_file else []),
         click.option(
             "--format",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
+from upto.core.arguments import check_fraction, check_whole
 
 if TYPE_CHECKING:
     from upto.core.array_types import Index
@@ -20,20 +21,15 @@ def check_options(
     held_out: Any, permutations: Any, half_samples: Any, max_rows: Any, seed: Any
 ) -> None:
     """Refuse invalid options of a similarity."""
-    lowest = {"permutations": 19, "half_samples": 0, "max_rows": 2, "seed": 0}
-    values = (permutations, half_samples, max_rows, seed)
-    for (name, low), value in zip(lowest.items(), values, strict=True):
-        if not isinstance(value, int | np.integer) or value < low:
-            message = f"{name} is {value!r}, but it must be a whole number of at least {low}."
-            raise InputError(message)
+    check_whole(least=19, permutations=permutations)
+    check_whole(least=2, max_rows=max_rows)
+    check_whole(half_samples=half_samples, seed=seed)
+    check_fraction(held_out=held_out)
     if 0 < half_samples < MIN_HALF_SAMPLES:
         message = (
             f"half_samples is {half_samples}, but an interval needs at least {MIN_HALF_SAMPLES}; "
             "0 omits intervals."
         )
-        raise InputError(message)
-    if not isinstance(held_out, float | int | np.number) or not 0 <= held_out < 1:
-        message = f"held_out is {held_out!r}, but it must be a fraction from 0 to below 1."
         raise InputError(message)
 
 

@@ -6,9 +6,9 @@ import base64
 import hashlib
 from importlib import metadata, resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from upto.core import InputError, MissingExtraError
+from upto.core import InputError, MissingExtraError, Result
 from upto.core.files import write_text_atomically
 from upto.question import questions
 from upto.report.markup import Inert
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     import jinja2
 
-    from upto.core import Result
 
 PAPER = "2603.11970"
 
@@ -40,9 +39,10 @@ class Report:
     """
 
     def __init__(self, results: Sequence[Result]) -> None:
-        self.results = tuple(results)
-        if not self.results:
-            message = "a report needs at least one result: pass one."
+        given: Any = results
+        self.results: tuple[Result, ...] = () if isinstance(given, Result) else tuple(given)
+        if not self.results or not all(isinstance(each, Result) for each in self.results):
+            message = "a report needs a list of at least one result: pass [result]."
             raise InputError(message)
 
     def html(self) -> str:

@@ -96,8 +96,11 @@ def _plain(result: Result) -> Section:
 
 def _headline(verdict: str) -> tuple[str, str]:
     head, colon, lead = verdict.partition(": ")
+    if colon and " " not in head:  # the name of a run, which stands above the headline
+        return _headline(lead[:1].upper() + lead[1:])
     if not colon or len(head) > _MAX_HEADLINE:
-        return verdict, ""
+        head, stop, lead = verdict.partition(". ")
+        return (f"{head}.", lead) if stop else (verdict, "")
     return head, lead[:1].upper() + lead[1:]
 
 

@@ -22,7 +22,6 @@ import scipy.linalg
 
 from upto.core import Constant, Group, InputError, Promise, finite_or_none
 from upto.core.array_types import Float
-from upto.theory.arguments import check_size, infinite_says_nothing
 from upto.theory.differences import (
     as_frequencies,
     as_head,
@@ -30,6 +29,7 @@ from upto.theory.differences import (
     centred_triangle,
     independent_differences,
 )
+from upto.theory.valid_numbers import check_size, infinite_says_nothing
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

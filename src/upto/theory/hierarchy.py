@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from upto.core import Cell, Column, Group, InputError, Table
-from upto.theory.arguments import check_count
+from upto.theory.valid_numbers import check_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from upto.core import Constant, Group, InputError, Promise, finite_or_none
 from upto.ica.contrasts import Exp, LogCosh, choose_contrast
-from upto.theory.arguments import (
+from upto.theory.valid_numbers import (
     check_count,
     check_finite,
     check_number,

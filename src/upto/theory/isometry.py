@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from upto.core import Constant, InputError, Promise, finite_or_none
-from upto.theory.arguments import check_size, infinite_says_nothing
+from upto.theory.valid_numbers import check_size, infinite_says_nothing
 
 
 def lipschitz_from_singular_values(smallest: float, largest: float) -> Promise:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import Constant, InputError, Promise, finite_or_none
-from upto.theory.arguments import check_count, check_size, infinite_says_nothing
 from upto.theory.isometry import scaled_stretch, stretch_constants
+from upto.theory.valid_numbers import check_count, check_size, infinite_says_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.theory.arguments import check_size
 from upto.theory.hierarchy import Assumption
 from upto.theory.mixtures import as_components
 from upto.theory.spurious import bootstrap_components
+from upto.theory.valid_numbers import check_size
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

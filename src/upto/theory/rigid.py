@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 
 from upto.core import Constant, Group, Promise, finite_or_none
-from upto.theory.arguments import check_count, check_finite, check_size, infinite_says_nothing
+from upto.theory.valid_numbers import check_count, check_finite, check_size, infinite_says_nothing
 
 
 def isometry_constant(n_dimensions: int, defect: float, *, n_flat: int | None = None) -> float:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from upto.core import Constant, InputError, Promise, finite_or_none
-from upto.theory.arguments import check_finite, check_number, check_size, infinite_says_nothing
 from upto.theory.isometry import LOCAL_CLAIM, stretch_constants
+from upto.theory.valid_numbers import check_finite, check_number, check_size, infinite_says_nothing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,9 +17,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from upto.core import InputError, random_stream
-from upto.theory.arguments import check_count
 from upto.theory.expectation import FLOOR, Fits, fit_mixtures
 from upto.theory.goodness import misfit_level, parameters_level
+from upto.theory.valid_numbers import check_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from upto.core import Constant, Group, Promise, finite_or_none
-from upto.theory.arguments import check_finite, check_size, infinite_says_nothing
 from upto.theory.ica_bounds import unmixing_promise
 from upto.theory.rigid import relative_defect, rigid_promise
+from upto.theory.valid_numbers import check_finite, check_size, infinite_says_nothing
 
 if TYPE_CHECKING:
     from upto.ica.contrasts import Contrast

@@ -8,7 +8,12 @@ from __future__ import annotations
 import math
 
 from upto.core import Constant, Group, InputError, Promise, finite_or_none
-from upto.theory.arguments import check_finite, check_size, check_spectrum, infinite_says_nothing
+from upto.theory.valid_numbers import (
+    check_finite,
+    check_size,
+    check_spectrum,
+    infinite_says_nothing,
+)
 
 
 def whitening_promise(error: float, *, radius: float, smallest_eigenvalue: float) -> Promise:

@@ -18,7 +18,7 @@ from upto.theory import (
     statistical_from_structural,
     whitening_promise,
 )
-from upto.theory.arguments import check_count, check_finite, check_size, check_spectrum
+from upto.theory.valid_numbers import check_count, check_finite, check_size, check_spectrum
 
 
 @pytest.mark.parametrize("kind", [float, np.float32, np.float64, Fraction])

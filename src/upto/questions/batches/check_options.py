@@ -9,6 +9,7 @@ import numpy as np
 
 from upto.batch_metrics.classifiers import CLASSIFIERS
 from upto.core import InputError
+from upto.core.arguments import check_whole
 from upto.core.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -40,9 +41,7 @@ def check_options(
     if not isinstance(folds, WHOLE):
         message = f"folds={folds!r} is not an integer: choose 2 or more."
         raise ArgumentError(message, folds=folds)
-    if not isinstance(seed, WHOLE) or seed < 0:
-        message = f"seed={seed!r} is not a non-negative integer: choose 0 or more."
-        raise ArgumentError(message, seed=seed)
+    check_whole(seed=seed)
 
 
 def check_components(components: object, run: Embeddings) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from upto.cli.exits import EPILOG, Exit, check_strictly, own_words, stop
+from upto.cli.exits import EPILOG, Exit, check_strictly, stop
 from upto.cli.options import complete_file, output_options, report_option, strict_option
 
 if TYPE_CHECKING:
@@ -205,11 +205,10 @@ def command(
         if not options[name]:
             message = f"Missing option '--{name}': name the column of {words}."
             raise click.UsageError(message)
-    with own_words():
-        if keep is not None:
-            _keep(output, run, options)
-        else:
-            _judge(output, run, options)
+    if keep is not None:
+        _keep(output, run, options)
+    else:
+        _judge(output, run, options)
 
 
 def _judge(output: Output, run: str, options: dict[str, Any]) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from upto.core import Group, InputError
+from upto.core.arguments import check_fraction, check_not_negative, check_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,22 +25,9 @@ class Options:
         if self.up_to is not None and self.up_to not in tuple(Group):
             message = f"{self.up_to!r} is not a group: choose one of {', '.join(Group)}."
             raise InputError(message)
-        for name in ("permutations", "refits", "seed"):
-            if not isinstance(getattr(self, name), int | np.integer):
-                message = f"{name} is {getattr(self, name)!r}, but it must be a whole number."
-                raise InputError(message)
-        for name in ("held_out", "tolerance"):
-            value = getattr(self, name)
-            if not isinstance(value, float | int | np.number) or not np.isfinite(value):
-                message = f"{name} is {value!r}, but it must be a finite number."
-                raise InputError(message)
-        if not 0 <= self.held_out < 1:
-            message = f"held_out is {self.held_out}, but it must be a fraction from 0 to below 1."
-            raise InputError(message)
-        for name in ("tolerance", "refits", "seed"):
-            if getattr(self, name) < 0:
-                message = f"{name} is {getattr(self, name)}, but it must not be negative."
-                raise InputError(message)
+        check_whole(permutations=self.permutations, refits=self.refits, seed=self.seed)
+        check_fraction(held_out=self.held_out)
+        check_not_negative(tolerance=self.tolerance)
         if self.permutations < 19:
             message = f"permutations is {self.permutations}, but a 5 % level needs at least 19."
             raise InputError(message)

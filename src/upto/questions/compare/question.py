@@ -17,7 +17,7 @@ from upto.core import (
     with_provenance,
 )
 from upto.engines import blas_threads_for, choose_engine
-from upto.evidence.hold_out import choose_held_out
+from upto.evidence.held_out_rows import choose_held_out
 from upto.evidence.pairings import PAIRED_ROWS, PAIRED_ROWS_OF_MANY
 from upto.evidence.prepare import QUANTILE_ROWS, prepare_run
 from upto.evidence.strata import codes_of, strata_of, with_strata

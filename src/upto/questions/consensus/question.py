@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.core import Embeddings, InputError, SilentProgress, with_provenance
 from upto.engines import blas_threads_for, choose_engine
-from upto.evidence.hold_out import choose_held_out
+from upto.evidence.held_out_rows import choose_held_out
 from upto.files import check_output, match_rows, open_writer
 from upto.files.accept import as_embeddings
 from upto.files.hierarchies import ArrayRows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import click
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     help="Class frequencies, one number per row of HEAD; equal by default.",
 )
 @report_option
-@output_options
+@functools.partial(output_options, passes=False)
 def command(*, output: Output, head: str, frequencies: str | None, report: Path | None) -> None:
     """Test whether a classifier head or an unembedding identifies the representation below it.
 

@@ -112,7 +112,7 @@ def _enough(_context: object, _parameter: object, value: int) -> int:
     type=click.IntRange(19),
     default=19,
     show_default=True,
-    help="Permutations of rows for chance levels and p-values.",
+    help="Refits of all scores on permuted rows, for chance levels and p-values.",
 )
 @click.option(
     "--half-samples",

@@ -16,6 +16,7 @@ from upto.core import (
     unique_findings,
     with_provenance,
 )
+from upto.core.arguments import check_whole
 from upto.disentanglement.calibrate import MIN_HALVES, evaluate_view, full_view
 from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES, find_scores
 from upto.engines import blas_threads_for, choose_engine
@@ -327,10 +328,11 @@ def _form_score(form: Form, found: CalibratedScore, factors: Sequence[Factor]) -
 
 
 def _check_counts(refits: int, half_samples: int, max_rows: int) -> None:
+    check_whole(refits=refits, half_samples=half_samples, max_rows=max_rows)
     if refits < 19:
         message = f"refits is {refits}, but a 5 % level needs at least 19."
         raise InputError(message)
-    if half_samples < 0 or 0 < half_samples < MIN_HALVES:
+    if 0 < half_samples < MIN_HALVES:
         message = (
             f"half_samples is {half_samples}, but an interval needs at least {MIN_HALVES}; use "
             "0 for no intervals."

@@ -140,7 +140,7 @@ class FactorsResult(Result):
             title=f"{self.name} against {_factors_text(len(self.factors))}: scores",
             columns=columns("score", *self._titles()),
             rows=tuple(rows),
-            caption=f"{used}; chance from {self.n_refits} permutations of the rows; ≈ marks "
+            caption=f"{used}; chance from {self.n_refits} refits on permuted rows; ≈ marks "
             "values within chance",
         )
 

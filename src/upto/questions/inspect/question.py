@@ -14,8 +14,9 @@ from upto.core import (
     unique_findings,
     with_provenance,
 )
+from upto.core.arguments import check_whole
 from upto.engines import choose_engine
-from upto.evidence.hold_out import choose_held_out
+from upto.evidence.held_out_rows import choose_held_out
 from upto.evidence.prepare import prepare_run
 from upto.files.accept import as_embeddings
 from upto.files.survey import place_runs, survey_runs
@@ -61,6 +62,7 @@ def inspect(
     InputError
         If the run is not valid.
     """
+    check_whole(seed=seed)
     engine, progress = choose_engine(engine), progress or SilentProgress()
     found = as_embeddings([run], names=("run",))
     if len(found) != 1:

@@ -9,6 +9,7 @@ import click
 from upto.cli.exits import EPILOG, check_strictly
 from upto.cli.options import (
     complete_file,
+    half_samples_option,
     held_out_option,
     output_options,
     permutations_option,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 )
 @held_out_option(0.5, "fitted measures are scored on them")
 @permutations_option
+@half_samples_option
 @click.option(
     "--max-rows",
     type=click.IntRange(2),

@@ -17,6 +17,7 @@ from upto.core import (
     unique_findings,
     with_provenance,
 )
+from upto.core.arguments import check_whole
 from upto.decoders.decoder import find_decoder, importing_from_here
 from upto.engines import choose_engine
 from upto.evidence.intervals import mean_intervals
@@ -122,7 +123,8 @@ def lipschitz(
     >>> round(found.spread("lipschitz").worst, 6), round(found.scaled, 6)
     (2.0, 1.0)
     """
-    _check_options(n_points=n_points, directions=directions, steps=steps, seed=seed)
+    check_whole(least=1, n_points=n_points, steps=steps)
+    check_whole(directions=directions, seed=seed)
     if (outputs is None) == (decoder is None):
         given = "neither a decoder nor its outputs" if decoder is None else "both"
         message = f"{given} were given: pass either the decoder or its outputs."
@@ -162,14 +164,6 @@ def lipschitz(
         n_directions=directions,
         seed=seed,
     )
-
-
-def _check_options(**options: Any) -> None:
-    lowest = {"n_points": 1, "directions": 0, "steps": 1, "seed": 0}
-    for name, value in options.items():
-        if not isinstance(value, int | np.integer) or value < lowest[name]:
-            message = f"{name} is {value!r}, but it must be a whole number from {lowest[name]} on."
-            raise InputError(message)
 
 
 def _result(

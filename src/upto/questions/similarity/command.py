@@ -9,6 +9,7 @@ import click
 from upto.cli.exits import EPILOG, Exit, stop
 from upto.cli.options import (
     complete_file,
+    half_samples_option,
     held_out_option,
     output_options,
     permutations_option,
@@ -50,13 +51,7 @@ def _complete_measure(
 @click.option("--list", "listed", is_flag=True, help="List the measures and exit.")
 @held_out_option(0.5, "fitted measures are scored on them")
 @permutations_option
-@click.option(
-    "--half-samples",
-    type=click.IntRange(0),
-    default=50,
-    show_default=True,
-    help="Half-samples for each interval; 0 for no intervals.",
-)
+@half_samples_option
 @click.option(
     "--within", metavar="COLUMN", help="Class column: re-pair rows at random within classes only."
 )

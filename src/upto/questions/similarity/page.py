@@ -59,6 +59,7 @@ def page(result: SimilarityResult) -> Section:
     tables, omitted = similarity_tables(result)
     return Section(
         names=tuple(run.name for run in result.runs),
+        headline=(result.verdict, "") if len(result.runs) > 2 else None,
         facts=similarity_facts(result),
         tables=tables,
         body=similarity_body(result),

@@ -17,7 +17,7 @@ from upto.core import (
     with_provenance,
 )
 from upto.engines import choose_engine
-from upto.evidence.hold_out import choose_held_out
+from upto.evidence.held_out_rows import choose_held_out
 from upto.evidence.pairings import are_near
 from upto.evidence.sampled_rows import check_options, choose_rows
 from upto.evidence.serial import MIN_WORTH

@@ -17,8 +17,9 @@ from upto.core import (
     unique_findings,
     with_provenance,
 )
+from upto.core.arguments import check_fraction, check_whole
 from upto.engines import choose_engine, moments
-from upto.evidence.hold_out import units_of_copies
+from upto.evidence.held_out_rows import units_of_copies
 from upto.evidence.identify import Identified, identify
 from upto.evidence.serial import SerialDependence, alternating_blocks, serial_dependence
 from upto.evidence.split import Split, find_keys, hold_out, take_rows
@@ -107,6 +108,8 @@ def unmix(
     InputError
         If the run is not valid, or a file cannot be written.
     """
+    check_fraction(held_out=held_out)
+    check_whole(bootstraps=bootstraps, seed=seed)
     engine, progress = choose_engine(engine), progress or SilentProgress()
     embeddings = single_run(run)
     inputs = [run] if isinstance(run, str | Path) else []

@@ -391,8 +391,8 @@ def test_a_label_of_one_batch_is_left_out_and_said():
         ({"n_components": 99}, "^n_components=99 exceeds the 4 columns of wells: choose 4 or"),
         ({"folds": 2.5}, "^folds=2.5 is not an integer"),
         ({"folds": "3"}, "^folds='3' is not an integer"),
-        ({"seed": -1}, "^seed=-1 is not a non-negative integer"),
-        ({"seed": 0.5}, "^seed=0.5 is not a non-negative integer"),
+        ({"seed": -1}, "^seed is -1, but it must be a whole number"),
+        ({"seed": 0.5}, "^seed is 0.5, but it must be a whole number"),
         ({"probe_labels": 1.5}, "^probe_labels is 1.5"),
         (
             {"fold_by": np.arange(240) % 2},
