@@ -1,6 +1,6 @@
 """Write `docs/benchmarks.md`: the tables of `benchmarks/results/` and whether each aim was met.
 
-Run it after a benchmark: ``python docs/_tools/benchmarks.py``. What the page says of an aim is
+Run it after a benchmark: ``python docs/_tools/benchmarks.py``. The statements on aims are
 computed from the numbers.
 """
 
@@ -20,23 +20,23 @@ OPENING = """\
 
 # Benchmarks
 
-Every table here was made by the command below it, in one run: contestants took turns on the same
-data with the same number of threads, and the median is shown. Machines are noisy, so read the
-*ratios*; a time in seconds is comparable only within its table. The **floor** is
-what nobody can go below on that machine: the operations that are needed over the rate of matrix
-products measured in the same run, or the bytes over the measured bandwidth, whichever is larger.
-Peers of ICA are compared at **equal quality**, the largest entry of the whitened relative gradient
-of the result, measured by one and the same function, and not at each library's own tolerance. A
-dash means that a column does not apply.
+Every table was produced by the command below it in a single run: implementations took turns on the
+same data with the same number of threads, and the median is shown. Machines are noisy, so read the
+*ratios*; a time in seconds is comparable only within its table. The **floor** is a lower bound for
+that machine: the required operations over the rate of matrix products measured in the same run, or
+the bytes over the measured bandwidth, the larger of the two. ICA implementations are compared at
+**equal quality**, the largest entry of the whitened relative gradient of the result, measured by
+the same function for all, rather than at each library's own tolerance. A dash means that a column
+does not apply.
 
-`make bench` runs all of it at small sizes in minutes; `--full` runs the sizes shown here.
+`make bench` runs all benchmarks at small sizes in minutes; `--full` runs the sizes shown here.
 """
 
 BUSY = 4.0
-"""Processes that want a core, above which a machine of two cores is not quiet."""
+"""Load above which a machine of two cores is not quiet."""
 
 EQUAL = 0.003
-"""A difference between areas that the paper's tables would not show."""
+"""Difference between AUROCs below the precision of the paper's tables."""
 
 Record = dict[str, Any]
 Row = dict[str, Any]
@@ -44,7 +44,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One benchmark: what is compared, and sentences on its aims made from its numbers."""
+    """One benchmark: its description and the statements on its aims, computed from its numbers."""
 
     name: str
     heading: str
@@ -54,7 +54,7 @@ class Section:
 
 
 def aim(sentence: str, *, met: bool, wanted: str) -> str:
-    """Say what was measured and whether that was the aim."""
+    """Return a measurement and whether it meets the aim."""
     return f"{sentence} The aim, {wanted}, is {'met' if met else '**missed**'}."
 
 
@@ -70,7 +70,7 @@ def span(values: list[float]) -> str:
 
 
 def ica_on_the_cpu(record: Record) -> list[str]:
-    """Judge P1 and P2."""
+    """Evaluate P1 and P2."""
     ours = [row for row in record["rows"] if row["who"] == "upto, float32"]
     reached = [row for row in ours if row["outcome"] == "reached"]
     compared = [row for row in reached if _is_number(row.get("best peer / this"))]
@@ -134,8 +134,8 @@ def _memory_of_ica(rows: list[Row]) -> list[str]:
     peers = ", ".join(f"{who} {number(value)}" for who, value in others.items())
     return [
         aim(
-            f"Beside data of 100,000×64 and more ours takes {span(inside)} of their size in extra "
-            f"memory, {span(from_file)} where they stay in a file ({peers or 'no peer ran'}).",
+            f"For data of 100,000×64 and more, ours takes {span(inside)} of their size in extra "
+            f"memory, {span(from_file)} if they stay in a file ({peers or 'no peer ran'}).",
             met=max(inside) <= 1,
             wanted="at most their size",
         )
@@ -143,7 +143,7 @@ def _memory_of_ica(rows: list[Row]) -> list[str]:
 
 
 def ica_on_a_gpu(record: Record) -> list[str]:
-    """Judge P3."""
+    """Evaluate P3."""
     rows = record["rows"]
     said = []
     for row in rows:
@@ -191,7 +191,7 @@ def _is_kept(row: Row) -> bool:
 
 
 def ica_from_disk(record: Record) -> list[str]:
-    """Judge P4."""
+    """Evaluate P4."""
     said = []
     for row in record["rows"]:
         kind = row["file"].partition(",")[0]
@@ -209,10 +209,10 @@ def ica_from_disk(record: Record) -> list[str]:
                 wanted="at most 1e-6",
             ),
             aim(
-                f"A pass goes over {number(row['a pass GB/s'])} GB/s, where reading alone, from "
-                f"the {row['read from']}, gives {number(row['reading alone GB/s'])} and the same "
-                f"pass over rows in memory {number(row['the same in memory GB/s'])}: a share of "
-                f"{number(row['share of reading'])}.",
+                f"A pass processes {number(row['a pass GB/s'])} GB/s, compared with "
+                f"{number(row['reading alone GB/s'])} for reading alone, from the "
+                f"{row['read from']}, and {number(row['the same in memory GB/s'])} for the same "
+                f"pass over rows in memory: a fraction of {number(row['share of reading'])}.",
                 met=row["share of reading"] >= 0.7,
                 wanted="at least 0.7 of reading alone",
             ),
@@ -221,7 +221,7 @@ def ica_from_disk(record: Record) -> list[str]:
 
 
 def ica_on_a_cluster(record: Record) -> list[str]:
-    """Judge P5."""
+    """Evaluate P5."""
     rows = record["rows"]
     whole = [row for row in rows if "killed" in row]
     differs = max(row["differs from threads by"] for row in whole)
@@ -229,7 +229,7 @@ def ica_on_a_cluster(record: Record) -> list[str]:
     ratios = [row["dask / threads"] for row in rows]
     return [
         aim(
-            f"A pass takes {span(ratios)} times that of the threads engine on as many cores.",
+            f"A pass takes {span(ratios)} times as long as with threads on as many cores.",
             met=max(ratios) <= 1.3,
             wanted="at most 1.3 times",
         ),
@@ -247,7 +247,7 @@ def ica_on_a_cluster(record: Record) -> list[str]:
 
 
 def comparing_one_pair(record: Record) -> list[str]:
-    """Judge P6."""
+    """Evaluate P6."""
     plain = [row for row in record["rows"] if row["who"] == "upto, without chance"]
     floors = [row["over floor"] for row in plain]
     ratios = [row["ratio to peer"] for row in plain]
@@ -255,17 +255,17 @@ def comparing_one_pair(record: Record) -> list[str]:
     return [
         aim(
             f"Without chance levels, which no peer has, ours takes {span(floors)} times the "
-            "products it needs.",
+            "required products.",
             met=max(floors) <= 2,
             wanted="at most twice",
         ),
-        f"That is {span(ratios)} of the time of the pieces people glue together, which fit three "
-        f"groups in sample. The diameter is given as: {kinds}.",
+        f"That is {span(ratios)} of the time of the combined peers, which fit three groups in "
+        f"sample. The diameter is reported as: {kinds}.",
     ]
 
 
 def comparing_many_runs(record: Record) -> list[str]:
-    """Judge P7."""
+    """Evaluate P7."""
     said = []
     for row in record["rows"]:
         ratio = row["peer's rotations / this"]
@@ -273,7 +273,7 @@ def comparing_many_runs(record: Record) -> list[str]:
             said.append(
                 aim(
                     f"{row['who'].removeprefix('upto, ').capitalize()}: netrep's rotations take "
-                    f"{number(ratio)} of the time.",
+                    f"{number(ratio)} times as long.",
                     met=ratio >= 10,
                     wanted="at least 10 times",
                 )
@@ -282,25 +282,25 @@ def comparing_many_runs(record: Record) -> list[str]:
 
 
 def matching_coordinates(record: Record) -> list[str]:
-    """Judge P8."""
+    """Evaluate P8."""
     rows = record["rows"]
     ratios = [row["upto s"] / (row["one product s"] + row["assignment alone s"]) for row in rows]
     peers = [row["peer / upto"] for row in rows]
     found = min(row["planted matches found"] for row in rows)
     return [
-        "Ours is one pass and scipy's assignment, as was the aim, and takes "
-        f"{span(ratios)} times one product and that assignment.",
+        "Ours is one pass and scipy's assignment, which was the aim, and takes "
+        f"{span(ratios)} times as long as one product and that assignment.",
         f"The peers take {span(peers)} times as long, and {found:.0%} of the planted matches are "
-        "found.",
+        "recovered.",
     ]
 
 
 def measuring(record: Record) -> list[str]:
-    """Judge P9."""
+    """Evaluate P9."""
     said = [
         aim(
             f"{row['who'][0].upper()}{row['who'][1:]}, takes {number(row['this / ours'])} times as "
-            f"long as {row['beside'].removeprefix('upto: ')} of ours, at {row['rows']}.",
+            f"long as our {row['beside'].removeprefix('upto: ')}, at {row['rows']}.",
             met=row["this / ours"] >= 5,
             wanted="at least 5 times",
         )
@@ -314,7 +314,7 @@ def measuring(record: Record) -> list[str]:
     )
     said.append(
         aim(
-            "Ours is a number on dead and duplicated units and with fewer rows than units"
+            "Ours is finite on dead and duplicated units and with fewer rows than units"
             f"{'; others are not: ' + peers if peers else ''}.",
             met=not ours,
             wanted="never NaN",
@@ -324,7 +324,7 @@ def measuring(record: Record) -> list[str]:
 
 
 def permuting(record: Record) -> list[str]:
-    """Judge P10."""
+    """Evaluate P10."""
     return [
         aim(
             f"{row['who'].capitalize()} takes {number(row['this / upto'])} times as long as ours.",
@@ -337,7 +337,7 @@ def permuting(record: Record) -> list[str]:
 
 
 def restarting(record: Record) -> list[str]:
-    """Judge P11."""
+    """Evaluate P11."""
     return [
         aim(
             f"{row['who'].capitalize()} takes {number(row['this / upto'])} times as long as ours.",
@@ -350,7 +350,7 @@ def restarting(record: Record) -> list[str]:
 
 
 def informing(record: Record) -> list[str]:
-    """Judge P12."""
+    """Evaluate P12."""
     rows: list[Row] = record["rows"]
     ours = max(row["upto s"] for row in rows)
     adjusted = max(row["upto, adjusted for chance s"] for row in rows)
@@ -358,8 +358,8 @@ def informing(record: Record) -> list[str]:
     apart = {row["codes"]: row["largest difference"] for row in rows}
     noise = next(row for row in rows if row["codes"] == "noise")
     jittered = (
-        " Where that is more, it is the noise of 1e-10 that scikit-learn adds to codes: some are "
-        "that close."
+        " Larger differences are due to the noise of 1e-10 that scikit-learn adds to codes, some "
+        "of which are that close."
     )
     return [
         f"The peer takes {ratios} times as long.",
@@ -373,7 +373,7 @@ def informing(record: Record) -> list[str]:
             "Scores differ from the peer's by "
             f"{', '.join(f'{number(value)} ({codes})' for codes, value in apart.items())}.",
             met=max(apart.values()) <= 1e-9,
-            wanted="1e-9 on codes that do not tie",
+            wanted="1e-9 on codes without ties",
         )
         + (jittered if max(apart.values()) > 1e-9 else ""),
         f"Noise has a modularity of {number(noise['InfoM'])} in the peer's variant and of "
@@ -382,7 +382,7 @@ def informing(record: Record) -> list[str]:
 
 
 def boosting(record: Record) -> list[str]:
-    """Judge P13."""
+    """Evaluate P13."""
     rows: list[Row] = record["rows"]
     ratios = span([row["scikit-learn / LightGBM"] for row in rows])
     boosters = sorted({row["booster"] for row in rows})
@@ -393,12 +393,12 @@ def boosting(record: Record) -> list[str]:
             met=max(row["LightGBM s"] for row in rows) <= 60,
             wanted="at most 60 s on two cores",
         ),
-        f"On the one factor scikit-learn takes {ratios} times as long.",
+        f"On the single factor, scikit-learn takes {ratios} times as long.",
     ]
 
 
 def sharing_bins(record: Record) -> list[str]:
-    """Judge P14."""
+    """Evaluate P14."""
     rows: list[Row] = record["rows"]
     screen = rows[0]
     gaps = []
@@ -410,26 +410,26 @@ def sharing_bins(record: Record) -> list[str]:
         for row in rows
     )
     return [
-        f"On the planted screen the peer's way takes {number(screen['peer / boosted'])} times the "
-        f"CPU seconds of the same trees over shared bins.",
+        f"On the planted screen the peer takes {number(screen['peer / boosted'])} times the CPU "
+        f"time of the same trees with shared bins.",
         aim(
-            f"It takes {number(screen['peer / boosted-fast'])} times those of the fast trees.",
+            f"It takes {number(screen['peer / boosted-fast'])} times that of the fast trees.",
             met=screen["peer / boosted-fast"] >= 5,
             wanted="at least 5 times",
         ),
         aim(
-            f"The AUROC of the fast trees less the peer's is {', '.join(gaps)}.",
+            f"The AUROC of the fast trees minus the peer's is {', '.join(gaps)}.",
             met=inside,
             wanted=f"intervals within ±{EQUAL}",
         ),
-        f"Fast trees spread their splits in another way: a Hoyer sparsity of "
-        f"{number(screen['boosted-fast: Hoyer'])} on the planted screen, where Table 6 has "
-        f"{number(screen['Hoyer'])}.",
+        f"Fast trees distribute their splits differently: a Hoyer sparsity of "
+        f"{number(screen['boosted-fast: Hoyer'])} on the planted screen, compared with "
+        f"{number(screen['Hoyer'])} for the settings of Table 6.",
     ]
 
 
 def training_together(record: Record) -> list[str]:
-    """Judge P15, on a GPU or on the CPU."""
+    """Evaluate P15, on a GPU or on the CPU."""
     wanted = 20 if record["benchmark"].endswith("gpu") else 3
     sizes: dict[tuple[str, int], dict[str, float]] = {}
     for row in record["rows"]:
@@ -442,7 +442,7 @@ def training_together(record: Record) -> list[str]:
         other = next(value for who, value in ratios.items() if who.startswith("torch"))
         sentences.append(
             aim(
-                f"{encoder} with {n_rows} rows a step: one after another takes "
+                f"{encoder} with {n_rows} rows per step: training one after another takes "
                 f"{number(ratios['alone'])} times as long with our own steps, and "
                 f"{number(other)} times with torch's orthogonal parametrisation and Adam.",
                 met=ratios["alone"] >= wanted,
@@ -453,7 +453,7 @@ def training_together(record: Record) -> list[str]:
 
 
 def stretching(record: Record) -> list[str]:
-    """Judge P16."""
+    """Evaluate P16."""
     rows = {row["who"]: row for row in record["rows"]}
     ratios = {name: row.get("this / ours, a point") for name, row in rows.items()}
     together = next(ratio for name, ratio in ratios.items() if "all points at once" in name)
@@ -464,20 +464,20 @@ def stretching(record: Record) -> list[str]:
     tried = rows["ten random directions"]["median Λ is at least"]
     return [
         aim(
-            f"Autograd rows take {number(together)} times as long as ours over all points at once, "
-            f"and {number(alone)} times one point at a time.",
+            f"Row-wise autograd takes {number(together)} times as long as ours for all points at "
+            f"once, and {number(alone)} times as long one point at a time.",
             met=together >= 10,
             wanted="at least 10 times",
         ),
-        f"Forward mode by vmap takes {number(forward)} times as long. For Jacobians that are not "
-        f"formed, Lanczos took {number(share)} of the memory they would need, and finds a median "
-        f"constant of at least {number(large['median Λ is at least'])} where ten random directions "
-        f"see {number(tried)}.",
+        f"Forward mode with vmap takes {number(forward)} times as long. Without forming Jacobians, "
+        f"Lanczos took {number(share)} of the memory they would need, and finds a median "
+        f"constant of at least {number(large['median Λ is at least'])}, compared with "
+        f"{number(tried)} for ten random directions.",
     ]
 
 
 def starting_up(record: Record) -> list[str]:
-    """Judge P17."""
+    """Evaluate P17."""
     ours = [row for row in record["rows"] if "upto" in row["what"]]
     slowest = max(row["seconds"] for row in ours)
     loaded = sorted({row["loads"] for row in ours})
@@ -492,10 +492,10 @@ def starting_up(record: Record) -> list[str]:
 
 
 def comparing_files(record: Record) -> list[str]:
-    """Say how much memory a comparison of files takes."""
+    """Return the memory that a comparison of files takes."""
     row = record["rows"][0]
     return [
-        f"Ours takes {number(row['extra MB'])} MB, {row['extra / data']:.1%} of what it reads. "
+        f"Ours takes {number(row['extra MB'])} MB, {row['extra / data']:.1%} of the data it reads. "
         "No aim was set."
     ]
 
@@ -507,87 +507,87 @@ SECTIONS = (
         text="Whitening and ICA of planted sources and of real embeddings, by scikit-learn's "
         "FastICA (with its faster whitening, in both types), python-picard's Picard-O, "
         "fastica-torch on the CPU, and ours. Each library runs with its own tolerance, from loose "
-        "to tight, until its result reaches the gradient; the time of the first that does is "
-        "shown. The gradient counts between components that can be distinguished, as many as the "
-        "column says. *Passes* are iterations for peers; for ours they are all readings of the "
-        "rows, those of a sample as a part of one. The floor is the products of those passes and "
-        "of whitening, in single precision.",
+        "to tight, until its result reaches the target gradient; the time of the first that does "
+        "is shown. The gradient is taken between components that can be distinguished; the column "
+        "gives their number. *Passes* are iterations for peers; for ours they are all reads of the "
+        "rows, where a read of a sample counts as a fraction. The floor is the products of those "
+        "passes and of whitening, in single precision.",
         judged=ica_on_the_cpu,
         hidden=("tolerance",),
     ),
     Section(
         name="p03",
         heading="ICA on one GPU",
-        text="From an array in host memory to components, with fastica-torch beside it. *Placing* "
-        "copies rows to the GPU, *search* is the passes, *host* the checks of the input and the "
+        text="From an array in host memory to components, compared with fastica-torch. *Placing* "
+        "copies rows to the GPU, *search* is the passes, *host* is input validation and the "
         "algebra between passes. The floor is the products of the passes at the measured rate in "
         "float32, or reading at the measured bandwidth, and moving the rows to the GPU: once, or "
-        "in every pass where they are streamed.",
+        "in every pass if they are streamed.",
         judged=ica_on_a_gpu,
     ),
     Section(
         name="p04",
         heading="ICA from disk",
-        text="upto reading from files; no peer supports this. Memory taken is what the process "
-        "owns; pages of a mapped file can be evicted and count in the next column only. Reading "
-        "alone is one thread that reads the same file from end to end, before and after. The floor "
-        "of a pass is that, or its products.",
+        text="upto reading from files; no peer supports this. Memory taken is the private "
+        "memory of the process; pages of a mapped file can be evicted and count in the next column "
+        "only. Reading alone is one thread that reads the same file from end to end, before and "
+        "after. The floor of a pass is that time or the time of its products.",
         judged=ica_from_disk,
     ),
     Section(
         name="p05",
         heading="ICA on a Dask cluster",
         text="Worker processes of this machine with one thread each, which read a memory-mapped "
-        "file themselves, beside the threads engine with as many threads. No peer has it. The "
-        "floor is the products of a pass on as many cores.",
+        "file themselves, compared with the threads engine with as many threads. No peer supports "
+        "this. The floor is the products of a pass on as many cores.",
         judged=ica_on_a_cluster,
     ),
     Section(
         name="p06",
         heading="Comparing one pair",
-        text="`compare` with all groups, beside netrep's rotation, scipy's assignment and "
-        "scikit-learn's linear regression glued together, which have neither diameter, nor chance, "
-        "nor interval, nor held-out rows. The floor is the products of a run without chance.",
+        text="`compare` with all groups, compared with a combination of netrep's rotation, scipy's "
+        "assignment and scikit-learn's linear regression, which has no diameter, chance level, "
+        "interval or held-out rows. The floor is the products of a run without chance levels.",
         judged=comparing_one_pair,
     ),
     Section(
         name="p07",
         heading="Every pair of many runs",
-        text="Ten runs, each prepared once: one similarity, as `upto similarity` scores it without "
-        "chance, beside netrep, which computes the same; and `compare`, which fits up to seven "
-        "groups in both directions with p-values. The floor of a pair is its products, to which a "
-        "decomposition of the width is added that no one saves.",
+        text="Ten runs, each prepared once: one similarity, as scored by `upto similarity` without "
+        "chance levels, compared with netrep, which computes the same; and `compare`, which fits "
+        "up to seven groups in both directions with p-values. The floor of a pair is its products; "
+        "on top of it comes a decomposition of the width, which is unavoidable.",
         judged=comparing_many_runs,
     ),
     Section(
         name="p08",
         heading="Signed permutations",
-        text="The best signed permutation of wide runs, beside a correlation matrix of both and "
-        "the Hungarian algorithm, as icebeem and cl-ica do. The floor is one product and scipy's "
-        "assignment.",
+        text="The best signed permutation of wide runs, compared with a correlation matrix of both "
+        "and the Hungarian algorithm, as in icebeem and cl-ica. The floor is one product and "
+        "scipy's assignment.",
         judged=matching_coordinates,
     ),
     Section(
         name="p09",
         heading="Similarity measures",
-        text="CCA, SVCCA, PWCCA and linear CKA from the same moments, beside google/svcca, and "
-        "linear CKA beside thingsvision, which builds n×n kernels and so gets fewer rows. Below, "
-        "what each says of runs that often break others.",
+        text="CCA, SVCCA, PWCCA and linear CKA from the same moments, compared with google/svcca, "
+        "and linear CKA compared with thingsvision, which builds n×n kernels and therefore gets "
+        "fewer rows. The last rows show the value of each on runs that often cause failures.",
         judged=measuring,
     ),
     Section(
         name="p10",
         heading="Chance by permutations",
-        text="The null of linear CKA, beside calibrated-similarity, which computes the measure "
-        "again for each permutation.",
+        text="The null distribution of linear CKA, compared with calibrated-similarity, which "
+        "recomputes the measure for each permutation.",
         judged=permuting,
     ),
     Section(
         name="p11",
         heading="Restarts",
-        text="ICA from many random starts and how stable each component is (Icasso), with all "
-        "starts in one pass, beside robustica, which runs scikit-learn's FastICA again and again "
-        "and clusters the results, and beside that loop alone, which compares nothing. Peers run "
+        text="ICA from many random starts and the stability of each component (Icasso), with all "
+        "starts in one pass, compared with robustica, which runs scikit-learn's FastICA repeatedly "
+        "and clusters the results, and with that loop alone, without clustering. Peers run "
         "at the loosest tolerance at which 99 % of the starts reach the gradient. The floor is the "
         "products of our passes, in double precision.",
         judged=restarting,
@@ -596,46 +596,45 @@ SECTIONS = (
         name="p12",
         heading="InfoMEC",
         text="Modularity, explicitness and compactness of twelve codes and the factors of "
-        "Shapes3D, in the variant of latent_quantization's file and in ours, which permutes "
-        "labels ten times to see what chance gives. The peer is that file, its text changed where "
-        "packages of today refuse it.",
+        "Shapes3D, in the variant of latent_quantization and in ours, which permutes labels ten "
+        "times to estimate the chance level. The peer is latent_quantization's file, edited where "
+        "current packages reject it.",
         judged=informing,
     ),
     Section(
         name="p13",
         heading="DCI",
         text="Disentanglement, completeness and informativeness by boosted trees: ten thousand "
-        "rows to fit on and five thousand to test, as disentanglement_lib does, with LightGBM in "
-        "place of scikit-learn's trees. Those are timed on one factor of ten classes with fewer "
-        "rows; *scaled to all* is that time in proportion to rows and classes, which they take at "
-        "least.",
+        "rows to fit and five thousand to test, as in disentanglement_lib, with LightGBM instead "
+        "of scikit-learn's trees. The latter are timed on one factor of ten classes with fewer "
+        "rows; *scaled to all* is that time in proportion to rows and classes, a lower bound.",
         judged=boosting,
         hidden=("booster",),
     ),
     Section(
         name="p14",
         heading="Held-out plates",
-        text="A boosted classifier for every guide and fold, trained on some plates and judged by "
-        "AUROC on the others. The peer's way is a fresh data set of LightGBM and a fit for each, "
-        "with the settings of the paper's Table 6. *boosted* is the same trees, over columns that "
-        "are binned once a fold for all guides; *boosted-fast* has fewer bins, and shows each tree "
-        "fewer features and rows. Seconds are of the processor, on one thread; intervals are of "
-        "paired differences over guides and folds, as if those were independent. The real files "
-        "are read from a folder given by `--data`.",
+        text="A boosted classifier for every guide and fold, trained on some plates and evaluated "
+        "by AUROC on the others. The peer builds a new LightGBM data set and model for each, "
+        "with the settings of the paper's Table 6. *boosted* is the same trees on columns that are "
+        "binned once per fold for all guides; *boosted-fast* uses fewer bins, and fewer features "
+        "and rows per tree. Seconds are CPU time on one thread; intervals are of paired "
+        "differences over guides and folds, treated as independent. The real files are read from "
+        "the folder `--data`.",
         judged=sharing_bins,
     ),
     Section(
         name="p15_gpu",
         heading="An ensemble trained at once, on a GPU",
         text="One epoch of 120 orthogonal autoencoders, all in one batch of products or one model "
-        "after another. Of the way with torch's parametrisation a few models are timed and stand "
-        "for all.",
+        "after another. With torch's parametrisation only a few models are timed, and the time is "
+        "extrapolated to all.",
         judged=training_together,
     ),
     Section(
         name="p15",
         heading="An ensemble trained at once, on two cores",
-        text="The same on the CPU, which large products fill already: only small models gain.",
+        text="The same on the CPU, which large products already saturate: only small models gain.",
         judged=training_together,
     ),
     Section(
@@ -643,21 +642,21 @@ SECTIONS = (
         heading="How bi-Lipschitz a decoder is",
         text="The constant at many points of a decoder of 64 latents and 784 outputs: its "
         "Jacobians and their extreme singular values, in double precision. `upto.lipschitz` also "
-        "checks the decoder, compares all pairs of points, tries directions and asks the theorems. "
-        "The floor is the products of one pass for each latent.",
+        "checks the decoder, compares all pairs of points, tries directions and evaluates the "
+        "theorems' conditions. The floor is the products of one pass for each latent.",
         judged=stretching,
     ),
     Section(
         name="p17",
         heading="Start-up",
-        text="Time until the command answers and the package is imported, in a fresh process. The "
+        text="Time until the command responds and the package is imported, in a new process. The "
         "floor is Python itself.",
         judged=starting_up,
     ),
     Section(
         name="memory",
         heading="Comparing files larger than memory",
-        text="`compare` of two memory-mapped files, without the row of ICA. Pages of a mapped file "
+        text="`compare` of two memory-mapped files, without ICA. Pages of a mapped file "
         "can be evicted and do not count.",
         judged=comparing_files,
     ),
@@ -693,7 +692,7 @@ def _numbers(size: str) -> int:
 
 
 def made_by(record: Record) -> str:
-    """Say how a table was made."""
+    """Return the command, machine and versions of a table."""
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     command = record["command"].removesuffix(" --full")
     device = f", {record['device']}" if "device" in record else ""
@@ -703,12 +702,12 @@ def made_by(record: Record) -> str:
 
 
 def section(part: Section, results: Path) -> str:
-    """Return what the page says of one benchmark."""
+    """Return the section on one benchmark."""
     number_of = f"P{int(part.name[1:3])}: " if part.name != "memory" else ""
     title = f"{number_of}{part.heading}"
     path = results / f"{part.name}.json"
     if not path.exists():
-        rest = f"Not measured yet: `python -m benchmarks {part.name} --full` does."
+        rest = f"Not measured yet: run `python -m benchmarks {part.name} --full`."
         return f"## {title}\n\n{_wrapped(part.text)}\n\n{rest}\n"
     record: Record = json.loads(path.read_text(encoding="utf-8"))
     said = _wrapped(f"{part.text} {' '.join(part.judged(record))}")

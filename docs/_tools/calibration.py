@@ -1,4 +1,4 @@
-"""Write `docs/calibration.md`: what the records of the checks say about levels and coverage.
+"""Write `docs/calibration.md`: error levels and coverage from the records in `checks/`.
 
 Run it after a check has written its record:
 ``python docs/_tools/calibration.py``.
@@ -16,103 +16,105 @@ GROUPS = ("identity", "rigid", "affine")
 OPENING = """\
 <!-- Written by docs/_tools/calibration.py from the records in checks/. -->
 
-# How well promises are kept
+# Calibration
 
-How often the tests raise a false alarm, how often the intervals hold the true error, and whether
-any verdict claims too much, all measured on simulated data where the right answer is known. Every
-number comes from a committed record that names its command, seed and versions.
+How often the tests raise a false alarm, how often the intervals cover the true error, and whether
+any verdict claims too much, all measured on simulated data with a known answer. Every number comes
+from a committed record that includes its command, seed and versions.
 """
 
 LEVEL = """\
 ## Unrelated runs
 
-`upto compare` must not call unrelated runs related, whatever their rows are: of so many trials,
-those in which they were not (`chance` or `undecided`), with a 99 % interval. The level is 5 %,
-so the target is at least 95 %. The radius that links rough copies was chosen after 179 of 200 on
-this seed; on other seeds the last one gave 186 of 200. After this record only what is said of
-fewer than 100 rows in order changed, and words.
+`upto compare` must not call unrelated runs related, whatever the distribution of their rows. Shown
+is the number of trials in which they were not (`chance` or `undecided`), with a 99 % interval. The
+level is 5 %, so the target is at least 95 %. The radius that links rough copies was chosen after a
+result of 179 of 200 on this seed; on other seeds the final radius gave 186 of 200. Since this
+record, only the treatment of fewer than 100 ordered rows and wording have changed.
 """
 
 COVERAGE = """\
 ## Intervals
 
 How often the 95 % interval of the held-out error covers the mean error of the same map on
-20,000 new rows; 4 coordinates, three groups. 93 % is asked for, and reached within the accuracy of
-so many trials. Where 2 % of the rows are bad it takes a thousand rows: with 300 about nine in ten
-are covered, and with 60 nothing is promised, since a third of such samples have no bad row to learn
-from.
+20,000 new rows, with 4 coordinates and three groups. The target of 93 % is reached within the
+accuracy of this number of trials. If 2 % of the rows are bad, this takes a thousand rows: with 300,
+about nine in ten are covered, and with 60 there is no guarantee, since a third of such samples
+contain no bad row to learn from.
 """
 
 RECOVERY = """\
 ## Planted groups
 
-How often the planted group is the verdict's. Noise is a fraction of the target's standard
-deviation; beyond 0.1 a stricter group is often within the tolerance.
+How often the verdict names the planted group. Noise is a fraction of the target's standard
+deviation; above 0.1, a stricter group is often within the tolerance.
 """
 
 POWER = """\
 ## Weak relations
 
-How often runs that share a part of their variance up to a rotation are distinguished from chance.
+How often runs that share part of their variance up to a rotation are distinguished from chance.
 """
 
 SIMILARITY = """\
 ## Similarities
 
-`upto similarity` on unrelated runs: the share of trials with p ≤ 5 %, over all measures, and
-the measure with the largest. Every measure of every case has its own 99.9 % interval in the
-record, and none lies above 5 %. Where rows depend on each other so much that they are worth
-fewer than 30, there is no test and no p-value.
+`upto similarity` on unrelated runs: the fraction of trials with p ≤ 5 % over all measures, and the
+measure with the largest fraction. The record contains a 99.9 % interval for every measure of every
+case, and none lies above 5 %. If rows are so dependent that the effective sample size is below 30,
+there is no test and no p-value.
 """
 
 
 IDENTIFIABLE = """\
 ## Components called identifiable
 
-`upto unmix` on independent sources turned at random; a component is a source if they correlate by
-0.9 or more. Of those that are called identifiable, how many are sources, and how many components
-are called so:
+`upto unmix` on randomly rotated independent sources; a component counts as a source if their
+correlation is at least 0.9. The number of components called identifiable that are sources, and the
+number of all components that are called identifiable:
 """
 
 GAUSSIAN = """\
-And runs of Gaussian rows in which no component is called identifiable:
+The number of Gaussian runs in which no component is called identifiable:
 """
 
 COLUMNS = ("signed-permutation", "similarity", "affine", "ica")
 REAL = """\
 ## The columns of Table 1 on real networks
 
-Held-out errors over the diameter, in sample in brackets as the paper has them, and the efficiency
-of ICA, both ways. Nine pairs of networks that others trained, not the paper's: it has efficiencies
-of 25, 59, 38 and 40 % for pairs of Pythia, MAE, CheXpert and ResNet-18 models, in sample. Where few
-rows carry many components (finding UP035), errors in sample flatter ICA; where components cannot be
-judged there is no efficiency. Codes of VAEs are aligned with axes by their own training, and
-turning them by ICA does not help.
+Held-out errors over the diameter and the efficiency of ICA, with in-sample values, as reported in
+the paper, in parentheses. These are nine pairs of networks trained by others, not the paper's
+networks: its in-sample efficiencies are 25, 59, 38 and 40 % for pairs of Pythia, MAE, CheXpert and
+ResNet-18 models. With few rows per component (finding UP035), in-sample errors flatter ICA; where
+components cannot be evaluated, no efficiency is reported. VAE training already aligns codes with
+the axes, and rotating them by ICA does not help.
 """
 
 INTERVALS = """\
 ## Intervals of batches
 
-`upto batches` on simulated screens of plates: how often the 95 % interval of the AUROC holds its
-mean over all screens of the kind, which is what a new plate would give on average; 92 % is asked
-for, and reached within the accuracy of so many screens. A drug moves one of four columns by a
-shift, plates move all of them, both in standard deviations. *Crossed*: every plate has both sides;
-*on 38 %*: so many plates have the drug; *apart*: a plate has one side only; *some apart*: one of
-four drugs is on three plates. The rules were made on other screens and with a simpler classifier.
+`upto batches` on simulated screens of plates: how often the 95 % interval of the AUROC covers its
+mean over all screens of that kind, i.e. the expected AUROC on a new plate. The target of 92 % is
+reached within the accuracy of this number of screens. A drug shifts one of four columns and plates
+shift all of them, both in standard deviations. *Crossed*: every plate has both drug and controls;
+*on 38 %*: this fraction of plates has the drug; *apart*: each plate has only drug or only
+controls; *some apart*: one of four drugs is on three plates. The rules were developed on other
+screens and with a simpler classifier.
 """
 UNTOLD = """\
-Where label and plate go together and fewer than ten plates have both sides there is no interval.
-The label of these screens has no effect, so it cannot be predicted within plates either, and
-the verdict begins with *label cannot be separated from plate*:
+If label and plate are confounded and fewer than ten plates have both drug and controls, there is no
+interval. The label of these screens has no effect, so it cannot be predicted within plates either,
+and the verdict begins with *label cannot be separated from plate*:
 """
 DROPPING = """\
 ## What biology may drop
 
-The held-out AUROC of the condition `biology` minus that of the raw embedding, with a 95 %
-interval: over screens drawn anew, or over folds of a real set. *Found* drops every component in
-which plates are found and labels are not, as `biology` once did; a number is the limit of how far
-a label may move the mean of a component that comes into question. The limit of 0.2 was chosen by
-the first table, as the one that loses on no set; the second is of sets that had no part in it.
+The held-out AUROC of the condition `biology` minus that of the raw embedding, with a 95 % interval
+over newly drawn screens or over the folds of a real data set. *Found* drops every component in
+which plates are detected and labels are not, as `biology` did in the past; a number is the limit on
+how far a label may shift the mean of a component that is considered for dropping. The limit of 0.2
+was chosen from the first table because it loses on no data set; the second table contains data sets
+that were not used for this choice.
 """
 
 
@@ -166,7 +168,7 @@ def _calibration() -> Iterator[str]:
 
 
 def _wide(rates: list[dict[str, Any]]) -> Iterator[str]:
-    """Tell cases by row and sizes by column."""
+    """Return a table with a row per case and a column per size."""
     sizes = list(dict.fromkeys(_size(rate) for rate in rates))
     yield "| | " + " | ".join(sizes) + " |\n|---|" + "---|" * len(sizes)
     for case in dict.fromkeys(rate["case"] for rate in rates):
@@ -185,7 +187,7 @@ def _type_one() -> Iterator[str]:
     for (check, case, size), own in cells.items():
         worst = max(own, key=lambda share: share["share"])
         mean = sum(share["hits"] for share in own) / sum(share["trials"] for share in own)
-        what = f"{case} (copies left in, to show that the check can fail)"
+        what = f"{case} (copies kept, to show that the check can fail)"
         named = what if check == "control" else case
         yield f"| {named} | {size} | {mean:.3f} | {_hits(worst)} | {worst['measure']} |"
     yield f"\n{_source('type_one', record)}"
@@ -199,7 +201,7 @@ def _verdicts() -> Iterator[str]:
         f"{record['pairs']} random pairs (group × noise × spectrum × rank × widths × unrelated × "
         f"noisy directions): {record['claim_too_much']} of {related} verdicts of related pairs "
         f"claim too much, and {record['false_alarms']} of {record['unrelated']} unrelated pairs "
-        "are called related. Words, by the share of directions that are shared:\n"
+        "are called related. Verdicts by the fraction of directions that are shared:\n"
     )
     words = list(dict.fromkeys(word for row in record["words"].values() for word in row))
     yield "| shared | " + " | ".join(words) + " |\n|---|" + "---|" * len(words)
@@ -231,7 +233,7 @@ def _batch_intervals() -> Iterator[str]:
     record = _record("batch_intervals")
     for check, opening, column in (
         ("coverage", INTERVALS, "covered"),
-        ("no interval", UNTOLD, "verdict says so, no interval"),
+        ("no interval", UNTOLD, "verdict as quoted, no interval"),
     ):
         yield opening
         yield f"| screens | AUROC | {column} | 99 % interval |\n|---|---|---|---|"
@@ -249,7 +251,7 @@ def _kept_biology() -> Iterator[str]:
     yield DROPPING
     for part in ("choosing", "judging"):
         rules = [name for name, value in record[part][0].items() if isinstance(value, dict)]
-        yield f"| {part} | rows | batches | as given | " + " | ".join(rules) + " |"
+        yield f"| {part} | rows | batches | raw | " + " | ".join(rules) + " |"
         yield "|---|---|---|---|" + "---|" * len(rules)
         for each in record[part]:
             gains = " | ".join(_gain(each[rule]) for rule in rules)

@@ -1,4 +1,4 @@
-"""Write the table of `docs/linear-identifiability.md` on fitted components.
+"""Write the table of fitted components in `docs/linear-identifiability.md`.
 
 Run it after the check: ``python -m checks.components`` and ``python docs/_tools/components.py``.
 """
@@ -13,12 +13,12 @@ START, END = "<!-- components: written by docs/_tools/components.py -->", "<!-- 
 
 
 def table() -> str:
-    """Return the rates of the record, and the command that makes them."""
+    """Return the recorded rates and the command that measures them."""
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     versions = record["versions"]
     lines = [
         START,
-        "| rows of | n | d | asked | is | data sets | claimed | 99 % interval |",
+        "| distribution | n | d | assumption | truth | data sets | claimed | 99 % interval |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for rate in record["rates"]:
@@ -35,8 +35,8 @@ def table() -> str:
         )
     lines += [
         "",
-        f"`python -m checks.components` measures this and writes `checks/components.json` (seed "
-        f"{record['seed']}, upto {versions['upto']}, NumPy {versions['numpy']}, "
+        f"`python -m checks.components` measures these rates and writes `checks/components.json` "
+        f"(seed {record['seed']}, upto {versions['upto']}, NumPy {versions['numpy']}, "
         f"{record['machine']}).",
         END,
     ]
@@ -44,7 +44,7 @@ def table() -> str:
 
 
 def page() -> str:
-    """Return the page with the table of today."""
+    """Return the page with the current table."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
     return before + table() + rest.partition(END)[2]
 

@@ -1,8 +1,8 @@
-"""Write `docs/factor-scores.md`: every score of the catalogue and what noise scores by it.
+"""Write `docs/factor-scores.md`: every score of the catalogue and its value on noise.
 
-Run it after a change of the catalogue: ``python docs/_tools/factor_scores.py``. What noise scores
-is measured by ``python docs/_tools/factor_scores.py --measure``, which takes a while, and recorded
-beside this file.
+Run it after a change of the catalogue: ``python docs/_tools/factor_scores.py``. The scores of
+noise are measured by ``python docs/_tools/factor_scores.py --measure``, which takes a while, and
+recorded next to this file.
 """
 
 import json
@@ -26,7 +26,7 @@ CLASSES = (10, 10, 10, 8, 4, 15)
 OPENING = f"""\
 <!-- Written by docs/_tools/factor_scores.py; change the declarations in the package instead. -->
 
-# Scores of factors
+# Factor scores
 
 Every score of codes against known factors, by name. [Which score should I use?](which-score.md)
 helps to choose.
@@ -42,25 +42,25 @@ helps to choose.
 mig@disentanglement_lib: 0.83 [0.82, 0.85], chance 0.00
 ```
 
-A variant follows an @: `mig@ubisoft`; without one the first variant below is meant. The name of a
-family selects all its scores: `infomec@tripod`, `dci`. `all` is every score in every variant.
-*Noise* is what {N_CODES} independent Gaussian codes score on {N_SAMPLES:,} rows with factors of
-{", ".join(map(str, CLASSES[:-1]))} and {CLASSES[-1]} values, as Shapes3D has (seed {SEED}), by each
-variant: what a score must be compared with. *Costly* scores are calibrated with fewer shuffles and
+A variant follows an @: `mig@ubisoft`; without one, the first variant below is used. The name of a
+family selects all its scores: `infomec@tripod`, `dci`. `all` selects every score in every variant.
+*Noise* is the score of {N_CODES} independent Gaussian codes on {N_SAMPLES:,} rows with factors of
+{", ".join(map(str, CLASSES[:-1]))} and {CLASSES[-1]} values, as in Shapes3D (seed {SEED}), for each
+variant: the baseline of a score. *Costly* scores are calibrated with fewer shuffles and
 half-samples.
 
 """
 
 
 def noise() -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return codes that know nothing of their factors."""
+    """Return codes that are independent of their factors."""
     rng = np.random.default_rng(SEED)
     factors = np.column_stack([rng.integers(count, size=N_SAMPLES) for count in CLASSES])
     return rng.normal(size=(N_SAMPLES, N_CODES)), factors
 
 
 def measured() -> dict[str, float | None]:
-    """Measure what noise scores."""
+    """Return the scores of noise."""
     found = evaluate_scores(*noise(), scores="all", refits=0, half_samples=0)
     return {each.name: each.score.value for each in found}
 
@@ -94,7 +94,7 @@ def _shown(value: float | None) -> str:
 
 
 def section(kind: ScoreKind) -> str:
-    """Write what one score is."""
+    """Return the section on one score."""
     variants = ", ".join(f"`{kind.name}@{variant}`" for variant in kind.variants)
     lines = [f"### {kind.name}", "", textwrap.fill(f"{kind.title}. {kind.says}", 100)]
     return "\n".join([*lines, "", variants, "", f"*{kind.source}*"])

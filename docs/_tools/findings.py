@@ -456,13 +456,13 @@ result = upto.batches(wells, batch="plate", label="gene", control="DMSO", **quic
 INDEX = """\
 # Findings
 
-A finding is a remark on a result that a reader should not miss: a code, and the numbers that raised
-it. Findings are printed to stderr, shown on the page of the report, and kept in `result.findings`.
-`upto explain UP003` prints the text of these pages.
+A finding points out something about a result that a reader should not miss: a code and the numbers
+that raised it. Findings are printed to stderr, shown in the report, and stored in
+`result.findings`. `upto explain UP003` prints the text of these pages.
 
-A **warning** means that a number may not say what it seems to say; `upto compare --strict` exits
-with 1 if there is one. A **note** needs nothing from you. A code keeps its meaning for ever;
-numbers that are missing from the list are not in use.
+A **warning** means that a number may be misleading; `upto compare --strict` exits with 1 if there
+is one. A **note** requires no action. The meaning of a code never changes; numbers that are missing
+from the list are not in use.
 
 | code | | finding |
 |---|---|---|
@@ -504,7 +504,7 @@ import upto
 
 
 def example_message(code: str) -> str:
-    """Run the example of a code and return the finding it raises, in words."""
+    """Run the example of a code and return the text of the finding it raises."""
     import numpy as np
 
     import upto

@@ -1,4 +1,4 @@
-"""Write the table of `docs/diversity.md` on what the spectrum of a head shows.
+"""Write the table of head spectra in `docs/diversity.md`.
 
 Run it after the check: ``python -m checks.gaps`` and ``python docs/_tools/gaps.py``.
 """
@@ -14,7 +14,7 @@ PREFIXES = {"left alone": "full rank, ", "known by their step": "by their step: 
 
 
 def table() -> str:
-    """Return how many heads are called diverse by rounding, and the command that counts them."""
+    """Return the number of heads called diverse by rounding and the command that counts them."""
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     rates, versions = record["rates"], record["versions"]
     shapes = list(dict.fromkeys((rate["n_samples"], rate["n_features"]) for rate in rates))
@@ -26,7 +26,7 @@ def table() -> str:
     }
     lines = [
         START,
-        f"| heads of | {' | '.join(f'{n}×{d}' for n, d in shapes)} |",
+        f"| heads | {' | '.join(f'{n}×{d}' for n, d in shapes)} |",
         "|---" * (1 + len(shapes)) + "|",
     ]
     for check, case in dict.fromkeys((rate["check"], rate["case"]) for rate in rates):
@@ -34,7 +34,7 @@ def table() -> str:
         lines.append(f"| {PREFIXES.get(check, '')}{case} | {counts} |")
     lines += [
         "",
-        "`python -m checks.gaps` measures this and writes `checks/gaps.json`, with exact intervals "
+        "`python -m checks.gaps` counts them and writes `checks/gaps.json`, with exact intervals "
         f"(seed {record['seed']}, upto {versions['upto']}, NumPy {versions['numpy']}, "
         f"{record['machine']}).",
         END,
@@ -43,7 +43,7 @@ def table() -> str:
 
 
 def page() -> str:
-    """Return the page with the table of today."""
+    """Return the page with the current table."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
     return before + table() + rest.partition(END)[2]
 

@@ -1,7 +1,7 @@
-"""Write `docs/measures.md`: every measure of the catalogue and what is declared about it.
+"""Write `docs/measures.md`: every measure of the catalogue and its declared properties.
 
-Run it after a change of the catalogue: ``python docs/_tools/measures.py``. What noise scores is
-computed here.
+Run it after a change of the catalogue: ``python docs/_tools/measures.py``. The values on noise
+are computed here.
 """
 
 import math
@@ -21,9 +21,9 @@ OPENING = f"""\
 
 # Measures
 
-Similarities that people use to compare networks disagree between packages, break on dead units and
-are far from zero on noise. Here each is defined once, says what it ignores, and stands beside its
-chance level ([`upto similarity`](similarity.md)):
+Similarity measures for comparing networks disagree between packages, fail on dead units and are far
+from zero on noise. Here each is defined once, with its invariances, and is reported with its chance
+level ([`upto similarity`](similarity.md)):
 
 ```python
 >>> import numpy as np
@@ -33,11 +33,11 @@ chance level ([`upto similarity`](similarity.md)):
 1.000
 ```
 
-A name may carry a parameter after a colon: `svcca:20` keeps 20 directions, `mutual-knn:10` counts
-10 neighbours. *Fitted* measures choose something on the rows, such as directions or a matching, so
-`upto similarity` fits them on one half of the rows and scores them on the other. *Noise* is what a
-measure gives **in sample** for two independent Gaussian runs of {N_SAMPLES}×{WIDTH} (seed {SEED}):
-the reason to look at chance. Every declaration in this table is checked in both directions by
+A name may include a parameter after a colon: `svcca:20` keeps 20 directions, `mutual-knn:10` counts
+10 neighbours. *Fitted* measures estimate something from the rows, such as directions or a matching,
+so `upto similarity` fits them on one half of the rows and scores them on the other. *Noise* is the
+**in-sample** value for two independent Gaussian runs of {N_SAMPLES}×{WIDTH} (seed {SEED}); it shows
+why chance levels are needed. Every declaration in this table is checked in both directions by
 `tests/properties/test_catalogue.py`.
 
 """
@@ -69,10 +69,10 @@ def row(measure: Measure, noise: float) -> str:
 
 
 def section(measure: Measure) -> str:
-    """Write what one measure is."""
+    """Return the section on one measure."""
     lines = [f"### {measure.name}", "", textwrap.fill(measure.says, 100)]
     if measure.parameter is not None:
-        lines += ["", f"The number is that of {measure.parameter_name}."]
+        lines += ["", f"Parameter: {measure.parameter_name}."]
     if measure.note:
         lines += ["", textwrap.fill(measure.note, 100)]
     return "\n".join([*lines, "", f"*{measure.source}*"])

@@ -1,4 +1,4 @@
-"""Write `docs/mixing-scores.md`: every score of mixing, and what three embeddings score.
+"""Write `docs/mixing-scores.md`: every mixing score and the scores of three embeddings.
 
 Run it after a change of the catalogue: ``python docs/_tools/mixing_scores.py``.
 """
@@ -18,11 +18,11 @@ OPENING = """\
 
 # Mixing scores
 
-Scores that batch corrections are ranked by ask two things of the rows that were corrected: do
-batches mix, and are labels kept? They are here because people ask for them, equal to scib-metrics
-0.5.10 where they are defined the same, and they stand beside the question that counts: is a label
-told from controls in a batch that was **never seen**? None of them can answer it: each looks only
-at rows that the correction was fitted to.
+The scores by which batch corrections are ranked assess two properties of the corrected rows: are
+batches mixed, and are labels preserved? They are included because they are widely used, they equal
+those of scib-metrics 0.5.10 where the definitions agree, and they are reported next to the question
+that matters: can a label be distinguished from controls in an **unseen** batch? None of them can
+answer it: each uses only rows to which the correction was fitted.
 
 ```python
 >>> import numpy as np
@@ -41,57 +41,57 @@ silhouette-label 0.50
 GAMED = """\
 ## How they are gamed
 
-Three embeddings of one screen of {n} rows, {width} wide, with three labels and two batches (seed
-{seed}): *corrected* has the labels and a little of the batches left; *noise* has neither; *labels*
-is the label written as a vector, as a method gives that is allowed to look at labels. The last two
-know nothing that would help in a new batch. Noise beats the correction on every score of the batch
-side but graph connectivity, and labels alone have the best total of all.
-`tests/unit/test_measure_mixing.py` holds both.
+Three embeddings of one screen of {n} rows and {width} coordinates, with three labels and two
+batches (seed {seed}): *corrected* retains the labels and a weak batch effect; *noise* contains
+neither; *labels* is the one-hot label, as produced by a method that may use labels. The last two
+contain nothing that would help in a new batch. Noise beats the correction on every batch score
+except graph connectivity, and labels alone have the best total. Both are tested in
+`tests/unit/batch_metrics/test_mixing.py`.
 
 """
 
 TOTAL = """\
 ## What the total hides
 
-The total is 0.6 of the mean of the biology side and 0.4 of the mean of the batch side. It hides
-which side paid: 0.1 of biology is bought with 0.15 of mixing. It weighs a score by how much it
-happens to vary: cLISI and label silhouettes hardly move, so NMI and ARI decide one side, and they
-are one clustering counted twice. A score that is not defined is left out of its mean, so that
+The total is 0.6 times the mean of the biology scores plus 0.4 times the mean of the batch scores.
+It hides which side was sacrificed: 0.1 of biology is worth 0.15 of mixing. It implicitly weights
+each score by its variability: cLISI and label silhouettes hardly vary, so NMI and ARI determine the
+biology side, and both come from the same clustering. An undefined score is left out of its mean, so
 totals of different scores are not comparable; omitted scores are listed next to the value. And it
-sees only rows that the correction was fitted to. Read it beside the held-out AUROC, never instead.
+uses only rows to which the correction was fitted. Read it together with the held-out AUROC, never
+instead of it.
 
-## Where ours differ from scib-metrics
+## Differences from scib-metrics
 
 - **Neighbours are exact**, and numbers are float64. scib-metrics searches neighbours approximately
-  and rounds to float32; with exact neighbours and float64 the values agree to 1e-9 (kBET: see
+  and uses float32; with exact neighbours and float64 the values agree to 1e-9 (kBET: see
   below).
-- **LISI of wide rows.** In float32 the weights of scib-metrics vanish where distances are large, as
-  between 384 coordinates, and its search for the perplexity stops early: iLISI 0.542 in place of
-  0.525 on 5,000 rows. In float64 it gives ours.
+- **LISI in many dimensions.** In float32 the weights of scib-metrics underflow if distances are
+  large, e.g. with 384 coordinates, and its search for the perplexity stops early: iLISI is 0.542
+  instead of 0.525 on 5,000 rows. In float64 it equals ours.
 - **Ties and equal rows.** A row is its own first neighbour; rows that tie for the last places share
-  them. So duplicates are no special case (scib-metrics#77), and no score depends on the order of
-  rows.
+  them. So duplicates need no special treatment (scib-metrics#77), and no score depends on the order
+  of rows.
 - **Fewer than 90, 50 or 15 rows**: all rows are neighbours, and the perplexity is a third of them.
-- **kBET** takes for every label as many diffusion components as it has, at most 100. In
-  scib-metrics a small label lowers that number for all labels after it in the alphabet. Where all
-  labels have more than 100 rows, two differences stay. scib-metrics searches the neighbours of its
-  graph approximately: on 12 screens of 48 columns and labels of 275 to 572 rows that
-  moves its own value by 0.0001 to 0.0040. And it keeps connections and
-  diffusion coordinates in float32, so that a row at a tie may change sides. Given exact neighbours
-  its values are ours, up to one such row (`python checks/oracles_mixing.py` writes them,
-  `tests/oracles/test_mixing.py` compares).
-- **k-means** is the best of three starts; scib-metrics takes one of its own. Given the same
-  clusters NMI and ARI are the same.
-- **A row of zeros** has no direction: its cosine distance to other rows is 1. scib-metrics gives
+- **kBET** uses for every label as many diffusion components as the label has, at most 100. In
+  scib-metrics a small label lowers this number for all labels that follow it alphabetically. If all
+  labels have more than 100 rows, two differences remain. scib-metrics searches the neighbours of
+  its graph approximately: on 12 screens of 48 columns with labels of 275 to 572 rows, this changes
+  its own value by 0.0001 to 0.0040. And it stores connections and diffusion coordinates in float32,
+  so a row at a tie may change sides. With exact neighbours its values equal ours, up to one such
+  row (`python checks/oracles_mixing.py` writes them, `tests/oracles/test_mixing.py` compares them).
+- **k-means** is the best of three starts; scib-metrics uses a single start of its own. With the
+  same clusters, NMI and ARI are equal.
+- **A row of zeros** has no direction: its cosine distance to other rows is 1. scib-metrics returns
   NaN.
-- **PCR** is the share of variance between batches, which regression on all principal components
-  amounts to. No components are computed.
-- **What is not defined is None**, with a reason: one batch, one label, no rows before.
+- **PCR** is the fraction of variance between batches, which is equivalent to regression on all
+  principal components. No components are computed.
+- **Undefined scores are None**, with a reason: one batch, one label, no uncorrected rows.
 """
 
 
 def screens() -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray]:
-    """Return embeddings of one screen, its batches and labels, and the rows before."""
+    """Return embeddings of one screen, its batches, its labels and the uncorrected rows."""
     random = np.random.default_rng(SEED)
     labels = np.arange(N_SAMPLES) % 3
     batches = random.integers(2, size=N_SAMPLES)
@@ -107,7 +107,7 @@ def screens() -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray
 
 
 def table() -> str:
-    """Write what each embedding scores."""
+    """Return the table of the scores of each embedding."""
     embeddings, batches, labels, before = screens()
     found = {
         name: evaluate_mixing(rows, batches, labels, before=before)
@@ -121,7 +121,7 @@ def table() -> str:
 
 
 def section(kind: MixingKind) -> str:
-    """Write what is known about a score."""
+    """Return the section on one score."""
     text = f"{kind.says} It rewards {kind.rewards}. {kind.gamed}"
     facts = f"*{kind.title}, {kind.low:g} to {kind.high:g}. {kind.source}.*"
     parts = [f"### {kind.name}", facts, text]

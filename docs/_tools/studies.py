@@ -1,4 +1,4 @@
-"""Write `docs/studies.md`: every study, its claims and what its recorded full run found.
+"""Write `docs/studies.md`: every study, its claims and the results of its recorded full run.
 
 Run it after a study: ``python docs/_tools/studies.py``.
 """
@@ -15,15 +15,15 @@ PAGE = DOCS / "studies.md"
 OPENING = """\
 <!-- Written by docs/_tools/studies.py; run a study instead of changing it. -->
 
-# The papers' claims, made again
+# The papers' claims, retested
 
-Each study is one command. It holds what it measures against two ranges and keeps them apart:
-*the paper's claim*, which the quantity bears out or not, and *our expectation*, which may be the
-opposite where the data are not the paper's. A range is *open* where only a
-part of the measured interval lies in it. Each says whether it was fixed before any run, after a
-pilot (smaller, or with another seed) or after a full run was seen. What no range could refute is
-reported without one. `--size tiny` takes seconds and `small` about a minute; the numbers below are
-of the full size, as recorded beside each study with its settings, seed, versions and device.
+Each study is one command. It compares each measured quantity with two separate ranges: *the paper's
+claim*, which the quantity bears out or not, and *our expectation*, which may be the opposite if the
+data are not the paper's. A range is *open* if only part of the measured interval lies in it. For
+each range the study states whether it was fixed before any run, after a pilot (smaller, or with
+another seed) or after a full run was seen. Quantities that no range could refute are reported
+without one. `--size tiny` takes seconds and `small` about a minute; the numbers below are of the
+full size, as recorded next to each study with its settings, seed, versions and device.
 
 <!-- not run: the list is this page -->
 ```console
@@ -32,9 +32,9 @@ $ upto study show leaky-autoencoders
 $ upto study run leaky-autoencoders --size small
 ```
 
-A run leaves `result.json`, `figure.svg` and `report.html` in a folder of its name, keeps
-checkpoints there while it works, and goes on from them with `--resume`. `--set KEY=VALUE` changes
-a setting of its `study.toml`. In Python: `upto_studies.run_study("sprite-isometry", size="tiny")`.
+A run writes `result.json`, `figure.svg` and `report.html` to a folder named after the study, saves
+checkpoints there, and continues from them with `--resume`. `--set KEY=VALUE` changes a setting of
+its `study.toml`. In Python: `upto_studies.run_study("sprite-isometry", size="tiny")`.
 """
 
 
@@ -44,7 +44,7 @@ def page() -> str:
 
 
 def overview() -> str:
-    """Return how many claims are borne out, and expectations met, by each recorded run."""
+    """Return the number of claims borne out and expectations met by each recorded run."""
     lines = [
         "| study | the paper's claims borne out | our expectations met | fixed before any run |",
         "| --- | --- | --- | --- |",
@@ -61,7 +61,7 @@ def overview() -> str:
 
 
 def section(name: str) -> str:
-    """Return what the page says of one study."""
+    """Return the section on one study."""
     plan, result = study_plan(name), recorded_result(name)
     lines = [f"## {plan.title}", "", f"`{name}` · {plan.paper}", ""]
     lines += [f"*The paper claims:* {plan.claim}", ""]

@@ -24,51 +24,50 @@ OPENING = """\
 
 # When ICA helps, and when it hurts
 
-`upto batches` evaluates transforms of an embedding by how well perturbations are predicted on plates
-that were never seen. Sometimes independent components win by a lot, sometimes they lose by as much.
-Both have reasons that you can check beforehand.
+`upto batches` evaluates transforms of an embedding by how well perturbations are predicted on
+held-out plates. Independent components sometimes win by a large margin and sometimes lose by as
+much. Both have causes that you can check beforehand.
 
-**Trees split one coordinate at a time and do not see its scale.** So for boosted trees Base, PCA,
-PCA + ICA and PCA + Rand differ only in *which axes* they offer; scaling an axis changes nothing.
-ICA adds no information. It offers axes along which, with luck, one split says what otherwise takes
-a combination of all coordinates. A ridge-penalised linear classifier on whitened rows combines them
-anyway: it does not see rotations, and PCA, PCA + ICA and PCA + Rand are the same to it.
+**Trees split one coordinate at a time and are invariant to its scale.** So for boosted trees, Base,
+PCA, PCA + ICA and PCA + Rand differ only in *which axes* they provide; scaling an axis changes
+nothing. ICA adds no information. At best it provides axes along which one split replaces a
+combination of all coordinates. A ridge-penalised linear classifier on whitened rows combines
+coordinates anyway: it is invariant to rotations, so PCA, PCA + ICA and PCA + Rand are equivalent.
 
-ICA helps where all of these are so:
+ICA helps if all of these conditions hold:
 
-1. the embedding is **mixed**: no coordinate stands for one thing;
-2. the label moves **few independent factors** that are **not Gaussian**;
-3. there are **rows** enough to find the rotation: some forty or more for every component kept;
-4. the classifier looks at **axes**, as trees do.
+1. the embedding is **mixed**: no coordinate corresponds to a single factor;
+2. the label shifts **few independent factors** that are **not Gaussian**;
+3. there are enough **rows** to estimate the rotation: about forty or more per retained component;
+4. the classifier uses single **axes**, as trees do.
 
-Otherwise expect no gain over Base, and often a loss. Where the rotation cannot be found, PCA + ICA
-is one more random rotation of whitened rows, and that can be worse for trees than a random rotation
-of Base: whitening makes directions of little variance as large as all others, and the rotation then
-mixes them into every axis. PCA alone keeps them apart. Features that are axis-aligned already have
-nothing to gain from any rotation; ICA at best leads back to them.
+Otherwise expect no gain over Base, and often a loss. If the rotation cannot be estimated, PCA + ICA
+is just another random rotation of whitened rows, which can be worse for trees than a random
+rotation of Base: whitening scales low-variance directions up to the size of all others, and the
+rotation then mixes them into every axis. PCA alone keeps them separate. Features that are already
+axis-aligned gain nothing from any rotation; ICA at best recovers them.
 
-## On screens with known truth
+## Screens with known truth
 
 """
 
 AFTER_CASES = """\
-True factors are what a transform would give that finds all of them: trees on mixed coordinates stay
-behind it, and ICA closes the gap where it can. A rotation cannot undo what shares an axis: where
-plates move the very factors that guides move, even the true factors predict less on new plates.
-Directions of mere noise cost a random rotation more than ICA, which with so many rows keeps them
-out by itself.
-Guides that do nothing but stand on plates of their own are "predicted" all the same; that is why
-`upto batches` also reports the AUROC within batches.
+True factors are the result of a transform that recovers all of them: trees on mixed coordinates
+fall short of it, and ICA closes the gap where it can. A rotation cannot separate effects that share
+an axis: if plates shift the same factors as guides, even the true factors predict less well on new
+plates. Pure noise directions cost a random rotation more than ICA, which separates them by itself
+with this many rows. Guides without any effect that are on plates of their own are still
+"predicted"; this is why `upto batches` also reports the AUROC within batches.
 
 The first kind of screen with fewer and more wells:
 
 """
 
 REAL = """\
-## On real batches
+## Real batches
 
-The same four conditions on data whose truth is unknown, with the first k principal components kept.
-The transforms were fitted to training batches. PCA + ICA does not beat Base on either.
+The same four conditions on data with unknown truth, with the first k principal components retained.
+The transforms were fitted to training batches. PCA + ICA does not beat Base on either data set.
 
 """
 
@@ -79,15 +78,16 @@ CLOSING = """\
 $ upto batches RUN --batch plate --label treatment --control DMSO --components 30
 ```
 
-- Look at Base and PCA + Rand first. If Base is far ahead, ICA has to make good for what whitening
-  and rotating cost before it can gain.
-- Keep fewer components: forty rows or more for each. If ICA then says that most components have
-  nothing to choose between (`turning_`), there is little to gain.
-- Try `--classifier linear`. If it is as good as trees on the best axes, the information is there in
-  any rotation and you need no ICA for prediction; you may still want components you can name.
-- Do not hope for a fit to all rows, test plates included: on both data sets above it was worse, for
-  PCA + Rand too.
-- Believe the table when it says *no gain*.
+- Look at Base and PCA + Rand first. If Base is far ahead, ICA has to make up for the cost of
+  whitening and rotating before it can gain.
+- Retain fewer components: at least forty rows for each. If the rotation of most components is then
+  still arbitrary (`turning_`), there is little to gain.
+- Try `--classifier linear`. If it is as good as trees on the best axes, the information is present
+  in any rotation and you do not need ICA for prediction; you may still want interpretable
+  components.
+- Do not expect a fit to all rows, including test plates, to help: on both data sets above it was
+  worse, also for PCA + Rand.
+- Trust the table when it reports *no gain*.
 
 Screens like those above are drawn by `upto.simulate.draw_screen`:
 
@@ -128,7 +128,7 @@ def _origin(result: StudyResult) -> str:
     batches = int(settings["n_experiments"]) * int(settings["n_plates"])
     return (
         f"Independent factors, {settings['n_features']} features, {batches} plates of "
-        f"{settings['n_wells']} wells, every guide moving one factor by {settings['shift']:g} "
+        f"{settings['n_wells']} wells, every guide shifting one factor by {settings['shift']:g} "
         f"standard deviations (`upto study run {STUDY} --size full`, {settings['n_repeats']} "
         "screens each). AUROC on held-out plates:\n\n"
     )
@@ -176,12 +176,12 @@ def _real(name: str, found: dict) -> str:
         f"**{name.capitalize()}**: {found['n_rows']:,} rows of {found['n_features']} features; "
         f"{TASKS[name]}.\n\n"
         + _table(heads, rows)
-        + f"Base after one random rotation: {rotated:.3f}. So most of what PCA + Rand loses is not "
-        "lost with the axes of Base but by whitening before the rotation. A linear classifier on "
-        "whitened rows, in any rotation: "
-        f"{linear['ica']:.3f} (Base: {linear['base']:.3f}). *Contrast left* is how much of the "
-        "components' distance from Gaussian is left on batches they were not fitted to; *nothing "
-        "to choose* the share of components that the search could turn at will "
+        + f"Base after one random rotation: {rotated:.3f}. So most of the loss of PCA + Rand is "
+        "due not to giving up the axes of Base but to whitening before the rotation. A linear "
+        "classifier on whitened rows, in any rotation: "
+        f"{linear['ica']:.3f} (Base: {linear['base']:.3f}). *Contrast left* is the fraction of "
+        "the components' distance from Gaussian that remains on held-out batches; *nothing "
+        "to choose* is the fraction of components that the search could rotate arbitrarily "
         "(`python -m checks.kept_components`).\n\n"
     )
 
