@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 FIGURES = DOCS / "studies"
 NOT_PAGES = {"findings", "figures"}
 """Scripts that write many pages or none; those of findings have tests of their own."""
-LONG = {"mixing_scores"}
+LONG = {"mixing_scores", "what_upto_says"}
 TOOLS = sorted(path.stem for path in (DOCS / "_tools").glob("*.py"))
 
 

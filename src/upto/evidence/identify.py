@@ -234,8 +234,8 @@ def _why_not(unmixing: Unmixing, settings: Settings, split: Split, time: float) 
     if fewest < wanted:
         distinct = int(np.count_nonzero(~split.repeats))
         needed = int(np.ceil(wanted / (min(n_held_out, n_samples - n_held_out) / n_samples)))
-        different = "different " if distinct < n_samples else ""
-        return f"{distinct} {different}rows, and {needed} are needed"
+        kind = "distinct rows" if distinct < n_samples else "rows"
+        return f"at least {needed} {kind} are needed, and there are {distinct}"
     if (worth := n_samples / time) < MIN_WORTH:
         return (
             f"{n_samples} rows that depend on their neighbours are worth about {worth:.0f}, and "

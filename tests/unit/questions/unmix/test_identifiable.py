@@ -126,7 +126,7 @@ def test_four_hundred_rows_are_judged_and_fewer_say_how_many_are_needed():
     assert judged.verdict == "run has 3 components, all identifiable up to order and sign."
     few = unmixed(rng.laplace(size=(399, 3)))
     assert few.verdict == (
-        "run has 3 components, not tested: 399 rows are given and 402 are needed."
+        "run has 3 components, not tested: at least 402 rows are needed, and there are 399."
     )
 
 

@@ -129,7 +129,7 @@ def test_a_search_cut_short_is_a_finding_and_no_warning(rows):
 
 @pytest.mark.parametrize(
     ("held_out", "why"),
-    [(0.0, "no rows are held out"), (0.05, "3000 rows are given and 4000 are needed")],
+    [(0.0, "no rows are held out"), (0.05, "at least 4000 rows are needed, and there are 3000")],
 )
 def test_too_few_rows_leave_components_unjudged_and_say_how_many_are_needed(rows, held_out, why):
     result = unmixed(rows, held_out=held_out)
