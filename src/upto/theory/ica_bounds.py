@@ -38,11 +38,11 @@ class ContrastBounds:
     name
         Name of the contrast.
     first
-        G₁, a bound on the norm of the gradient: √d times the largest |g|.
+        G₁, a bound on the norm of the gradient: √d times the largest magnitude of g.
     second
-        G₂, a bound on the norm of the Hessian: the largest |g′|.
+        G₂, a bound on the norm of the Hessian: the largest magnitude of g′.
     third
-        Bound on |g″|, needed to prove that the curvature is kept; None if unknown.
+        Bound on the magnitude of g″, needed to prove that the curvature is kept; None if unknown.
     """
 
     name: str
