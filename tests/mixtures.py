@@ -26,7 +26,7 @@ def mixed(rng, n_rows, kinds=("laplace", "laplace", "uniform", "uniform"), width
 
 
 def some_gaussian(n_gaussian, n_sources):
-    """Return the kinds of sources of which the first ones are Gaussian."""
+    """Return the kinds of sources, the first ones Gaussian."""
     others = ("laplace", "uniform")
     return tuple("gaussian" if i < n_gaussian else others[i % 2] for i in range(n_sources))
 

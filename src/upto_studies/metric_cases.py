@@ -97,7 +97,7 @@ def doubled(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
 
 
 def compressed(n_rows: int, classes: Sequence[int], rng: Generator) -> Sample:
-    """Return codes of which the first encodes two factors without loss."""
+    """Return codes whose first coordinate encodes two factors without loss."""
     factors = draw_factors(n_rows, classes, rng)
     joint = factors[:, 0] * classes[1] + factors[:, 1]
     clean = standardised(np.column_stack([joint, factors[:, 2:]]))
@@ -158,7 +158,7 @@ def imbalanced_noise(n_rows: int, classes: Sequence[int], rng: Generator) -> Sam
 def correlated(
     n_rows: int, classes: Sequence[int], rng: Generator, *, correlation: float = 0.7
 ) -> Sample:
-    """Return good codes of factors of which the first two are dependent.
+    """Return good codes of factors whose first two are dependent.
 
     Their values are quantiles of two correlated Gaussian variables.
     """

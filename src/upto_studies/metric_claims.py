@@ -198,7 +198,7 @@ def compressed_modularity(n_factors: int) -> float:
 
 
 def shared_modularity(n_rows: int, classes: Sequence[int], *, seed: int, draw: int) -> float:
-    """Return InfoM of codes equal to factors of which the first two are dependent."""
+    """Return InfoM of codes equal to factors whose first two are dependent."""
     stream = random_stream(seed, "metric cases", str(draw))
     factors = metric_cases.correlated(n_rows, classes, stream).factors
     least = 1 / len(classes)

@@ -25,7 +25,7 @@ def widths_of(rows: Sequence[Any]) -> list[int]:
 
 
 def slices_of(n_samples: int, length: int) -> list[slice]:
-    """Split rows into blocks, of which the last may be shorter."""
+    """Split rows into blocks; the last may be shorter."""
     return [slice(i, min(i + length, n_samples)) for i in range(0, n_samples, length)]
 
 

@@ -36,6 +36,24 @@ def as_embeddings(runs: Sequence[Run], names: Sequence[str] = _ORDINALS) -> tupl
     return _with_unique_names(embeddings)
 
 
+def single_run(run: Run, asker: str, *, ids: str | None = None, name: str = "run") -> Embeddings:
+    """Take the one run that a function works on; `ids` names the column of ids of a file.
+
+    Raises
+    ------
+    InputError
+        If a manifest lists several.
+    """
+    if ids is not None and isinstance(run, str | Path):
+        found = read_runs([run], ids=ids)
+    else:
+        found = as_embeddings([run], names=(name,))
+    if len(found) != 1:
+        message = f"{asker} takes one run, but the manifest lists {len(found)}: name one of them."
+        raise InputError(message)
+    return found[0]
+
+
 def _as_rows(run: Any, name: str) -> Any:
     if hasattr(run, "toarray"):
         message = f"{name} is a sparse matrix: pass its `toarray()`."

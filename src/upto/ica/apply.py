@@ -10,7 +10,7 @@ import numpy as np
 from upto.core import Embeddings, InputError, SilentProgress
 from upto.engines import choose_engine
 from upto.files import open_writer
-from upto.files.accept import as_embeddings
+from upto.files.accept import single_run
 from upto.files.names import Naming
 from upto.files.survey import place_runs, survey_runs
 from upto.ica import ICA
@@ -66,7 +66,7 @@ def apply_transform(
     """
     engine, progress = choose_engine(engine), progress or SilentProgress()
     fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
-    embeddings = single_run(run)
+    embeddings = single_run(run, "apply_transform")
     places = _places(fitted, run, embeddings, inverse=inverse)
     wanted = fitted._n_features_out if inverse else fitted.n_features_in_
     if embeddings.n_features != wanted:
@@ -118,15 +118,6 @@ def fitted_names(transform: Transform) -> tuple[str, ...]:
 
 def _kind(transform: Transform) -> str:
     return "ica" if isinstance(transform, ICA) else "white"
-
-
-def single_run(run: Run) -> Embeddings:
-    """Read a single run from any accepted input."""
-    found = as_embeddings([run], names=("run",))
-    if len(found) != 1:
-        message = f"one run is unmixed at a time, not {len(found)}: choose one from the manifest."
-        raise InputError(message)
-    return found[0]
 
 
 def write_transformed(

@@ -42,7 +42,7 @@ NOISE = "noise of known law"
 """A further assumption of every level, not checked here."""
 _ONE = "one hidden variable"
 _IMPLIED = (("P1", "P1 partly"), ("P3", "distinct"), ("F4", "F3"), ("F3", "F2"))
-"""Pairs of which the first implies the second, ordered so that one pass finds all."""
+"""Pairs whose first member implies the second, ordered so that one pass finds all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -218,15 +218,10 @@ def _judge(output: Output, run: str, options: dict[str, Any]) -> None:
     _refuse(("space",), "requires --keep: add --keep or drop this option")
     output.check(page=report)
     import upto
-    from upto.core import InputError
-    from upto.files import read_runs
+    from upto.files.accept import single_run
 
-    runs = read_runs([run], ids=ids)
-    if len(runs) != 1:
-        message = f"batches takes one run, but {run} lists {len(runs)}: name one."
-        raise InputError(message)
     result = upto.batches(
-        runs[0],
+        single_run(run, "batches", ids=ids),
         conditions=options.pop("conditions") or None,
         fold_by=options.pop("fold_by") or None,
         seed=output.seed,

@@ -20,7 +20,7 @@ from upto.core import (
 from upto.corrections.biology import NothingKeptError
 from upto.engines import choose_engine
 from upto.evidence.split import row_keys
-from upto.files.accept import as_embeddings
+from upto.files.accept import single_run
 from upto.files.survey import survey_runs
 from upto.questions.batches import leaks
 from upto.questions.batches import text as words
@@ -169,7 +169,7 @@ def batches(
     check_options(classifier=classifier, fit=fit, probe_labels=probe_labels, folds=folds, seed=seed)
     progress = progress or SilentProgress()
     engine = choose_engine(engine)
-    given = _one_run(run)
+    given = single_run(run, "batches")
     check_components(n_components, given)
     kinds = find_conditions(conditions, has_controls=control is not None)
     rows, screen, alike = _in_order(
@@ -283,14 +283,6 @@ def batches(
         within_error=chance_error(screen.questions, screen.batch, splits),
     )
     return replace(result, verdict=verdict(result, grounds), findings=unique_findings(found))
-
-
-def _one_run(run: Run) -> Embeddings:
-    runs = as_embeddings([run], names=("run",))
-    if len(runs) != 1:
-        message = f"batches takes one run, but this manifest lists {len(runs)}: name one."
-        raise InputError(message)
-    return runs[0]
 
 
 def _in_order(

@@ -15,12 +15,12 @@ from upto.core import InputError, SilentProgress
 from upto.corrections.biology import SPACES, Space, choose_components, keeping_map
 from upto.corrections.cost_of_dropping import DroppingCost
 from upto.engines import choose_engine, select_rows
-from upto.files import check_output, open_writer, read_runs
+from upto.files import check_output, open_writer
+from upto.files.accept import single_run
 from upto.files.names import Naming, names_in
 from upto.files.rows import BlockRows
 from upto.files.survey import place_runs, survey_runs
 from upto.ica import ICA
-from upto.ica.apply import single_run
 from upto.questions.batches.screen import find_control, find_label, join_columns
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def keep_biology(
     engine, progress = choose_engine(engine), progress or SilentProgress()
     inputs = [run] if isinstance(run, str | Path) else []
     check_output(out, inputs=inputs)
-    embeddings = _one_run(run, ids)
+    embeddings = single_run(run, "keep_biology", ids=ids)
     batch, batches = join_columns(embeddings, batch, argument="batch")
     label, labels = find_label(embeddings, label, batch)
     controls = None
@@ -203,16 +203,6 @@ def keep_biology(
             engine.map_blocks(_kept, placed.rows, params=params, out=file)
         advance(1)
     return found
-
-
-def _one_run(run: Run, ids: str | None) -> Embeddings:
-    if not isinstance(run, str | Path):
-        return single_run(run)
-    runs = read_runs([run], ids=ids)
-    if len(runs) != 1:
-        message = f"keep_biology takes one run, but {run} lists {len(runs)}: name one."
-        raise InputError(message)
-    return runs[0]
 
 
 def _kept(xp: Any, x: Any, mean: Any, matrix: Any, offset: Any) -> Arrays:

@@ -11,7 +11,7 @@ import numpy as np
 from upto.core import UNRECORDED, InputError, with_provenance
 from upto.engines.directions import stored_rounding
 from upto.files import read_labels
-from upto.files.accept import as_embeddings
+from upto.files.accept import single_run
 from upto.questions.diversity.result import DiversityResult
 from upto.questions.diversity.text import verdict
 from upto.theory import as_head, head_diversity
@@ -52,11 +52,7 @@ def diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = None) -
     >>> upto.diversity(head).holds
     False
     """
-    found = as_embeddings([head], names=("head",))
-    if len(found) != 1:
-        message = f"one head is tested at a time, not {len(found)}: name one of the manifest."
-        raise InputError(message)
-    (embeddings,) = found
+    embeddings = single_run(head, "diversity", name="head")
     # Refuse non-numeric entries before computing with them.
     vectors = as_head(np.asarray(embeddings.rows[0 : len(embeddings)]))
     counts = _read_counts(frequencies) if isinstance(frequencies, str | Path) else frequencies

@@ -168,15 +168,10 @@ def command(
         raise click.UsageError(message)
     output.check(page=report)
     import upto
-    from upto.core import InputError
-    from upto.files import read_runs
+    from upto.files.accept import single_run
 
-    runs = read_runs([run], ids=ids)
-    if len(runs) != 1:
-        message = f"factors takes one run, but {run} lists {len(runs)}: name one."
-        raise InputError(message)
     result = upto.factors(
-        runs[0],
+        single_run(run, "factors", ids=ids),
         file,
         scores=scores or None,
         forms=forms or None,

@@ -21,7 +21,7 @@ from upto.disentanglement.calibrate import MIN_HALVES, evaluate_view, full_view
 from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES, find_scores
 from upto.engines import blas_threads_for, choose_engine
 from upto.evidence.split import row_keys, take_rows
-from upto.files.accept import as_embeddings
+from upto.files.accept import single_run
 from upto.files.survey import survey_runs
 from upto.measures.kinds import refuse_extremes
 from upto.questions.factors import text as words
@@ -141,7 +141,7 @@ def factors(
     wanted = find_forms(forms)
     chosen = find_scores(DEFAULT_SCORES if scores is None else scores)
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    given, columns, found = with_factors(_one_run(run), factors, ids=ids, names=names)
+    given, columns, found = with_factors(single_run(run, "factors"), factors, ids=ids, names=names)
     columns = clean_columns(columns)
     latents, index = _latents(given, as_numbers(columns), max_rows, engine, seed)
     truths = as_factors(
@@ -214,14 +214,6 @@ class _Part:
     def task(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
         """Advance the whole task by every step of the subtask."""
         yield self._advance
-
-
-def _one_run(run: Run) -> Embeddings:
-    runs = as_embeddings([run], names=("run",))
-    if len(runs) != 1:
-        message = f"factors takes one run, but this manifest lists {len(runs)}: name one."
-        raise InputError(message)
-    return runs[0]
 
 
 def _latents(

@@ -9,7 +9,6 @@ import numpy as np
 from upto.core import (
     UNRECORDED,
     Finding,
-    InputError,
     SilentProgress,
     unique_findings,
     with_provenance,
@@ -18,7 +17,7 @@ from upto.core.arguments import check_whole
 from upto.engines import choose_engine
 from upto.evidence.held_out_rows import choose_held_out
 from upto.evidence.prepare import prepare_run
-from upto.files.accept import as_embeddings
+from upto.files.accept import single_run
 from upto.files.survey import place_runs, survey_runs
 from upto.ica.gaussianity import CLEAR
 from upto.questions.inspect.result import InspectResult
@@ -64,11 +63,7 @@ def inspect(
     """
     check_whole(seed=seed)
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    found = as_embeddings([run], names=("run",))
-    if len(found) != 1:
-        message = f"one run is inspected at a time, not {len(found)}: name one of the manifest."
-        raise InputError(message)
-    (embeddings,) = place_runs(engine, found)
+    (embeddings,) = place_runs(engine, [single_run(run, "inspect")])
     with progress.task("inspect", 2) as advance:
         (surveyed,) = survey_runs(engine, [embeddings])
         split, findings = choose_held_out(engine, (embeddings,), HELD_OUT, seed)

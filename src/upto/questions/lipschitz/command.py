@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from upto.cli.exits import EPILOG, Exit, stop
+from upto.cli.exits import EPILOG, Exit, check_strictly, stop
 from upto.cli.options import complete_file, output_options, refuse_nan, report_option, strict_option
 
 if TYPE_CHECKING:
@@ -117,9 +117,8 @@ def command(
     output.publish(result, report)
     if fail_above is not None:
         _judge(result, where, fail_above)
-    warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
-    if strict and warnings:
-        stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")
+    if strict:
+        check_strictly(result)
 
 
 def _read(files: list[str], ids: str | None) -> Sequence[Any]:

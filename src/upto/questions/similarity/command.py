@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from upto.cli.exits import EPILOG, Exit, stop
+from upto.cli.exits import EPILOG, check_strictly
 from upto.cli.options import (
     complete_file,
     half_samples_option,
@@ -109,9 +109,8 @@ def command(
         **options,
     )
     output.publish(result, report)
-    warnings = [finding for finding in result.findings if finding.rule.severity == "warning"]
-    if strict and warnings:
-        stop(Exit.LIMIT, f"--strict was given and there are warnings: {len(warnings)}.")
+    if strict:
+        check_strictly(result)
 
 
 def _catalogue(*, brief: bool) -> Table:

@@ -24,9 +24,10 @@ from upto.evidence.identify import Identified, identify
 from upto.evidence.serial import SerialDependence, alternating_blocks, serial_dependence
 from upto.evidence.split import Split, find_keys, hold_out, take_rows
 from upto.files import check_output
+from upto.files.accept import single_run
 from upto.files.survey import place_runs, run_findings, survey_runs
 from upto.ica import ICA
-from upto.ica.apply import single_run, write_transformed
+from upto.ica.apply import write_transformed
 from upto.ica.checkpoint import Checkpoint
 from upto.ica.coordinate_names import coordinate_names
 from upto.ica.fit import Fitted, Settings, fit_components
@@ -111,7 +112,7 @@ def unmix(
     check_fraction(held_out=held_out)
     check_whole(bootstraps=bootstraps, seed=seed)
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    embeddings = single_run(run)
+    embeddings = single_run(run, "unmix")
     inputs = [run] if isinstance(run, str | Path) else []
     if output is not None:
         check_output(output, inputs=inputs)

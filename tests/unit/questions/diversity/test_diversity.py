@@ -78,7 +78,7 @@ def test_a_manifest_of_several_heads_is_refused(tmp_path, rng):
     np.save(tmp_path / "a.npy", rng.normal(size=(5, 2)))
     lines = '[[run]]\npath = "a.npy"\nname = "{}"\n'
     (tmp_path / "heads.toml").write_text(lines.format("one") + lines.format("two"))
-    with pytest.raises(upto.InputError, match="one head is tested at a time, not 2"):
+    with pytest.raises(upto.InputError, match="diversity takes one run, but the manifest lists 2"):
         upto.diversity(tmp_path / "heads.toml")
 
 
