@@ -17,6 +17,7 @@ from upto import report as report
 from upto import simulate as simulate
 from upto import testing as testing
 from upto import theory as theory
+from upto import transforms as transforms
 from upto.activations import load_model as load_model
 from upto.activations import record_activations as record_activations
 from upto.alignment import Aligner as Aligner
@@ -39,11 +40,6 @@ from upto.files import read_run as read_run
 from upto.files import read_runs as read_runs
 from upto.ica import ICA as ICA
 from upto.ica import Whitener as Whitener
-from upto.ica import ica_from_anndata as ica_from_anndata
-from upto.ica import load_transform as load_transform
-from upto.ica import save_transform as save_transform
-from upto.ica import write_to_anndata as write_to_anndata
-from upto.ica.apply import apply_transform as apply_transform
 from upto.questions.batches.question import batches as batches
 from upto.questions.batches.result import BatchesResult as BatchesResult
 from upto.questions.compare.question import compare as compare
@@ -65,4 +61,9 @@ from upto.questions.similarity.result import SimilarityResult as SimilarityResul
 from upto.questions.unmix.question import unmix as unmix
 from upto.questions.unmix.result import UnmixResult as UnmixResult
 from upto.report import Report as Report
+from upto.transforms import apply_transform as apply_transform
+from upto.transforms import ica_from_anndata as ica_from_anndata
+from upto.transforms import load_transform as load_transform
+from upto.transforms import save_transform as save_transform
+from upto.transforms import write_to_anndata as write_to_anndata
 from upto.version import __version__ as __version__

@@ -10,14 +10,19 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from upto.alignment.maps import AffineMap, fit_map, needs_full_scatter
-from upto.alignment.monotone import MonotoneFit, MonotoneMap
+from upto.alignment.maps import fit_map, needs_full_scatter, row_errors
+from upto.alignment.monotone import MonotoneFit, monotone_errors
 from upto.alignment.supremum import smallest_worst_error
 from upto.core import Group, InputError
 from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
 
 if TYPE_CHECKING:
+    from upto.alignment.maps import AffineMap
+    from upto.alignment.monotone import MonotoneMap
     from upto.engines.base import Engine
+
+# Rows in single precision are converted block by block.
+_FLOATS = [np.float64, np.float32]
 
 
 class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -43,8 +48,8 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The fitted map.
     linear_ : ndarray of shape (n_features_in_, n_features_out_) or None
         Its linear part; maps act on the right. None for monotone functions.
-    worst_error_ : float
-        Largest error of a row in sample.
+    worst_error_ : float or None
+        Largest error of a row in sample; None if `compare` fitted the map.
 
     Examples
     --------
@@ -81,43 +86,47 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.norm not in ("least-squares", "supremum"):
             message = f"norm is {self.norm!r}: choose 'least-squares' or 'supremum'."
             raise InputError(message)
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
-        target = y.reshape(len(X), -1).astype(np.float64, copy=False)
-        self._n_features_out = target.shape[1]
-        if group is Group.MONOTONE_PERMUTATION:
-            return self._fit_monotone(X, target)
-        _warn_of_few_rows(group, *X.shape)
+        X, y = validate_data(self, X, y, dtype=_FLOATS, multi_output=True, y_numeric=True)
+        target = y.reshape(len(X), -1)
+        if target.dtype not in _FLOATS:
+            target = target.astype(np.float64)
         engine = choose_engine(self.engine)
+        if group is Group.MONOTONE_PERMUTATION:
+            if self.norm == "supremum":
+                message = "monotone functions are fitted by least squares only: omit norm."
+                raise InputError(message)
+            monotone = MonotoneFit(X.astype(np.float64), target.astype(np.float64)).fit()
+            worst = float(monotone_errors(engine, X, target, monotone).max())
+            return self.keep(monotone, X.shape[1], worst)
+        _warn_of_few_rows(group, *X.shape)
         moments = cross_moments(engine, X, target, full=needs_full_scatter(group, X, target))
         start = fit_map(group, moments, rank_tolerance=self.rank_tolerance)
         if self.norm == "supremum":
             refined = smallest_worst_error(
                 group, X, target, start, rank_tolerance=self.rank_tolerance, engine=engine
             )
-            self.map_: AffineMap | MonotoneMap = refined.map
-            self.worst_error_ = refined.worst
-        else:
-            self.map_ = start
-            residual = target - start.predict(X)
-            self.worst_error_ = float(np.linalg.norm(residual, axis=1).max())
-        self.linear_: Any = self.map_.linear()
-        return self
+            return self.keep(refined.map, X.shape[1], refined.worst)
+        return self.keep(start, X.shape[1], float(row_errors(engine, X, target, [start]).max()))
 
-    def _fit_monotone(self, source: Any, target: Any) -> Self:
-        if self.norm == "supremum":
-            message = "monotone functions are fitted by least squares only: omit norm."
-            raise InputError(message)
-        self.map_ = MonotoneFit(source, target).fit()
-        residual = target - self.map_.predict(source)
-        self.worst_error_ = float(np.linalg.norm(residual, axis=1).max())
-        self.linear_ = None
+    def keep(
+        self, fitted: AffineMap | MonotoneMap, n_features: int, worst: float | None = None
+    ) -> Self:
+        """Set the fitted attributes from a map of rows with `n_features` coordinates.
+
+        `worst` is its largest error of a fitted row, if known.
+        """
+        self.map_ = fitted
+        self.linear_: Any = fitted.linear()
+        self.worst_error_: Any = worst
+        self.n_features_in_ = n_features
+        self._n_features_out = len(fitted.target_mean)
         return self
 
     def transform(self, X: Any) -> Any:
         """Map rows of the source into the target's coordinates."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.map_.predict(X)
+        X = validate_data(self, X, dtype=_FLOATS, reset=False)
+        return self.map_.predict(X).astype(X.dtype, copy=False)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R² of the mapped rows of `X` for the rows of `y`, e.g. to select a group.
@@ -140,30 +149,19 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             If the fitted map is not invertible.
         """
         check_is_fitted(self)
-        if isinstance(self.map_, MonotoneMap):
-            message = (
-                "monotone functions can be constant on intervals and then have no inverse: fit "
-                "the map in the other direction."
-            )
-            raise InputError(message)
-        X = check_array(X, dtype=np.float64)
+        X = check_array(X, dtype=_FLOATS)
+        inverse = self.map_.exact_inverse()
         if X.shape[1] != self._n_features_out:
             message = f"X has {X.shape[1]} coordinates but the target has {self._n_features_out}."
             raise InputError(message)
-        rank = int(np.linalg.matrix_rank(self.linear_))
-        if rank < self.n_features_in_:
-            message = (
-                f"the fitted map has rank {rank} on {self.n_features_in_} source coordinates and "
-                "no inverse: fit it in the other direction."
-            )
-            raise InputError(message)
-        return self.map_.inverse().predict(X)
+        return inverse.predict(X).astype(X.dtype, copy=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         tags.target_tags.two_d_labels = False
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 

@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.linalg
 import scipy.optimize
-from numpy.typing import NDArray
 
 from upto.core import Group, InputError
-from upto.core.array_types import Float
+from upto.core.array_types import Float, Index
 from upto.engines import RANK_TOLERANCE, nearest_rotation, pseudo_inverse, varying
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from upto.engines import CrossMoments
-    from upto.engines.base import Arrays, Engine
+    from upto.engines.base import Arrays, Engine, Statistic
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -41,7 +42,7 @@ class AffineMap:
     target_mean: Float
     scale: Float
     matrix: Float | None = None
-    index: NDArray[np.intp] | None = None
+    index: Index | None = None
 
     def linear(self) -> Float:
         """Return the linear part as a matrix, source coordinates by target coordinates."""
@@ -54,9 +55,21 @@ class AffineMap:
     def predict(self, rows: Any) -> Any:
         """Map rows in memory."""
         centred = np.asarray(rows, dtype=np.float64) - self.source_mean
-        if self.matrix is None:
-            return centred[:, self.index] * self.scale + self.target_mean
-        return (centred @ self.matrix) * self.scale + self.target_mean
+        # In place: runs of many rows have no room for a copy per step.
+        found = centred[:, self.index] if self.matrix is None else centred @ self.matrix
+        found *= self.scale
+        found += self.target_mean
+        return found
+
+    def block_function(self) -> tuple[Statistic, tuple[Float, ...]]:
+        """Return the function of a block of rows, for passes, and its params."""
+        return _mapped_block, (self.source_mean, self.linear(), self.target_mean)
+
+    def of_columns(self, places: Index) -> AffineMap:
+        """Return the map of rows whose column i is the map's source coordinate ``places[i]``."""
+        matrix = None if self.matrix is None else self.matrix[places]
+        index = None if self.index is None else np.argsort(places)[self.index]
+        return replace(self, source_mean=self.source_mean[places], matrix=matrix, index=index)
 
     def inverse(self, rank_tolerance: float = RANK_TOLERANCE) -> AffineMap:
         """Return the inverse map, or the pseudo-inverse if the map is singular."""
@@ -67,6 +80,23 @@ class AffineMap:
             scale=np.ones(len(self.source_mean)),
             matrix=inverse,
         )
+
+    def exact_inverse(self) -> AffineMap:
+        """Return the inverse map.
+
+        Raises
+        ------
+        InputError
+            If rows with different coordinates have the same image.
+        """
+        rank, width = int(np.linalg.matrix_rank(self.linear())), len(self.source_mean)
+        if rank < width:
+            message = (
+                f"the fitted map has rank {rank} on {width} source coordinates and no inverse: fit "
+                "it in the other direction."
+            )
+            raise InputError(message)
+        return self.inverse()
 
 
 def fit_map(
@@ -179,6 +209,10 @@ def _errors_of_block(
         residual = y - target_mean - products[first] * scale
         columns.append(xp.sqrt(xp.linalg.vecdot(residual, residual)))
     return (xp.stack(columns, axis=1),)
+
+
+def _mapped_block(xp: Any, x: Any, source_mean: Any, linear: Any, target_mean: Any) -> Arrays:
+    return (xp.matmul(x - source_mean, linear) + target_mean,)
 
 
 def _identity(moments: CrossMoments) -> AffineMap:

@@ -7,20 +7,22 @@ rows: single rows at both ends, which determine heavy tails, and more rows per m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.optimize
 
+from upto.core import InputError
 from upto.core.array_types import Float, Index
 from upto.engines import host_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.engines.base import Arrays, Engine
+    from upto.alignment.maps import AffineMap
+    from upto.engines.base import Arrays, Engine, Statistic
 
 _Sort = tuple[Index, Float, Float]
 
@@ -50,6 +52,31 @@ class MonotoneMap:
         for j in np.flatnonzero(self.index >= 0):
             predicted[:, j] = _follow(source[:, self.index[j]], self.knots[:, j], self.values[:, j])
         return predicted
+
+    def block_function(self) -> tuple[Statistic, tuple[Float, ...]]:
+        """Return the function of a block of rows, for passes, and its params."""
+        return partial(_mapped_block, monotone=self), ()
+
+    def of_columns(self, places: Index) -> MonotoneMap:
+        """Return the map of rows whose column i is the map's source coordinate ``places[i]``."""
+        return replace(self, index=np.where(self.index < 0, -1, np.argsort(places)[self.index]))
+
+    def linear(self) -> None:
+        """Return None: monotone functions have no linear part."""
+
+    def exact_inverse(self) -> AffineMap:
+        """Refuse: monotone functions can be constant on intervals.
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
+        message = (
+            "monotone functions can be constant on intervals and then have no inverse: fit the map "
+            "in the other direction."
+        )
+        raise InputError(message)
 
 
 def _follow(x: Float, knots: Float, values: Float) -> Float:
@@ -133,6 +160,10 @@ def monotone_errors(
     function = partial(_errors_of_block, monotone=monotone)
     errors: Float = engine.map_blocks(function, source, target, *vectors)
     return errors
+
+
+def _mapped_block(xp: Any, x: Any, *, monotone: MonotoneMap) -> Arrays:
+    return (monotone.predict(host_array(x)),)
 
 
 def _errors_of_block(xp: Any, x: Any, y: Any, *keep: Any, monotone: MonotoneMap) -> Arrays:

@@ -73,7 +73,7 @@ class Result(ABC):
     def to_json(self) -> str:
         """Write the result as JSON; `from_json` reads it back."""
         record = {"kind": self.kind, "schema": self.schema}
-        record |= {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        record |= {name: getattr(self, name) for name in _recorded(type(self))}
         return msgspec.json.format(
             msgspec.json.encode(record, enc_hook=_plain_number), indent=1
         ).decode()
@@ -108,7 +108,8 @@ class Result(ABC):
             )
             raise InputError(message)
         try:
-            return msgspec.convert(record, cls)
+            known = {name: record[name] for name in _recorded(cls) if name in record}
+            return msgspec.convert(known, cls)
         except (msgspec.ValidationError, RecursionError, OverflowError) as error:
             message = one_sentence(f"this {kind} result is damaged: {reason(error)}.")
             raise InputError(message) from None
@@ -132,6 +133,11 @@ class Result(ABC):
         with console.capture() as capture:
             console.print(self)
         return capture.get()
+
+
+def _recorded(cls: type) -> list[str]:
+    """Return the names of the fields in JSON: fields that are not compared are in memory only."""
+    return [field.name for field in fields(cls) if field.compare]
 
 
 def _plain_number(value: Any) -> Any:

@@ -5,10 +5,6 @@ from upto.ica.gaussianity import nongaussianity as nongaussianity
 from upto.ica.gaussianity import pair_curvature as pair_curvature
 from upto.ica.hessian import smallest_curvature as smallest_curvature
 from upto.ica.ica import ICA as ICA
-from upto.ica.in_anndata import ica_from_anndata as ica_from_anndata
-from upto.ica.in_anndata import write_to_anndata as write_to_anndata
 from upto.ica.restarts import bootstrapped as bootstrapped
 from upto.ica.restarts import stability_of as stability_of
-from upto.ica.save import load_transform as load_transform
-from upto.ica.save import save_transform as save_transform
 from upto.ica.whitener import Whitener as Whitener

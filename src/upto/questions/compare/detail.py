@@ -25,6 +25,7 @@ from upto.evidence.intervals import histogram, mean_intervals, summarise
 from upto.measures import ica_efficiency, near_isometry_defect
 from upto.questions.compare.chance_level import Chance, chance_level
 from upto.questions.compare.judge import Outcome, judge
+from upto.questions.compare.maps import Maps
 from upto.questions.compare.pair import (
     CONSTANT,
     ICA_ROW,
@@ -126,6 +127,7 @@ def compare_in_detail(
         findings=remarks(pair, fits, moments.fitted, chosen, outcome, inside, options),
         scatter=_scatter(pair, maps[pictured], pictured, label, labels),
         provenance=UNRECORDED,
+        maps=Maps.of(maps, source.summary.n_features),
     )
 
 

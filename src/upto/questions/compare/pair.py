@@ -184,7 +184,8 @@ def affine_from_rows(source: Float, target: Float) -> AffineMap:
         source_mean=source_mean,
         target_mean=target_mean,
         scale=np.ones(len(target_mean)),
-        matrix=np.asarray(matrix),
+        # A view would keep an array of all rows.
+        matrix=np.array(matrix),
     )
 
 

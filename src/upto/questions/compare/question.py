@@ -31,6 +31,7 @@ from upto.questions.compare.distortions import find_distortions
 from upto.questions.compare.pair import Pair
 from upto.questions.compare.pair_options import Options
 from upto.questions.compare.promises import promises
+from upto.transforms.coordinate_names import coordinate_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -169,7 +170,11 @@ def compare(
             found,
             distortions,
         )
-    return replace(result, findings=unique_findings([*found, *result.findings]))
+    maps = result.maps
+    if maps is not None:
+        run = runs[0] if len(runs) == len(given) else given[0]
+        maps = replace(maps, names=coordinate_names(run, given[0]))
+    return replace(result, findings=unique_findings([*found, *result.findings]), maps=maps)
 
 
 def _compare(

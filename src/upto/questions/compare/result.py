@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from upto.core.errors import InputError
 from upto.core.finding import Finding
 from upto.core.fits import (
     Agreement,
@@ -25,6 +26,9 @@ from upto.core.result import Result
 from upto.core.table import Cell, Table, columns
 from upto.questions.compare.matrix import Pairs
 
+if TYPE_CHECKING:
+    from upto.alignment import Aligner
+
 _MANY_DIRECTIONS = 40
 
 
@@ -41,6 +45,8 @@ class CompareResult(Result):
 
     With three or more runs, `pairs` contains the errors, groups and agreements of every ordered
     pair; fields that describe one pair are None or empty.
+
+    `aligner` gives the map of a row. The maps are in `maps`, in memory only: JSON has none.
     """
 
     kind: ClassVar[str] = "compare"
@@ -67,6 +73,7 @@ class CompareResult(Result):
     shared: Shared | None = None
     along: tuple[Along, ...] = ()
     classes: Classes | None = None
+    maps: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         n_runs = len(self.runs)
@@ -96,6 +103,52 @@ class CompareResult(Result):
         if self.pairs is not None:
             message = f"{len(self.runs)} runs have no row {name!r}: see pairs.matrix({name!r})."
         raise KeyError(message)
+
+    def aligner(self, up_to: Group | str | None = None) -> Aligner:
+        """Return the map whose held-out error a row states, as a fitted estimator.
+
+        It maps the first run into the second's coordinates, and was fitted to the rows that were
+        not held out (to all rows if none were).
+
+        Parameters
+        ----------
+        up_to
+            A group, ``"ica"`` or ``"ica-scaled"``; the verdict's group by default. ICA in both runs
+            and a matching of components are one affine map together.
+
+        Raises
+        ------
+        InputError
+            If the result has no such row or no maps: maps are kept for two runs, in memory only.
+
+        Examples
+        --------
+        >>> import upto, numpy as np
+        >>> rows = np.random.default_rng(0).laplace(size=(400, 3))
+        >>> result = upto.compare(rows, rows[:, ::-1] + 5)
+        >>> aligner = result.aligner()
+        >>> bool(np.allclose(aligner.transform(rows), rows[:, ::-1] + 5))
+        True
+        """
+        names = [fit.name for fit in self.fits]
+        message = None
+        if self.pairs is not None:
+            message = (
+                f"maps are kept for two runs, but this result has {len(self.runs)}: compare two of "
+                "them, as in upto.compare(first, second).aligner()."
+            )
+        elif self.maps is None:
+            message = (
+                "this result was read from a file, which has no maps: compare the runs again, and "
+                "keep the map with upto.save_transform."
+            )
+        elif up_to is None and self.up_to is None:
+            message = f"the verdict names no group: choose one of {', '.join(names)}."
+        elif (name := str(up_to or self.up_to)) not in names:
+            message = f"this comparison has no row {name!r}: choose one of {', '.join(names)}."
+        if message is not None:
+            raise InputError(message)
+        return self.maps.aligner(name)  # type: ignore[no-any-return]
 
     @property
     def identity(self) -> Fit:

@@ -125,9 +125,12 @@ _NOT_WITH_APPLY = (
     "transform",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Apply the transform saved in this file instead of fitting.",
+    help="Apply the transform saved in this file (ICA, whitening, or a map onto another run) "
+    "instead of fitting.",
 )
-@click.option("--inverse", is_flag=True, help="With --apply: map components back to embeddings.")
+@click.option(
+    "--inverse", is_flag=True, help="With --apply: apply the inverse, e.g. to components."
+)
 @click.option("--resume", is_flag=True, help="Resume an interrupted fit.")
 @report_option
 @strict_option
@@ -171,7 +174,7 @@ def _apply(output: Output, run: str, file: Path | None, transform: Path, *, inve
 
     output.check(rows=("-o", file))
     check_output(file)
-    from upto.ica.apply import apply_transform
+    from upto.transforms.apply import apply_transform
 
     remarks = apply_transform(
         transform,
@@ -236,7 +239,7 @@ def _check_places(
         message = "give -o FILE for the components, --save FILE for the transform, or both."
         raise click.UsageError(message)
     from upto.files import check_output
-    from upto.ica.save import check_transform_path
+    from upto.transforms.save import check_transform_path
 
     checkpoint = Path(f"{file or save}.checkpoint")
     output.check(page=report, rows=("-o", file), save=save, checkpoint=checkpoint)

@@ -27,13 +27,13 @@ from upto.files import check_output
 from upto.files.accept import single_run
 from upto.files.survey import place_runs, run_findings, survey_runs
 from upto.ica import ICA
-from upto.ica.apply import write_transformed
 from upto.ica.checkpoint import Checkpoint
-from upto.ica.coordinate_names import coordinate_names
 from upto.ica.fit import Fitted, Settings, fit_components
-from upto.ica.save import check_transform_path, save_transform
 from upto.questions.unmix.result import Component, UnmixResult
 from upto.questions.unmix.text import remarks, verdict
+from upto.transforms.apply import write_transformed
+from upto.transforms.coordinate_names import coordinate_names
+from upto.transforms.save import check_transform_path, save_transform
 
 if TYPE_CHECKING:
     from upto.core import Progress, TraceStep

@@ -12,9 +12,9 @@ from upto.evidence import identify as judged
 from upto.ica import find_components, nongaussianity
 from upto.ica.checkpoint import Checkpoint
 from upto.ica.recurrence import find_in_part
-from upto.ica.save import load_transform
 from upto.questions.unmix import question as unmixing
 from upto.questions.unmix.result import UnmixResult
+from upto.transforms.save import load_transform
 
 ENGINE = ThreadsEngine(n_threads=1)
 CLEAR_KINDS = ("laplace", "uniform", "two values", "laplace")

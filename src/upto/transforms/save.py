@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
@@ -13,61 +12,20 @@ import numpy as np
 from upto.core import InputError, TraceStep, read_tensors, write_tensors
 from upto.core.errors import one_sentence, reason, shortened
 from upto.core.read_file import expanded
+from upto.transforms.kinds import KINDS, Stored, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from upto.ica.ica import ICA
-    from upto.ica.whitener import Whitener
-
-    Transform = ICA | Whitener
+    from upto.transforms.kinds import Transform
 
 SCHEMA = 1
 DESCRIPTION = "transform"
 """Name of the entry that describes a transform; the other entries are its arrays."""
 
 _Value = None | bool | int | float | str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kind:
-    """Fitted attributes in a file, without the trailing underscore.
-
-    `arrays` maps names to shapes, one letter per dimension: d input and k output coordinates; a
-    question mark means optional.
-    """
-
-    module: str
-    name: str
-    arrays: dict[str, str]
-    scalars: tuple[str, ...]
-
-
-_KINDS = {
-    "ica": _Kind(
-        module="upto.ica.ica",
-        name="ICA",
-        arrays={
-            "mean": "d",
-            "components": "kd",
-            "mixing": "dk",
-            "whitening": "kd",
-            "turning": "k",
-            "stability": "?k",
-        },
-        scalars=("n_iter", "converged", "trace"),
-    ),
-    "whitener": _Kind(
-        module="upto.ica.whitener",
-        name="Whitener",
-        arrays={"mean": "d", "whitening": "kd", "unwhitening": "dk", "explained_variance": "k"},
-        scalars=("rank",),
-    ),
-}
-_MASKS = ("turning",)
 _NUMBERS = (np.dtype(np.float64), np.dtype(np.float32))
-_INVERSE = 1e-4
-"""Largest deviation from the identity of the transform followed by its inverse."""
+_LOWEST = {"positions": 0, "partners": -1}
 
 
 class _Description(msgspec.Struct, omit_defaults=True):
@@ -80,10 +38,12 @@ class _Description(msgspec.Struct, omit_defaults=True):
     converged: bool | None = None
     trace: tuple[TraceStep, ...] | None = None
     rank: int | None = None
+    n_features_in: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    worst_error: float | None = None
 
 
 def save_transform(path: str | Path, estimator: Transform) -> None:
-    """Save a fitted `ICA` or `Whitener` to a safetensors file, atomically.
+    """Save a fitted `ICA`, `Whitener` or `Aligner` to a safetensors file, atomically.
 
     The engine, a random state that is not an integer and a contrast that is a function are not
     saved: a loaded estimator transforms identically, but refitting it may give another result.
@@ -98,7 +58,17 @@ def save_transform(path: str | Path, estimator: Transform) -> None:
     Raises
     ------
     InputError
-        If the file cannot be written or the estimator is neither.
+        If the file cannot be written or the estimator is none of these.
+
+    Examples
+    --------
+    >>> import tempfile, upto, numpy as np
+    >>> source = np.random.default_rng(0).normal(size=(100, 3))
+    >>> aligner = upto.Aligner("rigid").fit(source, source[:, ::-1] + 5)
+    >>> path = f"{tempfile.mkdtemp()}/map.safetensors"
+    >>> save_transform(path, aligner)
+    >>> upto.load_transform(path)
+    Aligner()
     """
     check_transform_path(path)
     entries = pack_transform(estimator)
@@ -106,15 +76,18 @@ def save_transform(path: str | Path, estimator: Transform) -> None:
     write_tensors(expanded(path), entries, {DESCRIPTION: description})
 
 
-def check_transform_path(path: str | Path) -> None:
+def check_transform_path(path: Any) -> None:
     """Refuse a path that does not end in ``.safetensors``."""
+    if not isinstance(path, str | Path):
+        message = f"the file of a transform is a path, not {type(path).__name__}: give it first."
+        raise InputError(message)
     if Path(path).suffix.lower() != ".safetensors":
         message = f"{path} does not end in .safetensors, the format of saved transforms: rename it."
         raise InputError(message)
 
 
 def load_transform(path: str | Path) -> Transform:
-    """Load a fitted `ICA` or `Whitener` saved by `save_transform`.
+    """Load a fitted `ICA`, `Whitener` or `Aligner` saved by `save_transform`.
 
     No code in the file is run: only known arrays and plain parameters are read.
 
@@ -131,7 +104,10 @@ def load_transform(path: str | Path) -> Transform:
     path = expanded(path)
     arrays, words = read_tensors(path)
     if DESCRIPTION not in words:
-        message = f"{path} is not a saved transform: make one with `upto unmix --save`."
+        message = (
+            f"{path} is not a saved transform: make one with `upto unmix --save` or "
+            "`upto.save_transform`."
+        )
         raise InputError(message)
     return unpack_transform({**arrays, DESCRIPTION: words[DESCRIPTION]}, str(path))
 
@@ -144,28 +120,18 @@ def pack_transform(estimator: Transform) -> dict[str, Any]:
     estimator
         The fitted estimator.
     """
-    from sklearn.utils.validation import check_is_fitted
-
-    name = next((key for key, kind in _KINDS.items() if isinstance(estimator, _type(kind))), None)
-    if name is None:
-        known = " and ".join(kind.name for kind in _KINDS.values())
-        message = f"{type(estimator).__name__} cannot be saved: {known} can."
-        raise InputError(message)
-    check_is_fitted(estimator)
-    kind, names = _KINDS[name], getattr(estimator, "feature_names_in_", None)
+    name, kind = kind_of(estimator)
+    names = getattr(estimator, "feature_names_in_", None)
+    scalars = [each.removeprefix("?") for each in kind.scalars]
     description = _Description(
         kind=name,
         schema=SCHEMA,
         upto=metadata.version("upto"),
         parameters=_plain(estimator.get_params(deep=False)),
         feature_names=None if names is None else [str(each) for each in names],
-        **{each: _item(getattr(estimator, f"{each}_")) for each in kind.scalars},
+        **{each: _item(getattr(estimator, f"{each}_")) for each in scalars},
     )
-    found = {each: getattr(estimator, f"{each}_") for each in kind.arrays}
-    entries: dict[str, Any] = {
-        each: np.asarray(array) for each, array in found.items() if array is not None
-    }
-    return entries | {DESCRIPTION: msgspec.json.encode(description).decode()}
+    return kind.found_in(estimator) | {DESCRIPTION: msgspec.json.encode(description).decode()}
 
 
 def unpack_transform(entries: Mapping[str, Any], origin: str) -> Transform:
@@ -187,28 +153,35 @@ def unpack_transform(entries: Mapping[str, Any], origin: str) -> Transform:
         described = msgspec.json.decode(entries[DESCRIPTION], type=_Description)
     except (msgspec.MsgspecError, RecursionError, UnicodeError, TypeError) as error:
         raise InputError(_damaged(origin, error)) from None
-    if described.kind not in _KINDS or described.schema != SCHEMA:
+    if described.kind not in KINDS or described.schema != SCHEMA:
         message = (
             f"{origin} is a transform of kind {shortened(described.kind)!r}, schema "
             f"{shortened(described.schema)}, which this version of upto does not support: load it "
             f"with upto {shortened(described.upto)}."
         )
         raise InputError(message)
-    kind = _KINDS[described.kind]
-    cls = _type(kind)
+    kind = KINDS[described.kind]
+    cls = kind.type()
     unknown = set(described.parameters) - set(_plain(cls().get_params(deep=False)))
     if unknown:
         raise InputError(_damaged(origin, f"{cls.__name__} has no parameter {min(unknown)!r}"))
     estimator = cls(**described.parameters)
-    sizes: dict[str, int] = {}
-    for name, letters in kind.arrays.items():
-        setattr(estimator, f"{name}_", _array(entries, name, letters, sizes, origin))
-    for name in kind.scalars:
-        if (value := getattr(described, name)) is None:
+    scalars = {name.removeprefix("?"): name[0] == "?" for name in kind.scalars}
+    for name, optional in scalars.items():
+        if getattr(described, name) is None and not optional:
             raise InputError(_damaged(origin, f"it has no {name}"))
-        setattr(estimator, f"{name}_", value)
-    _check_inverse(estimator, origin)
-    estimator.n_features_in_ = sizes["d"]
+    # Without an array as wide as the input, its width is a number of the description.
+    sizes: dict[str, int] = {}
+    if described.n_features_in is not None and "n_features_in" in scalars:
+        sizes["d"] = described.n_features_in
+    arrays = {
+        name: _array(entries, name, stored, sizes, origin) for name, stored in kind.arrays.items()
+    }
+    kind.put(estimator, arrays, sizes["d"])
+    for name in scalars:
+        setattr(estimator, f"{name}_", getattr(described, name))
+    if flaw := kind.flaw(estimator):
+        raise InputError(_damaged(origin, flaw))
     estimator._n_features_out = sizes["k"]
     if described.feature_names is not None:
         if len(described.feature_names) != sizes["d"]:
@@ -218,36 +191,27 @@ def unpack_transform(entries: Mapping[str, Any], origin: str) -> Transform:
     return estimator  # type: ignore[no-any-return]
 
 
-def mixing_of(estimator: Transform) -> Any:
-    """Return the matrix that maps new coordinates back, one row per original coordinate."""
-    return estimator.mixing_ if hasattr(estimator, "mixing_") else estimator.unwhitening_
-
-
-def _check_inverse(estimator: Transform, origin: str) -> None:
-    inward = estimator.components_ if hasattr(estimator, "components_") else estimator.whitening_
-    with np.errstate(all="ignore"):
-        back = inward @ mixing_of(estimator)
-        leads_back = np.abs(back - np.eye(len(back))).max() <= _INVERSE
-    if not leads_back:
-        raise InputError(_damaged(origin, "its inverse does not invert it"))
-
-
 def _array(
-    entries: Mapping[str, Any], name: str, letters: str, sizes: dict[str, int], origin: str
+    entries: Mapping[str, Any], name: str, stored: Stored, sizes: dict[str, int], origin: str
 ) -> Any:
     if name not in entries:
-        if letters.startswith("?"):
+        if stored.optional:
             return None
         raise InputError(_damaged(origin, f"it has no {name}"))
-    array, letters = np.asarray(entries[name]), letters.removeprefix("?")
-    fits = array.ndim == len(letters) and 0 not in array.shape
-    for letter, size in zip(letters, array.shape, strict=False):
+    array = np.asarray(entries[name])
+    fits = array.ndim == len(stored.letters) and 0 not in array.shape
+    for letter, size in zip(stored.letters, array.shape, strict=False):
         fits = fits and sizes.setdefault(letter, size) == size
     if not fits:
         raise InputError(_damaged(origin, f"{name} has the shape {array.shape}"))
-    if name in _MASKS and array.dtype == bool:
-        return array
-    if name in _MASKS or array.dtype not in _NUMBERS or not np.isfinite(array).all():
+    if stored.values == "numbers":
+        valid = array.dtype in _NUMBERS and bool(np.isfinite(array).all())
+    elif stored.values == "mask":
+        valid = array.dtype == bool
+    else:
+        valid = array.dtype == np.int64 and _LOWEST[stored.values] <= array.min()
+        valid = valid and array.max() < sizes["d"]
+    if not valid:
         raise InputError(_damaged(origin, f"{name} has invalid values"))
     return array
 
@@ -266,11 +230,6 @@ def _plain(parameters: Mapping[str, Any]) -> dict[str, _Value]:
 
 def _item(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _type(kind: _Kind) -> Any:
-    # The estimators import scikit-learn, which takes a second.
-    return getattr(import_module(kind.module), kind.name)
 
 
 def _damaged(origin: str, why: object) -> str:

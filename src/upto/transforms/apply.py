@@ -13,17 +13,17 @@ from upto.files import open_writer
 from upto.files.accept import single_run
 from upto.files.names import Naming
 from upto.files.survey import place_runs, survey_runs
-from upto.ica import ICA
-from upto.ica.coordinate_names import coordinate_names, places_among
-from upto.ica.save import load_transform, mixing_of, pack_transform
+from upto.transforms.coordinate_names import coordinate_names, places_among
+from upto.transforms.kinds import kind_of
+from upto.transforms.save import load_transform, pack_transform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Progress
-    from upto.engines.base import Arrays, Engine
+    from upto.engines.base import Engine
     from upto.files.accept import Run
-    from upto.ica.save import Transform
+    from upto.transforms.kinds import Transform
 
 
 def apply_transform(
@@ -35,20 +35,23 @@ def apply_transform(
     engine: Engine | str | None = None,
     progress: Progress | None = None,
 ) -> tuple[str, ...]:
-    """Apply a saved transform to the rows of another run, or undo it, and write the result.
+    """Apply a fitted transform to the rows of another run, or undo it, and write the result.
 
-    Columns are matched by name if both the transform and the run have column names.
+    Rows are read, transformed and written block by block, so the run may be larger than memory.
+    Columns are matched by name if both the transform and the run have column names. Runs in single
+    or half precision are written in single precision, others in double.
 
     Parameters
     ----------
     transform
-        A fitted estimator, or the file it was saved to.
+        A fitted `ICA`, `Whitener` or `Aligner`, or the file it was saved to.
     run
         An array, a path or `Embeddings`.
     output
         Output file; the run's ids and columns are copied to it.
     inverse
-        Treat the run as components and map them back to coordinates.
+        Apply the inverse: map components back to coordinates, or rows of an aligner's target back
+        to its source.
     engine
         Engine for the passes, an object or a name.
     progress
@@ -62,18 +65,31 @@ def apply_transform(
     Raises
     ------
     InputError
-        If the run does not fit the transform, or a file cannot be read or written.
+        If the run does not fit the transform, the transform has no inverse, or a file cannot be
+        read or written.
+
+    Examples
+    --------
+    >>> import tempfile, upto, numpy as np
+    >>> old = np.random.default_rng(0).normal(size=(100, 3))
+    >>> aligner = upto.Aligner("rigid").fit(old[:50], old[:50, ::-1] + 5)
+    >>> path = f"{tempfile.mkdtemp()}/carried.npy"
+    >>> upto.apply_transform(aligner, old, output=path)
+    ()
+    >>> bool(np.allclose(np.load(path), old[:, ::-1] + 5))
+    True
     """
     engine, progress = choose_engine(engine), progress or SilentProgress()
     fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
     embeddings = single_run(run, "apply_transform")
-    places = _places(fitted, run, embeddings, inverse=inverse)
+    _, kind = kind_of(fitted)
+    places = _places(fitted, kind.prefix, run, embeddings, inverse=inverse)
     wanted = fitted._n_features_out if inverse else fitted.n_features_in_
     if embeddings.n_features != wanted:
-        what = "components" if inverse else "coordinates"
+        what = "its inverse" if inverse else "the transform"
         message = (
-            f"{embeddings.name} has {embeddings.n_features} coordinates, but the transform takes "
-            f"{wanted} {what}: give a run of the kind it was fitted to."
+            f"{embeddings.name} has {embeddings.n_features} coordinates, but {what} takes "
+            f"{wanted}: give a run of the kind it was fitted to."
         )
         raise InputError(message)
     (placed,) = place_runs(engine, [embeddings])
@@ -100,24 +116,19 @@ def apply_transform(
 
 
 def _places(
-    transform: Transform, run: Run, embeddings: Embeddings, *, inverse: bool
+    transform: Transform, prefix: str, run: Run, embeddings: Embeddings, *, inverse: bool
 ) -> NDArray[np.intp] | None:
     found = coordinate_names(run, embeddings)
     if not inverse:
         return places_among(fitted_names(transform), found, embeddings.name)
-    kind = _kind(transform)
-    made = [f"{kind}_{number}" for number in range(transform._n_features_out)]
-    # Components may have been renamed since.
+    made = [f"{prefix}_{number}" for number in range(transform._n_features_out)]
+    # Coordinates may have been renamed since.
     return places_among(made, found, embeddings.name) if sorted(made) == sorted(found) else None
 
 
 def fitted_names(transform: Transform) -> tuple[str, ...]:
     """Return the names of the columns a transform was fitted to; empty if they had none."""
     return tuple(str(name) for name in getattr(transform, "feature_names_in_", ()))
-
-
-def _kind(transform: Transform) -> str:
-    return "ica" if isinstance(transform, ICA) else "white"
 
 
 def write_transformed(
@@ -135,34 +146,25 @@ def write_transformed(
 
     `places` is the position of each coordinate of the rows among the transform's inputs.
     """
-    matrix = transform.components_ if isinstance(transform, ICA) else transform.whitening_
-    back = mixing_of(transform)
-    mean, turned = transform.mean_, back.T if inverse else np.ascontiguousarray(matrix.T)
+    _, kind = kind_of(transform)
+    mapping = kind.backward(transform) if inverse else kind.forward(transform)
+    mixing = None if inverse or kind.mixing is None else kind.mixing(transform)
     if places is not None:
-        turned = np.ascontiguousarray(turned[places])
-        mean, back = (mean, back) if inverse else (mean[places], back[places])
-    params = (mean, turned)
+        mapping = mapping.of_columns(places)
+        mixing = None if mixing is None else mixing[places]
     names = fitted_names(transform) if inverse else ()
     is_single = np.dtype(embeddings.rows.dtype) in (np.dtype("float16"), np.dtype("float32"))
     writer = open_writer(
         output,
         embeddings,
-        params[1].shape[1],
+        len(mapping.target_mean),
         dtype="float32" if is_single else "float64",
-        prefix="feature" if inverse else _kind(transform),
+        prefix="feature" if inverse else kind.prefix,
         inputs=inputs,
-        mixing=None if inverse else back,
+        mixing=mixing,
         stored=None if inverse else pack_transform(transform),
         naming=Naming(features=names) if names else None,
     )
-    function = _mixed if inverse else _unmixed
+    function, params = mapping.block_function()
     with writer as out:
         engine.map_blocks(function, rows, params=params, out=out)
-
-
-def _unmixed(xp: Any, x: Any, mean: Any, matrix: Any) -> Arrays:
-    return (xp.matmul(x - mean, matrix),)
-
-
-def _mixed(xp: Any, x: Any, mean: Any, matrix: Any) -> Arrays:
-    return (xp.matmul(x, matrix) + mean,)

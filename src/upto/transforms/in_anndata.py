@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError
 from upto.core.errors import shortened
-from upto.ica.save import DESCRIPTION, mixing_of, pack_transform, unpack_transform
+from upto.transforms.kinds import kind_of
+from upto.transforms.save import DESCRIPTION, pack_transform, unpack_transform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.ica.save import Transform
+    from upto.transforms.kinds import Transform
 
 
 def write_to_anndata(
@@ -33,7 +34,7 @@ def write_to_anndata(
     adata
         AnnData object, modified in place.
     ica
-        The fitted `ICA` or `Whitener`.
+        The fitted `ICA`, `Whitener` or `Aligner` (which has no mixing).
     sources
         The components, one row per observation.
     key
@@ -61,11 +62,12 @@ def write_to_anndata(
             f"{adata.n_vars} variables: name the basis it was fitted to, as in basis='X_pca'."
         )
         raise InputError(message)
-    mixing = mixing_of(ica)[_places(adata, ica)] if of_variables else None
+    mixing = kind_of(ica)[1].mixing if of_variables else None
+    beside = None if mixing is None else mixing(ica)[_places(adata, ica)]
     adata.uns[key] = pack_transform(ica) | {"basis": basis}
     adata.obsm[f"X_{key}"] = sources
-    if mixing is not None:
-        adata.varm[f"{key}_mixing"] = mixing
+    if beside is not None:
+        adata.varm[f"{key}_mixing"] = beside
 
 
 def _places(adata: Any, ica: Transform) -> Any:
