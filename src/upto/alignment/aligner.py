@@ -116,11 +116,15 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         `worst` is its largest error of a fitted row, if known.
         """
         self.map_ = fitted
-        self.linear_: Any = fitted.linear()
         self.worst_error_: Any = worst
         self.n_features_in_ = n_features
         self._n_features_out = len(fitted.target_mean)
         return self
+
+    @property
+    def linear_(self) -> Any:
+        """The linear part of the fitted map."""
+        return self.map_.linear()
 
     def transform(self, X: Any) -> Any:
         """Map rows of the source into the target's coordinates."""
@@ -134,10 +138,10 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         This is the R² of `compare`: the share of the variance of all coordinates together, as in
         scikit-learn's ``r2_score(..., multioutput="variance_weighted")``.
         """
+        check_is_fitted(self)
+        predicted = self.map_.predict(validate_data(self, X, dtype=_FLOATS, reset=False))
         return float(
-            r2_score(
-                y, self.transform(X), sample_weight=sample_weight, multioutput="variance_weighted"
-            )
+            r2_score(y, predicted, sample_weight=sample_weight, multioutput="variance_weighted")
         )
 
     def inverse_transform(self, X: Any) -> Any:
@@ -150,11 +154,10 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = check_array(X, dtype=_FLOATS)
-        inverse = self.map_.exact_inverse()
         if X.shape[1] != self._n_features_out:
             message = f"X has {X.shape[1]} coordinates but the target has {self._n_features_out}."
             raise InputError(message)
-        return inverse.predict(X).astype(X.dtype, copy=False)
+        return self.map_.exact_inverse().predict(X).astype(X.dtype, copy=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

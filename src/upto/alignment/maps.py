@@ -61,9 +61,11 @@ class AffineMap:
         found += self.target_mean
         return found
 
-    def block_function(self) -> tuple[Statistic, tuple[Float, ...]]:
+    def block_function(self) -> tuple[Statistic, tuple[Any, ...]]:
         """Return the function of a block of rows, for passes, and its params."""
-        return _mapped_block, (self.source_mean, self.linear(), self.target_mean)
+        operand = self.matrix if self.index is None else self.index
+        function = partial(_mapped_block, dense=self.index is None)
+        return function, (self.source_mean, self.target_mean, self.scale, operand)
 
     def of_columns(self, places: Index) -> AffineMap:
         """Return the map of rows whose column i is the map's source coordinate ``places[i]``."""
@@ -202,17 +204,20 @@ def _errors_of_block(
         source_mean, target_mean, scale, operand = params[4 * number : 4 * number + 4]
         first = shared[number]
         if first not in products:
-            centred = x - source_mean
-            products[first] = (
-                xp.matmul(centred, operand) if is_dense else xp.take(centred, operand, axis=1)
-            )
+            products[first] = _product(xp, x - source_mean, operand, dense=is_dense)
         residual = y - target_mean - products[first] * scale
         columns.append(xp.sqrt(xp.linalg.vecdot(residual, residual)))
     return (xp.stack(columns, axis=1),)
 
 
-def _mapped_block(xp: Any, x: Any, source_mean: Any, linear: Any, target_mean: Any) -> Arrays:
-    return (xp.matmul(x - source_mean, linear) + target_mean,)
+def _mapped_block(
+    xp: Any, x: Any, source_mean: Any, target_mean: Any, scale: Any, operand: Any, *, dense: bool
+) -> Arrays:
+    return (_product(xp, x - source_mean, operand, dense=dense) * scale + target_mean,)
+
+
+def _product(xp: Any, centred: Any, operand: Any, *, dense: bool) -> Any:
+    return xp.matmul(centred, operand) if dense else xp.take(centred, operand, axis=1)
 
 
 def _identity(moments: CrossMoments) -> AffineMap:

@@ -53,7 +53,7 @@ class MonotoneMap:
             predicted[:, j] = _follow(source[:, self.index[j]], self.knots[:, j], self.values[:, j])
         return predicted
 
-    def block_function(self) -> tuple[Statistic, tuple[Float, ...]]:
+    def block_function(self) -> tuple[Statistic, tuple[Any, ...]]:
         """Return the function of a block of rows, for passes, and its params."""
         return partial(_mapped_block, monotone=self), ()
 

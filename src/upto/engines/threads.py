@@ -98,18 +98,16 @@ class ThreadsEngine:
     ) -> Any:
         """Transform blocks of rows and concatenate the results."""
 
-        def pieces(blocks: list[slice]) -> list[NDArray[Any]]:
-            return [
-                _to_host(self._call(function, rows, block, params, dtype)[0]) for block in blocks
-            ]
+        def piece(blocks: list[slice]) -> NDArray[Any]:
+            return _to_host(self._call(function, rows, blocks[0], params, dtype)[0])
 
         joined: list[NDArray[Any]] = []
-        for blocks, parts in self._run(pieces, rows, params):
+        # A task for each block: what waits to be written does not grow with the rows.
+        for (block,), part in self._run(piece, rows, params, block_by_block=True):
             if out is None:
-                joined.extend(parts)
+                joined.append(part)
             else:
-                for block, part in zip(blocks, parts, strict=True):
-                    out[block] = part
+                out[block] = part
         return np.concatenate(joined) if out is None else out
 
     @property
@@ -132,7 +130,12 @@ class ThreadsEngine:
         return function(xp, *placed, *(_place_param(xp, param) for param in params))
 
     def _run(
-        self, work: Callable[[list[slice]], T], rows: Sequence[Any], params: Sequence[Any]
+        self,
+        work: Callable[[list[slice]], T],
+        rows: Sequence[Any],
+        params: Sequence[Any],
+        *,
+        block_by_block: bool = False,
     ) -> Iterator[tuple[list[slice], T]]:
         """Yield the results of tasks in row order, with few tasks in flight."""
         n_samples = common_length(rows)
@@ -141,7 +144,7 @@ class ThreadsEngine:
         widths = [int(np.shape(array)[1]) for array in matrices]
         length = self.block_rows or block_length(n_samples, widths or [1])
         blocks = slices_of(n_samples, length)
-        size = -(-len(blocks) // _TASKS)
+        size = 1 if block_by_block else -(-len(blocks) // _TASKS)
         tasks = [blocks[i : i + size] for i in range(0, len(blocks), size or 1)]
         n_threads = min(self.n_threads or os.cpu_count() or 1, len(tasks))
         if n_threads <= 1:

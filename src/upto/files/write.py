@@ -239,7 +239,15 @@ class Writer:
 
     def __setitem__(self, key: slice, block: NDArray[Any]) -> None:
         start, stop, _ = key.indices(self.shape[0])
-        rows = np.ascontiguousarray(block, dtype=self.dtype)
+        try:
+            with np.errstate(over="raise"):
+                rows = np.ascontiguousarray(block, dtype=self.dtype)
+        except FloatingPointError:
+            message = (
+                f"{self._plan.path} was not written: some values of rows {start} to {stop} are "
+                f"beyond the range of {self.dtype}. Rescale the run, or store it in float64."
+            )
+            raise InputError(message) from None
         if (
             self._put is None
             or start != self.n_written

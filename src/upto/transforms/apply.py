@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.core import Embeddings, InputError, SilentProgress
 from upto.engines import choose_engine
-from upto.files import open_writer
+from upto.files import check_output, open_writer
 from upto.files.accept import single_run
 from upto.files.names import Naming
 from upto.files.survey import place_runs, survey_runs
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from upto.core import Progress
     from upto.engines.base import Engine
     from upto.files.accept import Run
-    from upto.transforms.kinds import Transform
+    from upto.transforms.kinds import Map, Transform
 
 
 def apply_transform(
@@ -81,21 +81,23 @@ def apply_transform(
     """
     engine, progress = choose_engine(engine), progress or SilentProgress()
     fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
-    embeddings = single_run(run, "apply_transform")
     _, kind = kind_of(fitted)
+    inputs = [each for each in (run, transform) if isinstance(each, str | Path)]
+    check_output(output, inputs=inputs)
+    embeddings = single_run(run, "apply_transform")
     places = _places(fitted, kind.prefix, run, embeddings, inverse=inverse)
     wanted = fitted._n_features_out if inverse else fitted.n_features_in_
     if embeddings.n_features != wanted:
-        what = "its inverse" if inverse else "the transform"
+        what = "the inverse of the transform" if inverse else "the transform"
         message = (
             f"{embeddings.name} has {embeddings.n_features} coordinates, but {what} takes "
             f"{wanted}: give a run of the kind it was fitted to."
         )
         raise InputError(message)
+    backward = kind.backward(fitted) if inverse else None
     (placed,) = place_runs(engine, [embeddings])
     survey_runs(engine, [placed], at_least=1, varying=False)
     with progress.task("apply", 1) as advance:
-        inputs = [run] if isinstance(run, str | Path) else []
         write_transformed(
             engine,
             placed.rows,
@@ -103,7 +105,7 @@ def apply_transform(
             fitted,
             output,
             inputs,
-            inverse=inverse,
+            backward=backward,
             places=places,
         )
         advance(1)
@@ -139,15 +141,17 @@ def write_transformed(
     output: str | Path,
     inputs: list[str | Path],
     *,
-    inverse: bool = False,
+    backward: Map | None = None,
     places: NDArray[np.intp] | None = None,
 ) -> None:
     """Write transformed rows, with the ids and columns of their run.
 
-    `places` is the position of each coordinate of the rows among the transform's inputs.
+    `backward` is the inverse of the transform, if that is to be applied; `places` is the position
+    of each coordinate of the rows among its inputs.
     """
     _, kind = kind_of(transform)
-    mapping = kind.backward(transform) if inverse else kind.forward(transform)
+    inverse = backward is not None
+    mapping = backward or kind.forward(transform)
     mixing = None if inverse or kind.mixing is None else kind.mixing(transform)
     if places is not None:
         mapping = mapping.of_columns(places)

@@ -148,7 +148,7 @@ def _shifted(mean: Any, matrix: Any) -> AffineMap:
     )
 
 
-def _does_not_lead_back(inward: Any, back: Any) -> str | None:
+def _no_inverse(inward: Any, back: Any) -> str | None:
     with np.errstate(all="ignore"):
         both = inward @ back
         leads_back = np.abs(both - np.eye(len(both))).max() <= _INVERSE
@@ -159,18 +159,19 @@ def _part_of_map(aligner: Any, name: str) -> Any:
     return getattr(aligner.map_, name, None)
 
 
-def _has_no_such_group(aligner: Any) -> str | None:
-    known = isinstance(aligner.up_to, str) and aligner.up_to in set(Group)
-    return None if known else f"there is no group {aligner.up_to!r}"
+def _no_alignment(aligner: Any) -> str | None:
+    if not isinstance(aligner.up_to, str) or aligner.up_to not in set(Group):
+        return f"there is no group {aligner.up_to!r}"
+    return None
 
 
-def _is_not_monotone(aligner: Any) -> str | None:
+def _no_monotone_alignment(aligner: Any) -> str | None:
     found = aligner.map_
     ascending = (np.diff(found.knots, axis=0) >= 0).all()
     steps = np.diff(found.values, axis=0)
     if not (ascending and ((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0)).all()):
         return "its functions are not monotone"
-    return _has_no_such_group(aligner)
+    return _no_alignment(aligner)
 
 
 _ALIGNER: dict[str, Any] = {
@@ -201,7 +202,7 @@ KINDS: dict[str, Kind] = {
         put=_set_attributes,
         forward=lambda ica: _centred(ica.mean_, ica.components_),
         backward=lambda ica: _shifted(ica.mean_, ica.mixing_),
-        flaw=lambda ica: _does_not_lead_back(ica.components_, ica.mixing_),
+        flaw=lambda ica: _no_inverse(ica.components_, ica.mixing_),
         mixing=lambda ica: ica.mixing_,
     ),
     "whitener": Kind(
@@ -219,21 +220,21 @@ KINDS: dict[str, Kind] = {
         put=_set_attributes,
         forward=lambda white: _centred(white.mean_, white.whitening_),
         backward=lambda white: _shifted(white.mean_, white.unwhitening_),
-        flaw=lambda white: _does_not_lead_back(white.whitening_, white.unwhitening_),
+        flaw=lambda white: _no_inverse(white.whitening_, white.unwhitening_),
         mixing=lambda white: white.unwhitening_,
     ),
     "aligner": Kind(
         arrays=_AFFINE | {"matrix": Stored("dk")},
         scalars=("?worst_error",),
         put=lambda aligner, arrays, width: aligner.keep(AffineMap(**arrays), width),
-        flaw=_has_no_such_group,
+        flaw=_no_alignment,
         **_ALIGNER,
     ),
     "matching-aligner": Kind(
         arrays=_AFFINE | {"index": Stored("k", "positions")},
         scalars=("?worst_error",),
         put=lambda aligner, arrays, width: aligner.keep(AffineMap(**arrays), width),
-        flaw=_has_no_such_group,
+        flaw=_no_alignment,
         **_ALIGNER,
     ),
     "monotone-aligner": Kind(
@@ -245,7 +246,7 @@ KINDS: dict[str, Kind] = {
         },
         scalars=("n_features_in", "?worst_error"),
         put=lambda aligner, arrays, width: aligner.keep(MonotoneMap(**arrays), width),
-        flaw=_is_not_monotone,
+        flaw=_no_monotone_alignment,
         **_ALIGNER,
     ),
 }

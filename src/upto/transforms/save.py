@@ -25,6 +25,8 @@ DESCRIPTION = "transform"
 
 _Value = None | bool | int | float | str
 _NUMBERS = (np.dtype(np.float64), np.dtype(np.float32))
+_LARGEST = 1e150
+"""Products with larger numbers overflow; no run that upto takes has any."""
 _LOWEST = {"positions": 0, "partners": -1}
 
 
@@ -205,7 +207,8 @@ def _array(
     if not fits:
         raise InputError(_damaged(origin, f"{name} has the shape {array.shape}"))
     if stored.values == "numbers":
-        valid = array.dtype in _NUMBERS and bool(np.isfinite(array).all())
+        # Not true of NaN.
+        valid = array.dtype in _NUMBERS and bool((np.abs(array) <= _LARGEST).all())
     elif stored.values == "mask":
         valid = array.dtype == bool
     else:
