@@ -254,14 +254,14 @@ def test_a_wide_matching_in_a_file_costs_no_matrix(tmp_path):
 
 
 def test_rows_in_single_precision_are_fitted_without_a_copy(rng):
-    source = rng.normal(size=(40_000, 32)).astype(np.float32)
+    source = np.tile(rng.normal(size=(1000, 32)), (200, 1)).astype(np.float32)
     target = source[:, ::-1] + np.float32(2)
     Aligner("rigid").fit(source[:100], target[:100])
     tracemalloc.start()
     aligner = Aligner("rigid").fit(source, target)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 2 * source.nbytes  # copies of both in double precision take four times as much
+    assert peak < source.nbytes  # copies of both in double precision take four times as much
     assert aligner.transform(source).dtype == np.float32
     wide = Aligner("rigid").fit(source.astype(float), target.astype(float))
     np.testing.assert_allclose(aligner.linear_, wide.linear_, atol=1e-12)
