@@ -158,3 +158,27 @@ def test_frames_are_taken_by_name_in_python(tmp_path, frame):
         upto.apply_transform(
             tmp_path / "ica.safetensors", frame[NAMES[:3]], output=tmp_path / "b.npy"
         )
+
+
+def test_a_saved_map_onto_another_run_is_applied_by_the_same_option(unmix, tmp_path, frame):
+    target = frame[NAMES[::-1]].to_numpy() / 2
+    aligner = upto.compare(frame, target, ica=False, refits=0).aligner("similarity")
+    upto.save_transform(tmp_path / "ica.safetensors", aligner)
+    frame = frame[["age", "pulse", "height", "weight"]].assign(id=[f"r{i}" for i in range(300)])
+    save(frame, tmp_path / "run.parquet")
+    found = apply(unmix, "run.parquet", "out.csv")
+    assert found.exit_code == 0, found.output
+    out = pd.read_csv(tmp_path / "out.csv")
+    assert list(out.columns) == ["id", *(f"aligned_{number}" for number in range(4))]
+    np.testing.assert_allclose(out.drop(columns="id"), target, atol=1e-9)
+    assert "the columns of run are not in the order" in found.stderr
+    found = apply(unmix, "out.csv", "back.csv", "--inverse")
+    assert found.exit_code == 0, found.output
+    back = pd.read_csv(tmp_path / "back.csv")
+    np.testing.assert_allclose(back[list(frame)[:4]], frame.drop(columns="id"), atol=1e-9)
+    aligner = upto.Aligner("affine").fit(frame[NAMES], target[:, :2])
+    upto.save_transform(tmp_path / "ica.safetensors", aligner)
+    np.save(tmp_path / "narrow.npy", target[:, :2])
+    found = apply(unmix, "narrow.npy", "back.csv", "--inverse")
+    assert found.exit_code == 3
+    assert "rank 2 on 4 source coordinates and no inverse" in " ".join(found.stderr.split())

@@ -181,8 +181,9 @@ def _manifest_reader(folder: Path) -> None:
 def _transform_reader(folder: Path) -> None:
     import upto
 
-    estimator = upto.load_transform(folder / "ica.safetensors")
-    estimator.transform(np.ones((3, estimator.n_features_in_)))
+    for path in sorted(folder.glob("*.safetensors")):
+        estimator = upto.load_transform(path)
+        estimator.transform(np.ones((3, estimator.n_features_in_)))
 
 
 def _checkpoint_reader(folder: Path) -> None:
@@ -247,6 +248,7 @@ READERS = {
     "manifest": _manifest_reader,
     "recorded": _manifest_reader,
     "transform": _transform_reader,
+    "aligner": _transform_reader,
     "checkpoint": _checkpoint_reader,
     "result_comparison": _result_reader,
     "result_matrix": _result_reader,

@@ -139,6 +139,15 @@ def transform(folder):
     upto.save_transform(folder / "ica.safetensors", upto.ICA(random_state=0).fit(_rows()))
 
 
+def aligner(folder):
+    import upto
+
+    rows = _rows()
+    for group in ("affine", "signed-permutation", "monotone-permutation"):
+        fitted = upto.Aligner(group).fit(rows, rows[:, ::-1])
+        upto.save_transform(folder / f"{group}.safetensors", fitted)
+
+
 def checkpoint(folder):
     from upto.core import write_tensors
 
@@ -276,6 +285,7 @@ SEEDS = {
         manifest,
         recorded,
         transform,
+        aligner,
         checkpoint,
         result_comparison,
         result_matrix,

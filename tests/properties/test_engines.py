@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import upto
-from upto import ICA, apply_transform, save_transform
+from upto import ICA, Aligner, apply_transform, save_transform
 from upto.alignment import fit_maps, row_errors
 from upto.core import Group
 from upto.engines import (
@@ -416,6 +416,8 @@ def test_every_statistic_was_sent_through_pickle(monkeypatch, tmp_path):
             inverse=inverse,
             engine=ENGINES["pickling"],
         )
+    monotone = Aligner("monotone-permutation").fit(*pair())
+    apply_transform(monotone, pair()[0], output=tmp_path / "out.npy", engine=ENGINES["pickling"])
     root = Path(upto.__file__).parent
     sources = [path for package in PACKAGES for path in (root / package).glob("*.py")]
     known = set().union(*(statistics_in(path) for path in sources))

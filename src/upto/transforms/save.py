@@ -207,8 +207,8 @@ def _array(
     if not fits:
         raise InputError(_damaged(origin, f"{name} has the shape {array.shape}"))
     if stored.values == "numbers":
-        # Not true of NaN.
-        valid = array.dtype in _NUMBERS and bool((np.abs(array) <= _LARGEST).all())
+        # False if it is NaN.
+        valid = array.dtype in _NUMBERS and float(np.abs(array).max()) <= _LARGEST
     elif stored.values == "mask":
         valid = array.dtype == bool
     else:

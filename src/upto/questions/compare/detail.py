@@ -25,7 +25,7 @@ from upto.evidence.intervals import histogram, mean_intervals, summarise
 from upto.measures import ica_efficiency, near_isometry_defect
 from upto.questions.compare.chance_level import Chance, chance_level
 from upto.questions.compare.judge import Outcome, judge
-from upto.questions.compare.maps import Maps
+from upto.questions.compare.kept_maps import Maps
 from upto.questions.compare.pair import (
     CONSTANT,
     ICA_ROW,
