@@ -10,6 +10,7 @@ import numpy as np
 
 from upto.core import Embeddings, InputError, Rows
 from upto.files import read_runs
+from upto.files.packages import check_packages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,6 +25,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 def as_embeddings(runs: Sequence[Run], names: Sequence[str] = _ORDINALS) -> tuple[Embeddings, ...]:
     """Convert arrays, paths, manifests and embeddings to embeddings with unique names."""
+    check_packages(runs)
     embeddings: list[Embeddings] = []
     for position, run in enumerate(runs):
         if isinstance(run, Embeddings):

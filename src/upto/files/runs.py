@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from upto.core.read_file import expanded
 from upto.files.formats import read_run, short_name
 from upto.files.manifest import ListedRun, listed_runs
+from upto.files.packages import check_packages
 from upto.files.request import split_key
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def read_manifest(path: str | Path) -> tuple[Embeddings, ...]:
 
 
 def _read_all(wanted: Sequence[ListedRun]) -> tuple[Embeddings, ...]:
+    check_packages(run.path for run in wanted)
     return tuple(
         replace(
             read_run(run.path, key=run.key, name=name, ids=run.ids, columns=run.labels),

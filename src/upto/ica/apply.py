@@ -12,6 +12,7 @@ from upto.engines import choose_engine
 from upto.files import open_writer
 from upto.files.accept import single_run
 from upto.files.names import Naming
+from upto.files.packages import check_package
 from upto.files.survey import place_runs, survey_runs
 from upto.ica import ICA
 from upto.ica.coordinate_names import coordinate_names, places_among
@@ -65,6 +66,7 @@ def apply_transform(
         If the run does not fit the transform, or a file cannot be read or written.
     """
     engine, progress = choose_engine(engine), progress or SilentProgress()
+    check_package(Path(output), "writing")
     fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
     embeddings = single_run(run, "apply_transform")
     places = _places(fitted, run, embeddings, inverse=inverse)

@@ -219,10 +219,16 @@ def _judge(output: Output, run: str, options: dict[str, Any]) -> None:
     output.check(page=report)
     import upto
     from upto.files.accept import single_run
+    from upto.questions.batches.check_options import check_classifier
+    from upto.questions.batches.conditions import find_conditions
 
+    conditions = options.pop("conditions") or None
+    # A table is read at once: what is missing is said before.
+    check_classifier(options["classifier"])
+    find_conditions(conditions, has_controls=options["control"] is not None)
     result = upto.batches(
         single_run(run, "batches", ids=ids),
-        conditions=options.pop("conditions") or None,
+        conditions=conditions,
         fold_by=options.pop("fold_by") or None,
         seed=output.seed,
         engine=output.engine,

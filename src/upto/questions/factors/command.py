@@ -168,8 +168,12 @@ def command(
         raise click.UsageError(message)
     output.check(page=report)
     import upto
+    from upto.disentanglement.catalogue import find_scores
     from upto.files.accept import single_run
 
+    if scores:
+        # A table is read at once: what is missing is said before.
+        find_scores(scores)
     result = upto.factors(
         single_run(run, "factors", ids=ids),
         file,

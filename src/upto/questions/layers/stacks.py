@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from upto.activations.layers_of_runs import read_layers
 from upto.core import Embeddings, InputError
 from upto.files.accept import as_embeddings
+from upto.files.packages import check_packages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,7 @@ def as_stacks(runs: Sequence[Any]) -> tuple[Stack, ...]:
     runs
         Manifests, `Embeddings` with a name and a layer, or mappings from layers to rows.
     """
+    check_packages(runs)
     found: dict[tuple[Any, str], list[Embeddings]] = {}
     folders: dict[tuple[Any, str], str] = {}
     for position, run in enumerate(runs):
