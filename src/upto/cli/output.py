@@ -218,7 +218,7 @@ def check_places(
 
 def files_of(given: str) -> list[Path]:
     """Return the files an argument refers to: itself and, for a manifest, the runs it lists."""
-    from upto.files.manifest import listed_runs
+    from upto.files.manifest import listed_runs, manifest_of
     from upto.files.request import split_key
 
     try:
@@ -228,8 +228,9 @@ def files_of(given: str) -> list[Path]:
     except (InputError, OSError, RuntimeError, ValueError):
         # Not a path: the command will report it if it needs one.
         return []
-    if file.suffix.lower() == ".toml" and file.is_file():
-        return [file, *(run.path for run in listed_runs(file))]
+    manifest = manifest_of(file)
+    if manifest is not None and manifest.is_file():
+        return [manifest, *(run.path for run in listed_runs(manifest))]
     return [file]
 
 

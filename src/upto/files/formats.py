@@ -150,6 +150,7 @@ def read_run(
             name=name if name is not None else short_name(file, inside),
             ids=_checked(file, contents.ids),
             columns=_checked_columns(file, contents.columns),
+            origin=str(file) if inside is None else f"{file}::{inside}",
         )
 
 
