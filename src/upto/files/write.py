@@ -23,6 +23,7 @@ from upto.files.packages import check_package
 from upto.files.plan import IDS, Plan, Put
 from upto.files.request import listed, split_key
 from upto.files.rows import BlockRows
+from upto.files.runs import listed_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -276,7 +277,7 @@ def _annotated_source(like: Embeddings, source: str | Path | None) -> tuple[Path
 
 
 def _refuse_inputs(target: Path, inputs: Iterable[str | Path]) -> None:
-    check_outputs({"": target}, [split_key(each)[0] for each in inputs])
+    check_outputs({"": target}, [run.path for each in inputs for run in listed_in(each)])
 
 
 def _is_folder(target: Path) -> bool:

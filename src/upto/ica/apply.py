@@ -16,7 +16,7 @@ from upto.files.packages import check_package
 from upto.files.survey import place_runs, survey_runs
 from upto.ica import ICA
 from upto.ica.coordinate_names import coordinate_names, places_among
-from upto.ica.save import load_transform, mixing_of, pack_transform
+from upto.ica.save import describe_transform, load_transform, mixing_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -154,7 +154,7 @@ def write_transformed(
         prefix="feature" if inverse else _kind(transform),
         inputs=inputs,
         mixing=None if inverse else back,
-        stored=None if inverse else pack_transform(transform),
+        stored=None if inverse else describe_transform(transform),
         naming=Naming(features=names) if names else None,
     )
     function = _mixed if inverse else _unmixed

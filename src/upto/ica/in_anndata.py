@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError
 from upto.core.errors import shortened
-from upto.ica.save import DESCRIPTION, mixing_of, pack_transform, unpack_transform
+from upto.ica.save import DESCRIPTION, describe_transform, mixing_of, unpack_transform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,8 +25,11 @@ def write_to_anndata(
 ) -> None:
     """Store components in an AnnData object, as `upto unmix` does in an h5ad file.
 
-    The components go to ``obsm["X_ica"]``, the transform to ``uns["ica"]`` and, if the basis is
-    made of variables, the mixing to ``varm["ica_mixing"]``.
+    The components go to ``obsm["X_ica"]`` and, if the basis is made of variables, the mixing to
+    ``varm["ica_mixing"]``. ``uns["ica"]`` has the arrays of the transform under the names of its
+    attributes (``sources = (X - mean) @ components.T`` and ``X = sources @ mixing.T + mean``), its
+    `kind`, `solver`, `contrast`, `seed`, `converged`, `n_iterations`, `feature_names`, the
+    `version` of upto, the `basis`, and all parameters as JSON in `transform`.
 
     Parameters
     ----------
@@ -62,7 +65,7 @@ def write_to_anndata(
         )
         raise InputError(message)
     mixing = mixing_of(ica)[_places(adata, ica)] if of_variables else None
-    adata.uns[key] = pack_transform(ica) | {"basis": basis}
+    adata.uns[key] = describe_transform(ica) | {"basis": basis}
     adata.obsm[f"X_{key}"] = sources
     if mixing is not None:
         adata.varm[f"{key}_mixing"] = mixing
