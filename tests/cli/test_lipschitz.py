@@ -46,7 +46,9 @@ QUIET = ("--no-progress",)
 def test_a_named_function_is_measured(upto, files):
     result = upto("lipschitz", "latents.npy", "--decoder", "written:double", *QUIET)
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("The decoder double changes lengths by a factor of 2 at the worst of 120")
+    assert result.stdout.startswith(
+        "The decoder double changes lengths by a factor of 2 at the worst of 120"
+    )
     assert "120 of 120 latents; exact singular values" in result.stdout
     assert "UP054 near an isometry up to a scale" in result.stderr
 

@@ -1,4 +1,4 @@
-"""Names that tell runs apart: as short as they can be, by layer, file and folder."""
+"""Distinct names of runs, as short as possible: by layer, file and folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def with_distinct_names(runs: Iterable[Embeddings]) -> tuple[Embeddings, ...]:
     """Return runs with distinct names; names that are distinct already stay.
 
     A name that repeats is followed by the run's layer, then preceded by the nearest folder that
-    differs; runs that nothing tells apart are numbered.
+    differs; runs that differ in nothing are numbered.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def name_choices(run: Embeddings, *, layer: str | None = None) -> tuple[str, ...
     run
         The run.
     layer
-        Layer that tells it apart from others of its name, if any.
+        Layer that distinguishes it from others of its name, if any.
     """
     names = [run.name]
     if layer is not None and not run.name.endswith(f"/{layer}"):
@@ -83,9 +83,7 @@ def distinct_names(choices: Sequence[Sequence[str]]) -> list[str]:
     while True:
         counts = Counter(own[level] for own, level in levels.items())
         longer = [
-            own
-            for own, level in levels.items()
-            if counts[own[level]] > 1 and level + 1 < len(own)
+            own for own, level in levels.items() if counts[own[level]] > 1 and level + 1 < len(own)
         ]
         if not longer:
             break

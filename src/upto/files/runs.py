@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def read_runs(paths: Iterable[str | Path], *, ids: str | None = None) -> tuple[Embeddings, ...]:
     """Read several runs; a manifest (``.toml``) is replaced by the runs it lists.
 
-    Runs are named as in their manifest, or by their key or file name; names that repeat are told
-    apart by layer, file or folder, and numbered if nothing else differs.
+    Runs are named as in their manifest, or by their key or file name; names that repeat are
+    distinguished by layer, file or folder, and numbered if nothing else differs.
 
     Parameters
     ----------

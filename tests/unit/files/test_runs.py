@@ -133,7 +133,7 @@ def test_recordings_are_named_by_folder_and_layer(folder, values):
         read_runs([first, last])
     with pytest.raises(InputError, match=r"has no layer or run 'conv3': it has conv1, conv2\."):
         read_runs([f"{first}::conv3"])
-    with pytest.raises(InputError, match="name one, as in .*::conv2, or compare the layers"):
+    with pytest.raises(InputError, match=r"name one, as in .*::conv2, or compare the layers"):
         upto.inspect(first)
     assert upto.inspect(f"{first}::conv2").run.name == "seed0/conv2"
 

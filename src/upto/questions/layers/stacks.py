@@ -61,11 +61,11 @@ def as_stacks(runs: Sequence[Any]) -> tuple[Stack, ...]:
             found[position, name] = [_layer(name, layer, rows) for layer, rows in run.items()]
         else:
             message = (
-                f"run {position + 1} is {type(run).__name__}: pass a recorded folder, a manifest, a "
-                "mapping from layers to rows, or Embeddings with a name and a layer."
+                f"run {position + 1} is {type(run).__name__}: pass a recorded folder, a manifest, "
+                "a mapping from layers to rows, or Embeddings with a name and a layer."
             )
             raise InputError(message)
-    # Layers of runs of one name stay together, and runs are told apart by their folders.
+    # Runs of equal names are distinguished by their folders.
     names = distinct_names([name_choices(layers[0]) for layers in found.values()])
     return tuple(
         _stack(name, layers) for name, layers in zip(names, found.values(), strict=True) if layers
