@@ -11,7 +11,7 @@ import click
 
 from upto.cli.exits import EPILOG
 from upto.core.errors import how_to_install
-from upto.core.extras import EXTRAS
+from upto.core.extras import EXTRAS, INSTEAD
 
 REQUIRED = (
     "array-api-compat",
@@ -43,9 +43,8 @@ def command() -> None:
 
 def _state(extra: str, packages: tuple[str, ...]) -> str:
     """Return the versions of the packages of an extra, or how to install them."""
-    # Harmony comes from either of two packages, and the extra brings one.
-    choices = [packages, ("harmonypy",)] if extra == "harmony" else [packages]
-    for choice in choices:
+    instead = [(INSTEAD[extra],)] if extra in INSTEAD else []
+    for choice in (packages, *instead):
         with suppress(metadata.PackageNotFoundError):
             return ", ".join(f"{package} {metadata.version(package)}" for package in choice)
     return f"{packages[0]} is missing: {how_to_install(extra)}"

@@ -23,6 +23,9 @@ EXTRAS = {
 }
 """The packages that each extra brings, and their use."""
 
+INSTEAD = {"harmony": "harmonypy"}
+"""A package that does what an extra does, where that cannot be installed."""
+
 _MODULES = {"pillow": "PIL"}
 
 
@@ -41,6 +44,8 @@ def check_extra(extra: str, what: str) -> None:
     MissingExtraError
         If one is not.
     """
+    if extra in INSTEAD and _is_installed(INSTEAD[extra]):
+        return
     for package in EXTRAS[extra][0]:
         if not _is_installed(_MODULES.get(package, package)):
             raise MissingExtraError(what, package=package, extra=extra)

@@ -33,7 +33,11 @@ def check_options(
     if probe_labels is not None and not (isinstance(probe_labels, WHOLE) and probe_labels >= 1):
         message = f"probe_labels is {probe_labels}: choose 1 or more, or None for all."
         raise InputError(message)
-    check_classifier(classifier)
+    if classifier not in CLASSIFIERS:
+        message = f"unknown classifier {classifier!r}: choose one of {', '.join(CLASSIFIERS)}."
+        raise InputError(message)
+    if classifier != "linear":
+        check_extra("boost", f"the classifier {classifier}")
     if fit not in ("training", "all"):
         message = f"fit is {fit!r}: choose 'training' or 'all'."
         raise InputError(message)
@@ -41,15 +45,6 @@ def check_options(
         message = f"folds={folds!r} is not an integer: choose 2 or more."
         raise ArgumentError(message, folds=folds)
     check_whole(seed=seed)
-
-
-def check_classifier(classifier: object) -> None:
-    """Check that a classifier exists and its package is installed."""
-    if classifier not in CLASSIFIERS:
-        message = f"unknown classifier {classifier!r}: choose one of {', '.join(CLASSIFIERS)}."
-        raise InputError(message)
-    if classifier != "linear":
-        check_extra("boost", f"the classifier {classifier}")
 
 
 def check_components(components: object, run: Embeddings) -> None:

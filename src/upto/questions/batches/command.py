@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from upto.cli.exits import EPILOG, Exit, check_strictly, stop
 from upto.cli.options import complete_file, output_options, report_option, strict_option
+from upto.core.extras import check_extra
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -217,15 +218,15 @@ def _judge(output: Output, run: str, options: dict[str, Any]) -> None:
     options.pop("space")
     _refuse(("space",), "requires --keep: add --keep or drop this option")
     output.check(page=report)
+    # What is missing is said before scikit-learn is imported, and a table read at once.
+    if options["classifier"] != "linear":
+        check_extra("boost", f"the classifier {options['classifier']}")
+    conditions = options.pop("conditions") or None
+    if any(each == "all" or "harmony" in each for each in conditions or ()):
+        check_extra("harmony", "Harmony")
     import upto
     from upto.files.accept import single_run
-    from upto.questions.batches.check_options import check_classifier
-    from upto.questions.batches.conditions import find_conditions
 
-    conditions = options.pop("conditions") or None
-    # A table is read at once: what is missing is said before.
-    check_classifier(options["classifier"])
-    find_conditions(conditions, has_controls=options["control"] is not None)
     result = upto.batches(
         single_run(run, "batches", ids=ids),
         conditions=conditions,
