@@ -33,7 +33,7 @@ $(VENV)/.docs: $(STAMP)
 
 # The demo needs no engine but threads, and is not kept waiting for the large ones.
 $(VENV)/.demo: pyproject.toml | $(PY)
-	$(PIP) --editable ".[report,plot]"
+	$(PIP) --editable ".[plot]"
 	touch $(VENV)/.demo
 
 demo: $(VENV)/.demo

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from upto.cli.exits import EPILOG, Exit, say, stop
+from upto.cli.exits import EPILOG, Exit, stop
 from upto.cli.options import output_options
 from upto.cli.output import console_for
 
@@ -178,10 +179,12 @@ def run_one(
     from upto_studies.run import has_checkpoints, run_study, study_plan
 
     plan = study_plan(name, size=size, settings=settings)
+    plan.check_packages()
     place = Path(f"{name}-{size}") if folder is None else folder
     _check_folder(output, place)
     if not options["restart"]:
         _refuse_other_result(place, plan, output.seed)
+    _say_if_no_figure(output)
     try:
         result = run_study(
             name,
@@ -263,23 +266,29 @@ def _setting(change: str) -> tuple[str, Any]:
         return key.strip(), value.strip()
 
 
+def _say_if_no_figure(output: Output) -> None:
+    from upto.core import MissingExtraError
+    from upto.core.extras import check_extra
+
+    try:
+        check_extra("plot", "the figure of a study")
+    except MissingExtraError as error:
+        output.say(f"no figure will be written: {error}")
+
+
 def _write(result: StudyResult, folder: Path) -> list[Path]:
-    """Write a result, its page and its figure; skip those whose plotting library is missing."""
+    """Write a result, its page and, if matplotlib is installed, its figure."""
     from upto.core import MissingExtraError
     from upto.core.files import write_atomically, write_text_atomically
     from upto.report import Report
 
     written = [folder / _WRITTEN[0]]
     write_text_atomically(written[0], result.to_json() + "\n")
-    try:
+    # What is missing was said before the study began.
+    with suppress(MissingExtraError):
         figure = result.plot()
         with write_atomically(folder / _WRITTEN[1], binary=True) as file:
             figure.savefig(file, format="svg", metadata={"Date": None})
         written.append(folder / _WRITTEN[1])
-    except MissingExtraError as error:
-        say(f"no figure: {error}")
-    try:
-        written.append(Report([result]).write(folder / _WRITTEN[2]))
-    except MissingExtraError as error:
-        say(f"no page: {error}")
+    written.append(Report([result]).write(folder / _WRITTEN[2]))
     return written

@@ -25,6 +25,7 @@ from upto.core import (
     StudyResult,
     library_versions,
 )
+from upto.core.extras import check_extra
 from upto.core.files import write_text_atomically
 from upto.core.read_file import read_whole
 from upto.core.study import Fixed, Quantity, Span, tally_claims, tally_expectations
@@ -53,6 +54,12 @@ class Plan:
     paper: str
     size: str
     settings: dict[str, SettingValue]
+    extras: tuple[str, ...] = ()
+
+    def check_packages(self) -> None:
+        """Check that the packages the study needs are installed."""
+        for extra in self.extras:
+            check_extra(extra, f"the study {self.name}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +129,7 @@ def study_plan(name: str, *, size: str = "full", settings: Mapping[str, Any] | N
         paper=record["paper"],
         size=size,
         settings=known | record.get(size, {}) | changes,
+        extras=tuple(record.get("extras", ())),
     )
 
 
@@ -171,9 +179,11 @@ def run_study(
     Raises
     ------
     InputError
-        If a setting is invalid, data are missing, or the checkpoints belong to another run.
+        If a setting is invalid, a package or data are missing, or the checkpoints belong to
+        another run.
     """
     plan = study_plan(name, size=size, settings=settings)
+    plan.check_packages()
     if data is not None and not Path(data).is_dir():
         message = f"{data} is not a folder: give the one with the datasets."
         raise InputError(message)

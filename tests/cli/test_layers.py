@@ -157,3 +157,62 @@ def test_what_was_recorded_is_compared(upto, tmp_path):
     found = LayersResult.from_json(result.stdout)
     assert [(run.name, run.seed) for run in found.runs] == [("seed0", 0), ("seed1", 1)]
     assert [layer.n_features for layer in found.runs[0].layers] == [8, 8, 3]
+
+
+@pytest.fixture
+def recordings(tmp_path, rng):
+    """Write two recorded folders of two layers each, the second run turned."""
+    turn, _ = np.linalg.qr(rng.normal(size=(4, 4)))
+    layers = {layer: rng.laplace(size=(80, 4)) for layer in ("conv1", "conv2")}
+    for name, change in (("seed0", np.eye(4)), ("seed1", turn)):
+        (tmp_path / name).mkdir()
+        text = ""
+        for layer, rows in layers.items():
+            np.save(tmp_path / name / f"{layer}.npy", rows @ change)
+            text += f'[[run]]\nname = "{name}"\nlayer = "{layer}"\npath = "{layer}.npy"\n'
+        (tmp_path / name / "runs.toml").write_text(text)
+    return ("seed0", "seed1/")
+
+
+def test_recorded_folders_are_runs(upto, recordings):
+    result = upto("layers", *recordings, *FAST, "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    found = LayersResult.from_json(result.stdout)
+    assert [run.name for run in found.runs] == ["seed0", "seed1"]
+    assert [layer.name for layer in found.runs[0].layers] == ["conv1", "conv2"]
+    assert [(each.layer, each.closest) for each in found.pairs[0].closest] == [(0, 0), (1, 1)]
+
+
+def test_one_layer_of_recorded_folders_can_be_compared(upto, recordings):
+    result = upto("compare", *(f"{each}::conv2" for each in recordings), "--no-progress", "-q")
+    assert result.exit_code == 0, result.stderr
+    assert "seed0/conv2 → seed1/conv2" in result.stdout
+    assert "The same representation up to a rigid motion" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["compare", "similarity", "inspect"])
+def test_a_recording_of_many_layers_says_what_to_do(upto, recordings, command):
+    result = upto(command, *recordings[: 1 if command == "inspect" else 2])
+    assert result.exit_code == 3
+    assert "seed0 has 2 layers (conv1, conv2): name one, as in seed0::conv2," in result.stderr
+    assert "`upto layers`" in result.stderr
+
+
+def test_many_layers_of_a_manifest_keep_their_names_everywhere(upto, tmp_path, recordings):
+    files = [f"{each.rstrip('/')}/runs.toml" for each in recordings]
+    result = upto("compare", *files, "--report", "page.html", "--no-ica", "--no-progress")
+    assert result.exit_code == 0, result.stderr
+    assert "`upto layers` finds which correspond to which" in result.stderr
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for name in ("seed0/conv1", "seed0/conv2", "seed1/conv1", "seed1/conv2"):
+        assert name in result.stdout
+        assert name in page
+    assert "(2)" not in result.stdout + result.stderr
+
+
+def test_an_output_may_not_replace_a_recorded_layer(upto, recordings):
+    result = upto("unmix", "seed0::conv1", "-o", "seed0/conv1.npy")
+    assert result.exit_code == 3
+    assert "seed0/conv1.npy" in result.stderr
+    done = upto("unmix", "seed0::conv1", "-o", "out.npy", "--no-progress", "-q")
+    assert done.exit_code == 0, done.stderr

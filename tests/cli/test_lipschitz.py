@@ -46,7 +46,9 @@ QUIET = ("--no-progress",)
 def test_a_named_function_is_measured(upto, files):
     result = upto("lipschitz", "latents.npy", "--decoder", "written:double", *QUIET)
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("double changes lengths by a factor of 2 at the worst of 120")
+    assert result.stdout.startswith(
+        "The decoder double changes lengths by a factor of 2 at the worst of 120"
+    )
     assert "120 of 120 latents; exact singular values" in result.stdout
     assert "UP054 near an isometry up to a scale" in result.stderr
 
@@ -62,7 +64,7 @@ def test_an_exported_decoder_is_measured(upto, files):
 def test_outputs_alone_are_measured(upto, files):
     result = upto("lipschitz", "latents.npy", "outputs.npy", *QUIET)
     assert result.exit_code == 0, result.stderr
-    assert "the map from latents to outputs changes lengths by at least a factor of 2" in (
+    assert "The map from latents to outputs changes lengths by at least a factor of 2" in (
         " ".join(result.stdout.split())
     )
     assert "distances to 10 nearest rows" in result.stdout

@@ -10,6 +10,7 @@ from click import Context
 
 from upto.cli.main import main
 from upto.core import RULES
+from upto.core.extras import EXTRAS
 from upto.questions.inspect.result import InspectResult
 
 FAST = ("--no-ica", "--refits", "1", "--no-progress")
@@ -108,8 +109,25 @@ def test_report_refuses_a_missing_file(upto):
 def test_doctor_names_every_extra(upto):
     result = upto("doctor")
     assert result.exit_code == 0
-    for word in ("pyarrow", "h5py", "zarr", "jinja2", "matplotlib", "openblas"):
-        assert word in result.stdout
+    lines = result.stdout.splitlines()
+    for extra, (packages, purpose) in EXTRAS.items():
+        (line,) = [each for each in lines if each.split()[:1] == [extra]]
+        assert purpose in line
+        assert all(package in line for package in packages) or "pip install" in line
+    assert any("jinja2" in line for line in lines)
+    assert any("openblas" in line for line in lines)
+
+
+def test_doctor_takes_harmony_from_either_package(upto, monkeypatch):
+    version = metadata.version
+
+    def with_harmonypy(name):
+        if name == "scanpy":
+            raise metadata.PackageNotFoundError(name)
+        return "0.0.10" if name == "harmonypy" else version(name)
+
+    monkeypatch.setattr(metadata, "version", with_harmonypy)
+    assert "harmonypy 0.0.10\n" in upto("doctor").stdout
 
 
 @pytest.mark.parametrize(("python", "is_advised"), [((3, 11, 9), False), ((3, 12, 0), True)])

@@ -144,7 +144,8 @@ def test_a_full_disk_names_the_file_that_does_not_fit(upto, files, monkeypatch, 
     name = "new.json" if option == "-o" else "new.html"
     result = upto("compare", "a.npy", "b.npy", "--no-ica", option, name)
     assert result.exit_code == 3
-    assert result.stderr.startswith(f"upto: {name}: No space left on device; existing files")
+    *_, last = result.stderr.splitlines()
+    assert last.startswith(f"upto: {name}: No space left on device; existing files")
     assert not (files / name).exists()
 
 

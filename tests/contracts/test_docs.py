@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from pydoc import locate
@@ -243,6 +244,57 @@ def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_reads_the_same_on_an_index():
+    """A package index shows the README alone: every link and image has a whole address."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)\s]+)", text) + re.findall(r"(?:src|href)=[\"']([^\"']+)", text)
+    targets += re.findall(r"^\[[^\]]+\]:\s*(\S+)", text, re.MULTILINE)
+    assert [each for each in targets if not each.startswith(("https://", "#"))] == []
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {*targets} <= {*declared["urls"].values()}
+
+
+NAMED = re.compile(r"\bupto\.([A-Za-z_][\w.]*\w)")
+"""A name of the package in code, as a reader would write it after `import upto`."""
+
+
+def names_in_code() -> list[str]:
+    """Return the names of the package that README and pages write as code.
+
+    Parts of questions are not among them: the page of the API names their modules.
+    """
+    found: set[str] = set()
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        blocks = re.findall(
+            r"^```(?:python|\{eval-rst\})\n(.*?)^```", text, re.MULTILINE | re.DOTALL
+        )
+        spans = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
+        found.update(*(NAMED.findall(code) for code in (*blocks, *spans)))
+    return sorted(name for name in found if not name.startswith("questions."))
+
+
+def test_every_name_of_the_pages_is_there_after_importing_the_package():
+    names = names_in_code()
+    assert {"compare", "measures", "theory", "simulate", "files", "corrections"} <= {*names}
+    code = (
+        "import sys, operator, upto\n"
+        "for name in sys.stdin.read().split():\n"
+        "    try:\n"
+        "        operator.attrgetter(name)(upto)\n"
+        "    except AttributeError as error:\n"
+        "        print(name, error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input="\n".join(names),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == ""
 
 
 def test_the_pages_only_name_findings_that_exist():

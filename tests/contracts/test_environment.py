@@ -104,7 +104,7 @@ def test_the_torch_is_the_pinned_one_and_nothing_heavy_is_installed():
 @ours
 @pytest.mark.parametrize(
     ("extras", "groups", "limit"),
-    [(["all", "testing"], ["test"], TEST_LIMIT), (["report", "plot"], [], DEMO_LIMIT)],
+    [(["all", "testing"], ["test"], TEST_LIMIT), (["plot"], [], DEMO_LIMIT)],
     ids=["test", "demo"],
 )
 def test_the_environment_of_a_command_is_small(extras, groups, limit):

@@ -12,8 +12,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from upto.cli.doctor import EXTRAS, REQUIRED
+from upto.cli.doctor import REQUIRED
 from upto.core.errors import how_to_install
+from upto.core.extras import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -68,15 +69,26 @@ def test_a_bound_becomes_the_version_it_names(versions, requirement, pin):
 
 def test_all_has_every_extra_but_those_with_a_torch_or_python_of_their_own(versions):
     assert {*OPTIONAL} - {*versions.extras_of(PROJECT, "all")} == {
-        *("all", "testing", "timm", "harmony")
+        *("all", "report", "testing", "timm", "harmony")
     }
 
 
 def test_doctor_knows_every_requirement_and_extra():
     assert {Requirement(each).name for each in PROJECT["dependencies"]} == {*REQUIRED}
-    assert {*EXTRAS} == {*OPTIONAL} - {"all"}
-    for extra, (package, _) in EXTRAS.items():
-        assert any(Requirement(each).name == package for each in OPTIONAL[extra])
+    assert {*EXTRAS} == {*OPTIONAL} - {"all", "report"}
+    for extra, (packages, _) in EXTRAS.items():
+        assert {*packages} == {Requirement(each).name for each in OPTIONAL[extra]}, extra
+
+
+def test_the_quickstart_names_every_extra_and_its_use():
+    text = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", text, re.MULTILINE))
+    assert told == {extra: purpose for extra, (_, purpose) in EXTRAS.items()}
+
+
+def test_a_name_of_an_older_extra_still_installs_and_brings_nothing():
+    assert OPTIONAL["report"] == []
+    assert any(Requirement(each).name == "jinja2" for each in PROJECT["dependencies"])
 
 
 @pytest.mark.parametrize("extra", sorted(OPTIONAL))

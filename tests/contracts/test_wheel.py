@@ -1,9 +1,10 @@
-"""What is installed: one small wheel that needs nothing else to run the demo."""
+"""What is published: one small wheel that runs the demo, and the source without our workplace."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -27,3 +28,31 @@ def test_the_wheel_is_small_and_has_what_the_packages_read(tmp_path):
         if path.is_file() and "__pycache__" not in path.parts
     ]
     assert set(kept) - names == {"upto/files/bundled/admet_members.npz"}
+
+
+@pytest.mark.slow
+def test_the_source_has_what_builds_tests_and_documents_the_package_and_nothing_else(tmp_path):
+    build = (sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path))
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (source,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(source) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    tops = {path.name for path in folder.iterdir()}
+    # hatchling adds the ignored names, so that a wheel built from here leaves out the same.
+    assert tops - {".gitignore", "PKG-INFO"} == {
+        *("src", "tests", "docs", "checks", "benchmarks", "Makefile", "pyproject.toml", "LICENSE"),
+        *("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff"),
+    }
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    if listed:
+        kept = {name for name in listed if not name.startswith(".ci/") and (ROOT / name).exists()}
+        assert kept - names == set()
+    assert not [name for name in names if "_build/" in name or "__pycache__" in name]
+    assert not [name for name in names if "crash" in Path(name).name and name.endswith(".txt")]
+    again = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path))
+    subprocess.run(again, cwd=folder, check=True, capture_output=True)
+    assert list(tmp_path.glob("*.whl"))

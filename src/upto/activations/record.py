@@ -23,7 +23,6 @@ from upto.activations.inputs import (
 )
 from upto.activations.pooling import BatchFacts, NotPooled, Pool, pooled
 from upto.activations.recorded import (
-    MANIFEST,
     RecordedLayers,
     check_folder,
     check_listing,
@@ -32,6 +31,7 @@ from upto.activations.recorded import (
 from upto.core import InputError, SilentProgress
 from upto.core.files import replacing
 from upto.core.read_file import expanded
+from upto.files.manifest import MANIFEST
 from upto.files.request import listed
 
 if TYPE_CHECKING:

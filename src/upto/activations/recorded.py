@@ -17,7 +17,7 @@ from numpy.lib import format as npy_format
 from upto.core import Embeddings, InputError
 from upto.core.files import check_target, real_path, write_text_atomically
 from upto.files.formats import read_run
-from upto.files.manifest import listed_runs
+from upto.files.manifest import MANIFEST, listed_runs
 from upto.files.write import open_writer
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-MANIFEST = "runs.toml"
 _MARK = "# Recorded by upto; another recording into this folder replaces what is listed here.\n"
 _LONGEST_NAME = 120
 _COPIED_ROWS = 4096

@@ -112,7 +112,11 @@ def _in_words(result: CompareResult) -> str:
             "ICA, fitted to each network separately, does not find that rotation here: its error "
             f"is {result.ica.error.value:.1%}. The findings in the report explain why."
         )
-    worst = result.rigid.supremum
-    if worst is not None and worst.low is not None:
-        lines.append(f"No rigid motion reduces the worst row's error below {worst.low:.1%}.")
+    fit = None if result.up_to is None else result.fit(result.up_to)
+    if fit is not None and fit.supremum is not None:
+        least = "" if fit.supremum.low is None else f" and at least {fit.supremum.low:.1%}"
+        lines.append(
+            f"The smallest possible error of the worst row, {fit.up_to.manner}, is at most "
+            f"{fit.supremum.high:.1%}{least}."
+        )
     return "\n".join(lines)

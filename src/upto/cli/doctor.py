@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import platform
+from contextlib import suppress
 from importlib import metadata
 
 import click
 
 from upto.cli.exits import EPILOG
 from upto.core.errors import how_to_install
+from upto.core.extras import EXTRAS, INSTEAD
 
 REQUIRED = (
     "array-api-compat",
     "click",
+    "jinja2",
     "msgspec",
     "numpy",
     "rich",
@@ -21,22 +24,6 @@ REQUIRED = (
     "scipy",
     "threadpoolctl",
 )
-EXTRAS = {
-    "tables": ("pyarrow", "parquet files"),
-    "anndata": ("h5py", "h5ad files"),
-    "hdf5": ("h5py", "HDF5 files"),
-    "zarr": ("zarr", "zarr folders"),
-    "report": ("jinja2", "HTML reports"),
-    "plot": ("matplotlib", "figures"),
-    "images": ("pillow", "image sets"),
-    "boost": ("lightgbm", "DCI by LightGBM"),
-    "torch": ("torch", "the torch engine"),
-    "dask": ("distributed", "the dask engine"),
-    "hub": ("transformers", "Hub models"),
-    "timm": ("timm", "timm models"),
-    "harmony": ("scanpy", "Harmony"),
-    "testing": ("hypothesis", "upto.testing"),
-}
 
 
 @click.command("doctor", epilog=EPILOG)
@@ -47,15 +34,20 @@ def command() -> None:
     for name in REQUIRED:
         click.echo(f"  {name:<18} {metadata.version(name)}")
     click.echo("\nOptional:")
-    for extra, (package, purpose) in EXTRAS.items():
-        try:
-            state = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            state = f"missing: {how_to_install(extra)}"
-        click.echo(f"  {purpose:<18} {package} {state}")
+    for extra, (packages, purpose) in EXTRAS.items():
+        click.echo(f"  {extra:<9} {purpose:<50} {_state(extra, packages)}")
     click.echo("\nBLAS:")
     for library in _blas():
         click.echo(f"  {library}")
+
+
+def _state(extra: str, packages: tuple[str, ...]) -> str:
+    """Return the versions of the packages of an extra, or how to install them."""
+    instead = [(INSTEAD[extra],)] if extra in INSTEAD else []
+    for choice in (packages, *instead):
+        with suppress(metadata.PackageNotFoundError):
+            return ", ".join(f"{package} {metadata.version(package)}" for package in choice)
+    return f"{packages[0]} is missing: {how_to_install(extra)}"
 
 
 def _memory() -> str:

@@ -11,6 +11,7 @@ import click
 
 from upto.cli.exits import say
 from upto.core.errors import InputError
+from upto.core.extras import EXTRAS, check_extra
 from upto.printable import printable
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class Output:
             Other files to write, keyed by option.
         """
         _ = self.chosen_format
+        if self.engine in EXTRAS:
+            check_extra(self.engine, f"the {self.engine} engine")
         files = {f"--{name}": path for name, path in others.items()}
         check_places({"-o": self.path, "--report": page, **files}, rows=rows)
         if page is not None and page.suffix.lower() not in (".html", ".htm"):
@@ -109,13 +112,14 @@ class Output:
             _print(_table_text(table, self.chosen_format))
 
     def publish(self, result: Result, report: Path | None) -> None:
-        """Write the HTML report, if requested, and show the result."""
+        """Show the result, then write the HTML report, if requested."""
+        # Whatever happens to the page, the result is there.
+        self.show(result)
         if report is not None:
             from upto.report import Report
 
             Report([result]).write(report)
             self.say(f"wrote {report}")
-        self.show(result)
 
     def text(self, result: Result) -> str:
         """Render a result in the chosen format."""
@@ -188,6 +192,7 @@ def check_places(
         The option and the file for rows; an AnnData input may be extended in place.
     """
     from upto.core.files import check_outputs, check_target, is_same, real_path
+    from upto.files.packages import check_package
 
     option, file = rows
     outputs = {**outputs, option: file}
@@ -205,11 +210,15 @@ def check_places(
     if file is not None and file.suffix.lower() == ".h5ad":
         inputs = [each for each in inputs if not is_same(real_path(each), real_path(file))]
     check_outputs(outputs, inputs)
+    if file is not None:
+        check_package(file, "writing")
+    for each in inputs:
+        check_package(each)
 
 
 def files_of(given: str) -> list[Path]:
     """Return the files an argument refers to: itself and, for a manifest, the runs it lists."""
-    from upto.files.manifest import listed_runs
+    from upto.files.manifest import listed_runs, manifest_of
     from upto.files.request import split_key
 
     try:
@@ -219,8 +228,9 @@ def files_of(given: str) -> list[Path]:
     except (InputError, OSError, RuntimeError, ValueError):
         # Not a path: the command will report it if it needs one.
         return []
-    if file.suffix.lower() == ".toml" and file.is_file():
-        return [file, *(run.path for run in listed_runs(file))]
+    manifest = manifest_of(file)
+    if manifest is not None and manifest.is_file():
+        return [manifest, *(run.path for run in listed_runs(manifest))]
     return [file]
 
 

@@ -55,6 +55,8 @@ class Embeddings:
         Labels, batches and factors by name, one value per row.
     layer, seed
         Layer and seed of the run, from a manifest.
+    origin
+        File it was read from, with ``::key`` where there is one.
     """
 
     rows: Rows
@@ -63,6 +65,7 @@ class Embeddings:
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     layer: str | None = None
     seed: int | None = None
+    origin: str | None = None
 
     def __post_init__(self) -> None:
         # File names may contain bytes that are not UTF-8 and could not be written to a result.

@@ -61,15 +61,9 @@ class Harmony(OneToOneFeatureMixin, Correction):
         if len(batches) < 2:
             message = f"there is {len(batches)} batch, but Harmony mixes two or more: pass groups."
             raise InputError(message)
-        scanpy = import_module("scanpy") if find_spec("scanpy") else None
-        if scanpy is not None and hasattr(scanpy.pp, "harmony_integrate"):
-            self.package_, corrected = "scanpy", self._by_scanpy(scanpy, rows, batches)
-        elif find_spec("harmonypy"):
-            # Older scanpy wrappers transpose the result of newer harmonypy versions.
-            self.package_, corrected = "harmonypy", self._by_harmonypy(rows, batches)
-        else:
-            what = "Harmony"
-            raise MissingExtraError(what, package="scanpy 1.12 or harmonypy", extra="harmony")
+        self.package_ = harmony_package()
+        by = self._by_scanpy if self.package_ == "scanpy" else self._by_harmonypy
+        corrected = by(import_module(self.package_), rows, batches)
         self.corrected_ = np.asarray(corrected).astype(rows.dtype, copy=False)
         self._seen = _digest(rows)
 
@@ -96,9 +90,8 @@ class Harmony(OneToOneFeatureMixin, Correction):
         )
         return table.obsm["corrected"]
 
-    def _by_harmonypy(self, rows: Any, batches: Batches) -> Any:
-        package = import_module("harmonypy")
-        found = package.run_harmony(
+    def _by_harmonypy(self, harmonypy: Any, rows: Any, batches: Batches) -> Any:
+        found = harmonypy.run_harmony(
             np.asarray(rows, dtype=np.float64),
             _frame(len(rows), batches),
             "batch",
@@ -109,6 +102,23 @@ class Harmony(OneToOneFeatureMixin, Correction):
         ).Z_corr
         version = tuple(int(part) for part in metadata.version("harmonypy").split(".")[:2])
         return found if version >= _TURNED else found.T
+
+
+def harmony_package() -> str:
+    """Return the installed package that has Harmony.
+
+    Raises
+    ------
+    MissingExtraError
+        If there is none.
+    """
+    # Older scanpy wrappers transpose the result of newer harmonypy versions.
+    if find_spec("scanpy") and hasattr(import_module("scanpy").pp, "harmony_integrate"):
+        return "scanpy"
+    if find_spec("harmonypy"):
+        return "harmonypy"
+    what = "Harmony"
+    raise MissingExtraError(what, package="scanpy 1.12 or harmonypy", extra="harmony")
 
 
 def _frame(n_rows: int, batches: Batches) -> Any:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from upto.core import InputError
+from upto.core.extras import check_extra
 from upto.core.read_file import expanded
 
 if TYPE_CHECKING:
@@ -105,6 +106,26 @@ def find_decoder(given: Any, shape: tuple[int, ...] | None = None) -> Decoder:
     from upto.decoders.torch_decoder import TorchDecoder
 
     return TorchDecoder(given, name or _called(given), shape)
+
+
+def check_decoder(given: Any) -> None:
+    """Check, before anything is read, that torch is installed for a decoder that needs it.
+
+    Parameters
+    ----------
+    given
+        As for `find_decoder`; what a name refers to is not imported.
+
+    Raises
+    ------
+    MissingExtraError
+        If torch is needed and not installed.
+    """
+    if isinstance(given, str | Path):
+        if Path(given).is_file():
+            check_extra("torch", "decoders in files")
+    elif callable(given) and not hasattr(given, "jvp") and not inspect.isclass(given):
+        check_extra("torch", "decoders that are torch modules or functions")
 
 
 class DerivativeDecoder:

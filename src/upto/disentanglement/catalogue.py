@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from upto.core import InputError
 from upto.core.catalogue import Catalogue
+from upto.core.extras import check_extra
 from upto.disentanglement.information_kinds import INFORMATION_KINDS
 from upto.disentanglement.kinds import NamedScore, ScoreKind
 from upto.disentanglement.other_kinds import OTHER_KINDS
@@ -39,12 +40,20 @@ def find_scores(names: str | Iterable[str]) -> tuple[NamedScore, ...]:
     ``infomec@latent_quantization``. The default is the first variant of the score; ``all`` selects
     every score in every variant.
 
+    Raises
+    ------
+    InputError
+        If there is no such score or variant, or its package is not installed.
+
     Examples
     --------
     >>> [each.name for each in find_scores(["mig", "infomec/modularity@tripod"])]
     ['mig@disentanglement_lib', 'infomec/modularity@tripod']
     """
-    return SCORES.choose(names, _named)
+    found = SCORES.choose(names, _named)
+    if any(each.variant == "lightgbm" for each in found):
+        check_extra("boost", "the variant lightgbm of DCI")
+    return found
 
 
 def _named(name: str) -> list[NamedScore]:

@@ -10,9 +10,11 @@ import numpy as np
 
 from upto.core import Embeddings, InputError, Rows
 from upto.files import read_runs
+from upto.files.packages import check_packages
+from upto.files.run_names import with_distinct_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
@@ -24,6 +26,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 def as_embeddings(runs: Sequence[Run], names: Sequence[str] = _ORDINALS) -> tuple[Embeddings, ...]:
     """Convert arrays, paths, manifests and embeddings to embeddings with unique names."""
+    check_packages(runs)
     embeddings: list[Embeddings] = []
     for position, run in enumerate(runs):
         if isinstance(run, Embeddings):
@@ -33,7 +36,7 @@ def as_embeddings(runs: Sequence[Run], names: Sequence[str] = _ORDINALS) -> tupl
         else:
             name = names[position] if position < len(names) else f"run {position + 1}"
             embeddings.append(Embeddings(rows=_as_rows(run, name), name=name))
-    return _with_unique_names(embeddings)
+    return with_distinct_names(embeddings)
 
 
 def single_run(run: Run, asker: str, *, ids: str | None = None, name: str = "run") -> Embeddings:
@@ -69,16 +72,6 @@ def _as_rows(run: Any, name: str) -> Any:
     except ValueError:
         message = f"{name} is not an array: its rows differ in length."
         raise InputError(message) from None
-
-
-def _with_unique_names(runs: Iterable[Embeddings]) -> tuple[Embeddings, ...]:
-    seen: dict[str, int] = {}
-    unique = []
-    for run in runs:
-        seen[run.name] = seen.get(run.name, 0) + 1
-        count = seen[run.name]
-        unique.append(run if count == 1 else replace(run, name=f"{run.name} ({count})"))
-    return tuple(unique)
 
 
 def with_column(

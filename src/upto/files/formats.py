@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from upto.core import Embeddings, InputError
 from upto.files.damage import sentences
+from upto.files.packages import check_package
 from upto.files.request import Columns, Contents, Request, split_key
 from upto.files.signatures import check_exists, check_signature, check_suffix
 from upto.files.text_values import check_text, column_of
@@ -149,6 +150,7 @@ def read_run(
             name=name if name is not None else short_name(file, inside),
             ids=_checked(file, contents.ids),
             columns=_checked_columns(file, contents.columns),
+            origin=str(file) if inside is None else f"{file}::{inside}",
         )
 
 
@@ -238,6 +240,7 @@ def _format(request: Request, formats: Sequence[Format]) -> Format:
         message = f"{path} is a file, but zarr is a folder: unpack it, or rename it if not zarr."
         raise InputError(message)
     check_signature(path, entry.signature)
+    check_package(path)
     return entry
 
 

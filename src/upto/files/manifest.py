@@ -41,6 +41,18 @@ _LARGEST_SEED = 2**63
 _WORDS = {str: "text", int: "a whole number", list: "a list of text"}
 
 
+MANIFEST = "runs.toml"
+"""Name of the manifest in the folder of a recording."""
+
+
+def manifest_of(path: Path) -> Path | None:
+    """Return the manifest that a path is, or that the folder of a recording contains."""
+    if path.suffix.lower() == ".toml":
+        return path
+    inside = path / MANIFEST
+    return inside if path.suffix.lower() != ".zarr" and inside.is_file() else None
+
+
 def listed_runs(manifest: Path) -> tuple[ListedRun, ...]:
     """Read the `[[run]]` entries of a manifest; paths are relative to it."""
     with sentences():

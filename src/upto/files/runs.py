@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from upto.core import InputError
+from upto.core.errors import shortened
 from upto.core.read_file import expanded
-from upto.files.formats import read_run, short_name
-from upto.files.manifest import ListedRun, listed_runs
-from upto.files.request import split_key
+from upto.files.formats import read_run
+from upto.files.manifest import ListedRun, listed_runs, manifest_of
+from upto.files.packages import check_packages
+from upto.files.request import listed, split_key
+from upto.files.run_names import with_distinct_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from upto.core import Embeddings
 
@@ -21,23 +24,28 @@ if TYPE_CHECKING:
 def read_runs(paths: Iterable[str | Path], *, ids: str | None = None) -> tuple[Embeddings, ...]:
     """Read several runs; a manifest (``.toml``) is replaced by the runs it lists.
 
-    Runs are named by their key or file name; duplicates are prefixed with the file or folder and,
-    if still not unique, numbered.
+    Runs are named as in their manifest, or by their key or file name; names that repeat are
+    distinguished by layer, file or folder, and numbered if nothing else differs.
 
     Parameters
     ----------
     paths
-        Files, ``path::key`` or manifests.
+        Files, ``path::key``, manifests, or the folder of a recording as ``folder::layer``.
     ids
         Column or entry with one id per row, in files that are not in a manifest.
     """
     wanted: list[ListedRun] = []
     for path in paths:
-        if Path(path).suffix.lower() == ".toml":
-            wanted += listed_runs(expanded(path))
-        else:
-            file, key = split_key(path)
-            wanted.append(ListedRun(path=file, key=key, ids=ids))
+        found = listed_in(path, ids=ids)
+        _refuse_many(path, found)
+        _, key = split_key(path)
+        # Whoever chose a layer sees it in the name.
+        wanted += [
+            replace(run, name=f"{run.name}/{key}")
+            if key is not None and run.name is not None and run.layer == key
+            else run
+            for run in found
+        ]
     return _read_all(wanted)
 
 
@@ -56,42 +64,50 @@ def read_manifest(path: str | Path) -> tuple[Embeddings, ...]:
     return _read_all(listed_runs(expanded(path)))
 
 
+def listed_in(path: str | Path, *, ids: str | None = None) -> tuple[ListedRun, ...]:
+    """Return the runs that a path stands for, without reading them.
+
+    Parameters
+    ----------
+    path
+        A file, ``path::key``, a manifest or the folder of a recording; ``::layer`` after the last
+        two selects the runs of one layer.
+    ids
+        Column or entry with one id per row, in a file that is not in a manifest.
+    """
+    file, key = split_key(path)
+    manifest = manifest_of(file)
+    if manifest is None:
+        return (ListedRun(path=file, key=key, ids=ids),)
+    runs = listed_runs(manifest)
+    if key is None:
+        return runs
+    chosen = [run for run in runs if key in (run.layer, run.name)]
+    if not chosen:
+        known = listed(list(dict.fromkeys(run.layer or run.name or run.path.stem for run in runs)))
+        message = f"{file} has no layer or run {shortened(key)!r}: it has {known}."
+        raise InputError(message)
+    return tuple(chosen)
+
+
+def read_listed(run: ListedRun) -> Embeddings:
+    """Read a run as it is listed."""
+    read = read_run(run.path, key=run.key, name=run.name, ids=run.ids, columns=run.labels)
+    return replace(read, layer=run.layer, seed=run.seed)
+
+
 def _read_all(wanted: Sequence[ListedRun]) -> tuple[Embeddings, ...]:
-    return tuple(
-        replace(
-            read_run(run.path, key=run.key, name=name, ids=run.ids, columns=run.labels),
-            layer=run.layer,
-            seed=run.seed,
+    check_packages(run.path for run in wanted)
+    return with_distinct_names(map(read_listed, wanted))
+
+
+def _refuse_many(path: str | Path, found: Sequence[ListedRun]) -> None:
+    """Refuse the folder of a recording of several layers, of which one was not chosen."""
+    if len(found) > 1 and split_key(path)[0].is_dir():
+        layers = [str(run.layer or run.name) for run in found]
+        message = (
+            f"{path} has {len(found)} layers ({listed(layers, 4)}): name one, as in "
+            f"{str(path).rstrip('/')}::{layers[-1]}, or compare the layers of runs with "
+            "`upto layers`."
         )
-        for run, name in zip(wanted, _unique_names(wanted), strict=True)
-    )
-
-
-def _unique_names(wanted: Sequence[ListedRun]) -> list[str]:
-    choices = [_choices(run) for run in wanted]
-    names = [choice[0] for choice in choices]
-    for level in (1, 2):
-        counts = Counter(names)
-        names = [
-            choice[min(level, len(choice) - 1)] if counts[name] > 1 else name
-            for name, choice in zip(names, choices, strict=True)
-        ]
-    taken: set[str] = set()
-    for position, name in enumerate(names):
-        number, unique = 2, name
-        while unique in taken:
-            unique, number = f"{name} ({number})", number + 1
-        taken.add(unique)
-        names[position] = unique
-    return names
-
-
-def _choices(run: ListedRun) -> list[str]:
-    """List possible names from the shortest to the most specific."""
-    if run.name is not None:
-        return [run.name]
-    folder = run.path.absolute().parent.name
-    if run.key is None:
-        return [run.path.stem, f"{folder}/{run.path.stem}"]
-    inside = f"{run.path.stem}::{run.key}"
-    return [short_name(run.path, run.key), inside, f"{folder}/{inside}"]
+        raise InputError(message)

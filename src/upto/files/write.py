@@ -11,18 +11,19 @@ import re
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from upto.core import Embeddings, InputError, MissingExtraError
+from upto.core import Embeddings, InputError
 from upto.core.files import check_outputs, check_target, is_zarr, replacing
 from upto.files.hierarchies import ArrayRows
+from upto.files.packages import check_package
 from upto.files.plan import IDS, Plan, Put
 from upto.files.request import listed, split_key
 from upto.files.rows import BlockRows
+from upto.files.runs import listed_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -43,49 +44,21 @@ class OutputFormat:
         File suffixes, in lower case.
     module, write
         Module of this package and its function that writes the format.
-    package, extra
-        Library required and the extra that installs it, or None.
     """
 
     suffixes: tuple[str, ...]
     module: str
     write: str
-    package: str | None = None
-    extra: str | None = None
 
 
 OUTPUT_FORMATS = (
     OutputFormat(suffixes=(".npy",), module="write_arrays", write="write_npy"),
     OutputFormat(suffixes=(".npz",), module="write_arrays", write="write_npz"),
     OutputFormat(suffixes=(".csv", ".tsv"), module="write_tables", write="write_text"),
-    OutputFormat(
-        suffixes=(".parquet", ".pq"),
-        module="write_tables",
-        write="write_parquet",
-        package="pyarrow",
-        extra="tables",
-    ),
-    OutputFormat(
-        suffixes=(".h5ad",),
-        module="write_annotated",
-        write="write_h5ad",
-        package="h5py",
-        extra="anndata",
-    ),
-    OutputFormat(
-        suffixes=(".h5", ".hdf5"),
-        module="write_hierarchies",
-        write="write_hdf5",
-        package="h5py",
-        extra="hdf5",
-    ),
-    OutputFormat(
-        suffixes=(".zarr",),
-        module="write_hierarchies",
-        write="write_zarr",
-        package="zarr",
-        extra="zarr",
-    ),
+    OutputFormat(suffixes=(".parquet", ".pq"), module="write_tables", write="write_parquet"),
+    OutputFormat(suffixes=(".h5ad",), module="write_annotated", write="write_h5ad"),
+    OutputFormat(suffixes=(".h5", ".hdf5"), module="write_hierarchies", write="write_hdf5"),
+    OutputFormat(suffixes=(".zarr",), module="write_hierarchies", write="write_zarr"),
     OutputFormat(suffixes=(".safetensors",), module="write_arrays", write="write_safetensors"),
 )
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -116,9 +89,7 @@ def check_output(path: str | Path, *, inputs: Iterable[str | Path] = ()) -> Outp
         message = f"{path} {found}, which upto does not write: end it in {listed([*known], 20)}."
         raise InputError(message)
     entry = known[suffix]
-    if entry.package is not None and not _is_installed(entry.package):
-        what = f"writing {target.name}"
-        raise MissingExtraError(what, package=entry.package, extra=str(entry.extra))
+    check_package(target, "writing")
     check_target(target, folder=_is_folder(target))
     if target.is_dir() and not is_zarr(target):
         message = f"{target} is a folder, but not zarr, and would be lost: choose another."
@@ -314,18 +285,11 @@ def _annotated_source(like: Embeddings, source: str | Path | None) -> tuple[Path
 
 
 def _refuse_inputs(target: Path, inputs: Iterable[str | Path]) -> None:
-    check_outputs({"": target}, [split_key(each)[0] for each in inputs])
+    check_outputs({"": target}, [run.path for each in inputs for run in listed_in(each)])
 
 
 def _is_folder(target: Path) -> bool:
     return target.suffix.lower() == ".zarr"
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except ValueError:
-        return False
 
 
 def _errno(error: BaseException) -> int | None:

@@ -8,7 +8,7 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from upto.core import InputError, MissingExtraError, Result
+from upto.core import InputError, Result
 from upto.core.files import write_text_atomically
 from upto.question import questions
 from upto.report.markup import Inert
@@ -46,13 +46,7 @@ class Report:
             raise InputError(message)
 
     def html(self) -> str:
-        """Return the report as HTML.
-
-        Raises
-        ------
-        MissingExtraError
-            If jinja2 is not installed.
-        """
+        """Return the report as HTML."""
         environment = _environment()
         style, script = _template_text("page.css"), _template_text("page.js")
         views = [summarise(result, number) for number, result in enumerate(self.results, start=1)]
@@ -99,11 +93,8 @@ def bibtex(version: str) -> str:
 
 
 def _environment() -> jinja2.Environment:
-    try:
-        import jinja2
-    except ImportError:
-        what = "a report"
-        raise MissingExtraError(what, package="jinja2", extra="report") from None
+    import jinja2
+
     shared = jinja2.PackageLoader("upto.report", "templates")
     own = {
         each.name: jinja2.PackageLoader(each.page.partition(":")[0].rpartition(".")[0], ".")

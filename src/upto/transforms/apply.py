@@ -12,10 +12,11 @@ from upto.engines import choose_engine
 from upto.files import check_output, open_writer
 from upto.files.accept import single_run
 from upto.files.names import Naming
+from upto.files.packages import check_package
 from upto.files.survey import place_runs, survey_runs
 from upto.transforms.coordinate_names import coordinate_names, places_among
 from upto.transforms.kinds import kind_of
-from upto.transforms.save import load_transform, pack_transform
+from upto.transforms.save import describe_transform, load_transform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,6 +81,7 @@ def apply_transform(
     True
     """
     engine, progress = choose_engine(engine), progress or SilentProgress()
+    check_package(Path(output), "writing")
     fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
     _, kind = kind_of(fitted)
     inputs = [each for each in (run, transform) if isinstance(each, str | Path)]
@@ -166,7 +168,7 @@ def write_transformed(
         prefix="feature" if inverse else kind.prefix,
         inputs=inputs,
         mixing=mixing,
-        stored=None if inverse else pack_transform(transform),
+        stored=None if inverse else describe_transform(transform),
         naming=Naming(features=names) if names else None,
     )
     function, params = mapping.block_function()

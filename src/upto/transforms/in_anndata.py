@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from upto.core import InputError
 from upto.core.errors import shortened
 from upto.transforms.kinds import kind_of
-from upto.transforms.save import DESCRIPTION, pack_transform, unpack_transform
+from upto.transforms.save import DESCRIPTION, describe_transform, unpack_transform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,8 +26,11 @@ def write_to_anndata(
 ) -> None:
     """Store components in an AnnData object, as `upto unmix` does in an h5ad file.
 
-    The components go to ``obsm["X_ica"]``, the transform to ``uns["ica"]`` and, if the basis is
-    made of variables, the mixing to ``varm["ica_mixing"]``.
+    The components go to ``obsm["X_ica"]`` and, if the basis is made of variables, the mixing to
+    ``varm["ica_mixing"]``. ``uns["ica"]`` has the arrays of the transform under the names of its
+    attributes (``sources = (X - mean) @ components.T`` and ``X = sources @ mixing.T + mean``), its
+    `kind`, `solver`, `contrast`, `seed`, `converged`, `n_iterations`, `feature_names`, the
+    `version` of upto, the `basis`, and all parameters as JSON in `transform`.
 
     Parameters
     ----------
@@ -64,7 +67,7 @@ def write_to_anndata(
         raise InputError(message)
     mixing = kind_of(ica)[1].mixing if of_variables else None
     beside = None if mixing is None else mixing(ica)[_places(adata, ica)]
-    adata.uns[key] = pack_transform(ica) | {"basis": basis}
+    adata.uns[key] = describe_transform(ica) | {"basis": basis}
     adata.obsm[f"X_{key}"] = sources
     if beside is not None:
         adata.varm[f"{key}_mixing"] = beside

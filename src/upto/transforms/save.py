@@ -136,6 +136,35 @@ def pack_transform(estimator: Transform) -> dict[str, Any]:
     return kind.found_in(estimator) | {DESCRIPTION: msgspec.json.encode(description).decode()}
 
 
+def describe_transform(estimator: Transform) -> dict[str, Any]:
+    """Return what another reader needs to apply and undo a transform: arrays, numbers and text.
+
+    `unpack_transform` takes them too. The iterations of the fit are left out.
+
+    Parameters
+    ----------
+    estimator
+        The fitted estimator.
+    """
+    entries = pack_transform(estimator)
+    described = msgspec.json.decode(entries[DESCRIPTION], type=_Description)
+    steps, parameters = described.trace or (), described.parameters
+    known = {
+        "kind": described.kind,
+        "version": described.upto,
+        "solver": steps[-1].solver if steps else parameters.get("solver"),
+        "contrast": parameters.get("contrast"),
+        "seed": parameters.get("random_state"),
+        "converged": described.converged,
+        "n_iterations": described.n_iter,
+        "rank": described.rank,
+        "feature_names": described.feature_names and np.array(described.feature_names),
+    }
+    described.trace = ()
+    facts = {name: value for name, value in known.items() if value is not None}
+    return entries | facts | {DESCRIPTION: msgspec.json.encode(described).decode()}
+
+
 def unpack_transform(entries: Mapping[str, Any], origin: str) -> Transform:
     """Rebuild a fitted estimator from the entries of `pack_transform`.
 

@@ -3,8 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from upto.core import InputError
+import upto
+from upto.core import Embeddings, InputError
 from upto.files import read_manifest, read_runs
+from upto.files.accept import as_embeddings
 
 
 @pytest.fixture
@@ -12,6 +14,10 @@ def folder(tmp_path, values):
     for name in ("a/run.npy", "b/run.npy", "b/other.npy"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         np.save(tmp_path / name, values)
+    for name in ("a/deep", "b/deep", "a/flat", "b/flat"):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "run.npy", values)
+    np.savetxt(tmp_path / "a/run.csv", values, delimiter=",")
     for name in ("a/all.npz", "b/all.npz", "b/more.npz"):
         ids, plate = np.arange(37), np.arange(37)
         np.savez(tmp_path / name, emb=values, low=values[:, :2], ids=ids, plate=plate)
@@ -27,15 +33,32 @@ def names(runs):
     [
         (["a/run.npy", "b/other.npy"], ["run", "other"]),
         (["a/run.npy", "b/run.npy", "b/other.npy"], ["a/run", "b/run", "other"]),
-        (["a/run.npy", "a/run.npy"], ["a/run", "a/run (2)"]),
+        (["a/run.npy", "a/run.npy"], ["run", "run (2)"]),
         (["a/all.npz::emb", "a/all.npz::low"], ["emb", "low"]),
         (["b/all.npz::emb", "b/more.npz::emb"], ["all::emb", "more::emb"]),
         (["a/all.npz::emb", "b/all.npz::emb"], ["a/all::emb", "b/all::emb"]),
-        (["a/run.npy"] * 3, ["a/run", "a/run (2)", "a/run (3)"]),
+        (["a/run.npy"] * 3, ["run", "run (2)", "run (3)"]),
+        (["a/run.npy", "a/run.csv"], ["run.npy", "run.csv"]),
+        (["a/run.npy", "b/run.npy", "b/run.npy"], ["a/run", "b/run", "b/run (2)"]),
+        (["a/deep/run.npy", "b/deep/run.npy"], ["a/run", "b/run"]),
+        (
+            ["a/deep/run.npy", "b/deep/run.npy", "a/flat/run.npy", "b/flat/run.npy"],
+            ["a/deep/run", "b/deep/run", "a/flat/run", "b/flat/run"],
+        ),
     ],
 )
 def test_names_are_as_short_as_they_can_be(folder, paths, expected):
-    assert names(read_runs([str(folder / path) for path in paths])) == expected
+    files = [str(folder / path) for path in paths]
+    assert names(read_runs(files)) == expected
+    # The same if each is read on its own.
+    assert names(as_embeddings([read_runs([file])[0] for file in files])) == expected
+    assert names(as_embeddings(files)) == expected
+
+
+def test_arrays_have_ordinals_and_equal_names_are_numbered(values):
+    assert names(as_embeddings([values, values])) == ["first", "second"]
+    named = Embeddings(rows=values, name="x")
+    assert names(as_embeddings([named, named, values])) == ["x", "x (2)", "third"]
 
 
 def test_a_manifest_lists_runs_relative_to_itself(folder, values):
@@ -69,11 +92,50 @@ def test_manifests_among_runs_expand_where_they_stand(folder):
     assert names(read_runs(paths)) == ["other", "a/run", "mine", "b/run"]
 
 
-def test_names_of_a_manifest_are_kept_and_numbered_where_they_repeat(folder):
+def write_layers(folder, name, layers, file="runs.toml"):
+    """Write a manifest of layers of one run, as a recording has it."""
+    entries = (f'name = "{name}"\nlayer = "{layer}"\npath = "{path}"' for layer, path in layers)
+    (folder / file).write_text("".join(f"[[run]]\n{entry}\n" for entry in entries))
+
+
+def test_names_of_a_manifest_are_kept_and_told_apart_where_they_repeat(folder):
     (folder / "runs.toml").write_text(
         '[[run]]\npath = "a/run.npy"\nname = "x"\n[[run]]\npath = "b/run.npy"\nname = "x"\n'
     )
-    assert names(read_manifest(folder / "runs.toml")) == ["x", "x (2)"]
+    assert names(read_manifest(folder / "runs.toml")) == ["a/x", "b/x"]
+    layers = [("conv1", "a/run.npy"), ("conv2", "b/run.npy"), ("conv2", "b/run.npy")]
+    write_layers(folder, "seed0", layers[:1])
+    assert names(read_manifest(folder / "runs.toml")) == ["seed0"]
+    write_layers(folder, "seed0", layers[:2])
+    assert names(read_manifest(folder / "runs.toml")) == ["seed0/conv1", "seed0/conv2"]
+    write_layers(folder, "seed0", layers)
+    told = ["seed0/conv1", "seed0/conv2", "seed0/conv2 (2)"]
+    assert names(read_manifest(folder / "runs.toml")) == told
+
+
+def test_recordings_are_named_by_folder_and_layer(folder, values):
+    for place in ("one/seed0", "two/seed0", "one/seed1"):
+        (folder / place).mkdir(parents=True)
+        for layer in ("conv1", "conv2"):
+            np.save(folder / place / f"{layer}.npy", values)
+        write_layers(
+            folder / place, place[-5:], [(layer, f"{layer}.npy") for layer in ("conv1", "conv2")]
+        )
+    first, other, last = (folder / place for place in ("one/seed0", "two/seed0", "one/seed1"))
+    assert names(read_runs([f"{first}::conv1", f"{last}::conv2"])) == ["seed0/conv1", "seed1/conv2"]
+    assert names(read_runs([f"{first}::conv1", f"{other}/::conv1"])) == [
+        *("one/seed0/conv1", "two/seed0/conv1")
+    ]
+    assert names(as_embeddings([first / "runs.toml", other / "runs.toml"])) == [
+        *("one/seed0/conv1", "one/seed0/conv2", "two/seed0/conv1", "two/seed0/conv2")
+    ]
+    with pytest.raises(InputError, match=r"seed0 has 2 layers \(conv1, conv2\): name one, as in "):
+        read_runs([first, last])
+    with pytest.raises(InputError, match=r"has no layer or run 'conv3': it has conv1, conv2\."):
+        read_runs([f"{first}::conv3"])
+    with pytest.raises(InputError, match=r"name one, as in .*::conv2, or compare the layers"):
+        upto.inspect(first)
+    assert upto.inspect(f"{first}::conv2").run.name == "seed0/conv2"
 
 
 @pytest.mark.parametrize(

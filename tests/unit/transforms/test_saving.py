@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 
 import anndata
 import numpy as np
@@ -11,11 +12,18 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
+from upto import unmix
 from upto.core import InputError, read_tensors, write_tensors
 from upto.files import open_writer, read_run
 from upto.ica import ICA, Whitener
 from upto.transforms.in_anndata import ica_from_anndata, write_to_anndata
-from upto.transforms.save import load_transform, pack_transform, save_transform, unpack_transform
+from upto.transforms.save import (
+    describe_transform,
+    load_transform,
+    pack_transform,
+    save_transform,
+    unpack_transform,
+)
 
 
 @pytest.fixture
@@ -133,7 +141,6 @@ HOSTILE = {
     "whole numbers": ({"mean": np.arange(4)}, "mean has invalid values"),
     "a mask of numbers": ({"turning": np.ones(4)}, "turning has invalid values"),
     "no mask": ({"turning": None}, "it has no turning"),
-    "no trace": ({"trace": None}, "it has no trace"),
     "a trace of words": ({"trace": ["a", "b"]}, "not a complete transform"),
     "a wrong shape": ({"mixing": np.ones((4, 3))}, r"mixing has the shape \(4, 3\)"),
     "a long mean": ({"mean": np.ones(5)}, r"components has the shape \(4, 4\)"),
@@ -194,6 +201,47 @@ def test_components_go_into_anndata_and_back(tmp_path, adata, fitted, rows):
     assert read.uns["ica"]["basis"] == "X"
 
 
+@pytest.mark.parametrize("by", ["object", "command"])
+def test_a_reader_of_the_file_needs_no_upto(tmp_path, rng, by):
+    frame = pd.DataFrame(
+        rng.laplace(size=(200, 3)) @ rng.normal(size=(3, 3)), columns=["a", "b", "c"]
+    )
+    adata = anndata.AnnData(frame.to_numpy(), var=pd.DataFrame(index=frame.columns))
+    path = tmp_path / "x.h5ad"
+    if by == "object":
+        ica = ICA(random_state=5).fit(frame)
+        write_to_anndata(adata, ica, ica.transform(frame))
+        adata.write_h5ad(path)
+    else:
+        adata.write_h5ad(path)
+        unmix(f"{path}::X", output=path, seed=5)
+    read = anndata.read_h5ad(path)
+    stored = read.uns["ica"]
+    assert list(stored["feature_names"]) == ["a", "b", "c"]
+    assert stored["kind"] == "ica"
+    assert stored["contrast"] == "logcosh"
+    assert stored["solver"] in ("picard", "fastica")
+    assert stored["version"] == metadata.version("upto")
+    assert (int(stored["seed"]), bool(stored["converged"])) == (5, True)
+    assert int(stored["n_iterations"]) > 0
+    sources = (read.X - stored["mean"]) @ stored["components"].T
+    np.testing.assert_allclose(sources, read.obsm["X_ica"], atol=1e-10)
+    np.testing.assert_allclose(sources @ stored["mixing"].T + stored["mean"], read.X, atol=1e-10)
+    # Each value is an array, a number or a short text; no iteration is among them.
+    assert '"trace"' not in stored["transform"]
+    assert all(len(value) < 1000 for value in stored.values() if isinstance(value, str))
+    read.write_h5ad(tmp_path / "again.h5ad")
+    again = ica_from_anndata(anndata.read_h5ad(tmp_path / "again.h5ad"))
+    assert (again.converged_, again.trace_) == (True, ())
+    np.testing.assert_allclose(again.transform(frame), sources, atol=1e-10)
+
+
+def test_a_file_with_the_iterations_of_older_versions_is_still_loaded(adata, rows):
+    ica = ICA(random_state=0).fit(rows)
+    adata.uns["ica"] = pack_transform(ica)
+    assert ica_from_anndata(adata).trace_ == ica.trace_
+
+
 def test_a_basis_that_is_not_the_variables_has_no_varm(adata):
     basis = adata.obsm["X_pca"]
     ica = ICA(random_state=0).fit(basis)
@@ -226,7 +274,7 @@ def test_an_annotated_file_and_an_annotated_object_hold_the_same(tmp_path, adata
     sources = ica.transform(rows)
     write_to_anndata(adata, ica, sources)
     run = read_run(tmp_path / "x.h5ad", key="X")
-    options = {"dtype": "float64", "mixing": ica.mixing_, "stored": pack_transform(ica)}
+    options = {"dtype": "float64", "mixing": ica.mixing_, "stored": describe_transform(ica)}
     with open_writer(tmp_path / "x.h5ad", run, 4, **options) as writer:
         writer[:] = sources
     read = anndata.read_h5ad(tmp_path / "x.h5ad")

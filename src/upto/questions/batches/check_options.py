@@ -11,6 +11,7 @@ from upto.batch_metrics.classifiers import CLASSIFIERS
 from upto.core import InputError
 from upto.core.arguments import check_whole
 from upto.core.errors import ArgumentError
+from upto.core.extras import check_extra
 
 if TYPE_CHECKING:
     from upto.core import Embeddings
@@ -35,6 +36,8 @@ def check_options(
     if classifier not in CLASSIFIERS:
         message = f"unknown classifier {classifier!r}: choose one of {', '.join(CLASSIFIERS)}."
         raise InputError(message)
+    if classifier != "linear":
+        check_extra("boost", f"the classifier {classifier}")
     if fit not in ("training", "all"):
         message = f"fit is {fit!r}: choose 'training' or 'all'."
         raise InputError(message)

@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from upto.cli.exits import EPILOG, Exit, check_strictly, stop
 from upto.cli.options import complete_file, output_options, report_option, strict_option
+from upto.core.extras import check_extra
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -217,12 +218,18 @@ def _judge(output: Output, run: str, options: dict[str, Any]) -> None:
     options.pop("space")
     _refuse(("space",), "requires --keep: add --keep or drop this option")
     output.check(page=report)
+    # What is missing is said before scikit-learn is imported, and a table read at once.
+    if options["classifier"] != "linear":
+        check_extra("boost", f"the classifier {options['classifier']}")
+    conditions = options.pop("conditions") or None
+    if any(each == "all" or "harmony" in each for each in conditions or ()):
+        check_extra("harmony", "Harmony")
     import upto
     from upto.files.accept import single_run
 
     result = upto.batches(
         single_run(run, "batches", ids=ids),
-        conditions=options.pop("conditions") or None,
+        conditions=conditions,
         fold_by=options.pop("fold_by") or None,
         seed=output.seed,
         engine=output.engine,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from upto.core import InputError, MissingExtraError
+from upto.core import InputError
 from upto.core.catalogue import Catalogue
 from upto.core.errors import ArgumentError
 from upto.engines.base import Engine
@@ -188,7 +187,8 @@ def find_conditions(
     Raises
     ------
     InputError
-        If a condition does not exist, or needs controls and none are named.
+        If a condition does not exist, or needs a package that is not installed, or controls and
+        none are named.
     """
 
     def read(name: str) -> Iterable[ConditionKind]:
@@ -198,7 +198,12 @@ def find_conditions(
 
     if names is None:
         names = WITH_CONTROLS if has_controls else DEFAULT
-    return CONDITIONS.choose(["base", *CONDITIONS.asked(names)], read)
+    found = CONDITIONS.choose(["base", *CONDITIONS.asked(names)], read)
+    if any("harmony" in kind.name.split(THEN) for kind in found):
+        from upto.corrections.harmony import harmony_package
+
+        harmony_package()
+    return found
 
 
 def _find(name: str, has_controls: bool) -> ConditionKind:  # noqa: FBT001 - private
@@ -245,8 +250,7 @@ def check_usable(
     Raises
     ------
     InputError
-        If a batch has too few rows or controls, there are too few batches to train on, or a
-        package is missing.
+        If a batch has too few rows or controls, or there are too few batches to train on.
     """
     n_rows = np.bincount(screen.batch)
     n_controls = np.zeros_like(n_rows)
@@ -263,11 +267,6 @@ def check_usable(
                 f"{kind.training_batches}: add batches, or omit that condition."
             )
             raise InputError(message)
-        if "harmony" in kind.name.split(THEN) and not (
-            find_spec("scanpy") or find_spec("harmonypy")
-        ):
-            what = "Harmony"
-            raise MissingExtraError(what, package="scanpy 1.12 or harmonypy", extra="harmony")
 
 
 def _refuse_few(kind: ConditionKind, what: str, counts: Counts, least: int, screen: Screen) -> None:

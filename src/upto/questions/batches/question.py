@@ -167,11 +167,11 @@ def batches(
     """
     percents = as_percents(concentration)
     check_options(classifier=classifier, fit=fit, probe_labels=probe_labels, folds=folds, seed=seed)
+    kinds = find_conditions(conditions, has_controls=control is not None)
     progress = progress or SilentProgress()
     engine = choose_engine(engine)
     given = single_run(run, "batches")
     check_components(n_components, given)
-    kinds = find_conditions(conditions, has_controls=control is not None)
     rows, screen, alike = _in_order(
         given,
         engine,

@@ -216,10 +216,11 @@ def _bins(fit: Fit, scale: Scale) -> Inert:
     return Inert("".join(targets))
 
 
-def bracket_chart(low: float, high: float, mean: float) -> Inert:
-    """Draw the bounds on the smallest worst error, and the mean error."""
+def bracket_chart(name: str, worst: Supremum, mean: float) -> Inert:
+    """Draw the bounds on the smallest worst error up to a group, and the mean error."""
+    low, high = worst.low or 0.0, worst.high
     scale = linear_scale([low, high, mean])
-    tip = f"worst error, best rigid motion\nat least {low:.4f}\nat most {high:.4f}"
+    tip = f"worst error up to {name}\nat least {low:.4f}\nat most {high:.4f}"
     marks = (
         _grid(scale, _ROW),
         _line("bracket", scale.position(low), scale.position(high), 17, 17),

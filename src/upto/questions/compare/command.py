@@ -112,8 +112,8 @@ def command(
     """Test whether runs are the same representation, up to which group and with what error.
 
     RUN is a file of embeddings (npy, npz, csv, tsv, parquet, h5ad, zarr, HDF5, safetensors), a
-    FILE::KEY that selects an array in it, or a TOML manifest of runs. The first run is mapped onto
-    the second; three or more runs are compared pair by pair.
+    FILE::KEY that selects an array in it, a TOML manifest of runs, or FOLDER::LAYER of a recording.
+    The first run is mapped onto the second; three or more runs are compared pair by pair.
 
     \b
     upto compare seed0.npy seed1.npy --report report.html
@@ -124,8 +124,11 @@ def command(
     import upto
     from upto.files import read_runs
 
+    found = read_runs(runs, ids=ids)
+    if len(found) > 2 and len({run.layer for run in found}) > 1:
+        output.say("these are several layers: `upto layers` finds which correspond to which.")
     result = upto.compare(
-        *read_runs(runs, ids=ids),
+        *found,
         labels=_labels(labels),
         groups=_labels(groups),
         within=_labels(within),

@@ -16,13 +16,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bracket:
-    """Bounds on the smallest worst error of a rigid motion."""
+    """Bounds on the smallest worst error up to a group; `low` is None if nothing is proved."""
 
-    defect: float
-    low: float
+    name: str
+    low: float | None
     high: float
-    n_rows: int
     drawing: Inert
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorstError:
+    """The smallest worst error up to the group of the verdict, and up to a rigid motion.
+
+    The near-isometry `defect` over `n_rows` rows bounds the latter, the quantity of Theorem 1. It
+    is None if it is the same as that of the verdict, and `own` None if it was not measured.
+    """
+
+    own: Bracket | None
+    rigid: Bracket | None
+    defect: float
+    n_rows: int
 
 
 def headline_fit(result: CompareResult) -> Fit | None:
@@ -111,16 +124,24 @@ def efficiency_facts(result: CompareResult) -> tuple[tuple[str, str, str], ...]:
     return tuple((kind, f"{value:.0%}", "") for kind, value in pairs if value is not None)
 
 
-def worst_error(result: CompareResult) -> Bracket | None:
-    """Bracket the smallest worst error of a rigid motion, if it was measured."""
-    rigid = next((fit for fit in result.fits if fit.name == "rigid"), None)
-    if rigid is None or rigid.supremum is None or result.defect is None:
+def worst_error(result: CompareResult) -> WorstError | None:
+    """Bracket the smallest worst error up to the verdict's group, if it was measured."""
+    fit, defect = headline_fit(result), result.defect
+    if fit is None or defect is None:
         return None
-    low, high = max(result.defect.lower_bound, rigid.supremum.low or 0.0), rigid.supremum.high
-    return Bracket(
-        defect=result.defect.value,
-        low=low,
-        high=high,
-        n_rows=result.defect.n_rows,
-        drawing=bracket_chart(low, high, rigid.in_sample.mean.value),
+    rigid = next((each for each in result.fits if each.name == "rigid"), None)
+    found = WorstError(
+        own=_bracket(fit),
+        rigid=None if rigid is None or rigid is fit else _bracket(rigid),
+        defect=defect.value,
+        n_rows=defect.n_rows,
     )
+    return found if found.own or found.rigid else None
+
+
+def _bracket(fit: Fit) -> Bracket | None:
+    worst = fit.supremum
+    if worst is None:
+        return None
+    drawing = bracket_chart(fit.name, worst, fit.in_sample.mean.value)
+    return Bracket(name=fit.name, low=worst.low, high=worst.high, drawing=drawing)

@@ -14,7 +14,7 @@ from upto.questions.compare.charts import (
     scatter_chart,
 )
 from upto.questions.compare.facts import (
-    Bracket,
+    WorstError,
     comparison_facts,
     efficiency_facts,
     headline_fit,
@@ -47,7 +47,7 @@ class PairBody:
     scatter: ScatterChart | None
     scatter_group: str
     scatter_label: str
-    bracket: Bracket | None
+    worst: WorstError | None
     efficiency: tuple[tuple[str, str, str], ...]
 
 
@@ -94,7 +94,7 @@ def _pair(result: CompareResult) -> Section:
             scatter=scatter,
             scatter_group=str(result.scatter.up_to) if result.scatter else "",
             scatter_label=(result.scatter.label or "") if result.scatter else "",
-            bracket=worst_error(result),
+            worst=worst_error(result),
             efficiency=efficiency_facts(result),
             agreeing=what_both_hold(result),
             panels=panels,

@@ -13,6 +13,7 @@ from upto.evidence.held_out_rows import choose_held_out
 from upto.files import check_output, match_rows, open_writer
 from upto.files.accept import as_embeddings
 from upto.files.hierarchies import ArrayRows
+from upto.files.packages import check_package
 from upto.files.rows import BlockRows
 from upto.files.survey import place_runs, survey_runs
 from upto.ica.fit import Settings
@@ -121,6 +122,8 @@ def consensus(
     """
     _check_options(up_to, n_components, held_out, permutations, seed)
     engine, progress = choose_engine(engine), progress or SilentProgress()
+    if output is not None:
+        check_package(Path(output), "writing")
     given = as_embeddings(runs)
     if len(given) < 2:
         message = f"a consensus needs two or more runs, not {len(given)}."

@@ -14,6 +14,7 @@ from upto.cli.options import (
     report_option,
     strict_option,
 )
+from upto.core.extras import check_extra
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,6 +168,9 @@ def command(
         message = "Missing argument 'RUN'."
         raise click.UsageError(message)
     output.check(page=report)
+    # What is missing is said before scikit-learn is imported, and a table read at once.
+    if any(each == "all" or each.endswith("lightgbm") for each in scores):
+        check_extra("boost", "the variant lightgbm of DCI")
     import upto
     from upto.files.accept import single_run
 

@@ -22,6 +22,7 @@ from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES, find_scores
 from upto.engines import blas_threads_for, choose_engine
 from upto.evidence.split import row_keys, take_rows
 from upto.files.accept import single_run
+from upto.files.packages import check_packages
 from upto.files.survey import survey_runs
 from upto.measures.kinds import refuse_extremes
 from upto.questions.factors import text as words
@@ -141,6 +142,7 @@ def factors(
     wanted = find_forms(forms)
     chosen = find_scores(DEFAULT_SCORES if scores is None else scores)
     engine, progress = choose_engine(engine), progress or SilentProgress()
+    check_packages((run, factors))
     given, columns, found = with_factors(single_run(run, "factors"), factors, ids=ids, names=names)
     columns = clean_columns(columns)
     latents, index = _latents(given, as_numbers(columns), max_rows, engine, seed)

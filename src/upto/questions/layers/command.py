@@ -56,11 +56,12 @@ def command(
 ) -> None:
     """Compare every layer of each run with every layer of each other run.
 
-    RUN is a TOML manifest with the layers of one or more runs, as written by `record_activations`.
-    A single run is compared with itself.
+    RUN is a folder that `record_activations` wrote, or a TOML manifest with the layers of one or
+    more runs. A single run is compared with itself.
 
     \b
-    upto layers layers.toml --measure linear-cka --report layers.html
+    upto layers seed0 seed1 --report layers.html
+    upto layers layers.toml --measure linear-cka
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     output.check(page=report)
     import upto

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from upto.activations.layers_of_runs import read_layers
 from upto.core import Embeddings, InputError
 from upto.files.accept import as_embeddings
+from upto.files.packages import check_packages
+from upto.files.run_names import distinct_names, name_choices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,28 +45,28 @@ def as_stacks(runs: Sequence[Any]) -> tuple[Stack, ...]:
     Parameters
     ----------
     runs
-        Manifests, `Embeddings` with a name and a layer, or mappings from layers to rows.
+        Folders of recordings, manifests, `Embeddings` with a name and a layer, or mappings from
+        layers to rows.
     """
+    check_packages(runs)
     found: dict[tuple[Any, str], list[Embeddings]] = {}
-    folders: dict[tuple[Any, str], str] = {}
     for position, run in enumerate(runs):
         if isinstance(run, Embeddings):
             found.setdefault((None, run.name), []).append(run)
         elif isinstance(run, str | Path):
             for each in read_layers(run):
-                key = (position, each.name)
-                found.setdefault(key, []).append(each)
-                folders[key] = Path(run).expanduser().absolute().parent.parent.name
+                found.setdefault((position, each.name), []).append(each)
         elif isinstance(run, Mapping):
             name = _ORDINALS[position] if position < len(_ORDINALS) else f"run {position + 1}"
             found[position, name] = [_layer(name, layer, rows) for layer, rows in run.items()]
         else:
             message = (
-                f"run {position + 1} is {type(run).__name__}: pass a manifest, a mapping from "
-                "layers to rows, or Embeddings with a name and a layer."
+                f"run {position + 1} is {type(run).__name__}: pass a recorded folder, a manifest, "
+                "a mapping from layers to rows, or Embeddings with a name and a layer."
             )
             raise InputError(message)
-    names = _told_apart(list(found), folders)
+    # Runs of equal names are distinguished by their folders.
+    names = distinct_names([name_choices(layers[0]) for layers in found.values()])
     return tuple(
         _stack(name, layers) for name, layers in zip(names, found.values(), strict=True) if layers
     )
@@ -73,21 +75,6 @@ def as_stacks(runs: Sequence[Any]) -> tuple[Stack, ...]:
 def _layer(name: str, layer: Any, rows: Any) -> Embeddings:
     (found,) = as_embeddings([rows], names=(f"{name}, layer {layer}",))
     return replace(found, name=name, layer=str(layer))
-
-
-def _told_apart(
-    keys: Sequence[tuple[Any, str]], folders: Mapping[tuple[Any, str], str]
-) -> list[str]:
-    """Name runs, with the folder for equal names from different manifests."""
-    plain = [name for _, name in keys]
-    names = [
-        f"{folders[key]}/{key[1]}" if plain.count(key[1]) > 1 and folders.get(key) else key[1]
-        for key in keys
-    ]
-    return [
-        name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})"
-        for place, name in enumerate(names)
-    ]
 
 
 def _stack(name: str, layers: list[Embeddings]) -> Stack:

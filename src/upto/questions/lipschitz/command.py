@@ -104,7 +104,10 @@ def command(
         message = "Give OUTPUTS or --decoder, and not both."
         raise click.UsageError(message)
     output.check(page=report)
+    from upto.decoders.decoder import check_decoder
     from upto.questions.lipschitz.question import lipschitz
+
+    check_decoder(decoder)
 
     result = lipschitz(
         *_read([each for each in (latents, outputs) if each is not None], ids),

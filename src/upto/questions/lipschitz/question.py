@@ -18,7 +18,7 @@ from upto.core import (
     with_provenance,
 )
 from upto.core.arguments import check_whole
-from upto.decoders.decoder import find_decoder, importing_from_here
+from upto.decoders.decoder import check_decoder, find_decoder, importing_from_here
 from upto.engines import choose_engine
 from upto.evidence.intervals import mean_intervals
 from upto.geometry.distortion import (
@@ -132,6 +132,7 @@ def lipschitz(
     if method not in ("auto", "dense", "lanczos"):
         message = f"there is no method {method!r}: choose auto, dense or lanczos."
         raise InputError(message)
+    check_decoder(decoder)
     engine, progress = choose_engine(engine), progress or SilentProgress()
     sample = read_sample(engine, latents, outputs, n_points=n_points, seed=seed)
     if decoder is not None:

@@ -25,7 +25,10 @@ _HARDLY = 0.05
 
 def verdict(result: LipschitzResult, *, is_single: bool) -> str:
     """State how far the decoder is from an isometry."""
-    subject = result.decoder or f"the map from {result.latents} to {result.outputs}"
+    subject = f"The map from {result.latents} to {result.outputs}"
+    if result.decoder:
+        subject = "The decoder"
+        subject += "" if result.decoder.lower() == "decoder" else f" {result.decoder}"
     count = sum(point.lipschitz is None for point in result.points)
     where = f"{result.n_points} points" if result.n_points > 1 else "1 point"
     if count:

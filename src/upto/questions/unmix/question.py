@@ -112,12 +112,12 @@ def unmix(
     check_fraction(held_out=held_out)
     check_whole(bootstraps=bootstraps, seed=seed)
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    embeddings = single_run(run, "unmix")
     inputs = [run] if isinstance(run, str | Path) else []
     if output is not None:
         check_output(output, inputs=inputs)
     if save is not None:
         check_transform_path(save)
+    embeddings = single_run(run, "unmix")
     ica = ICA(
         n_components,
         solver=solver,

@@ -427,8 +427,8 @@ def test_what_cannot_be_judged_is_refused_in_one_sentence_without_options(option
 
 
 def test_a_missing_package_is_said_before_anything_is_judged(monkeypatch):
-    monkeypatch.setattr("upto.questions.batches.conditions.find_spec", lambda _: None)
-    monkeypatch.setattr("upto.questions.batches.question.judge_condition", lambda *_: 1 / 0)
+    monkeypatch.setattr("upto.corrections.harmony.find_spec", lambda _: None)
+    monkeypatch.setattr("upto.questions.batches.question.single_run", lambda *_: 1 / 0)
     with pytest.raises(MissingExtraError, match="Harmony needs"):
         judge(screen(), conditions=["pca", "batch-scaled+harmony"])
 

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from browser import sample_results as sample
 
-from upto.core import Group, Scatter
+from upto.core import Group, Scatter, Supremum
 from upto.questions.compare.charts import bracket_chart, error_chart, histogram_chart, scatter_chart
 
 
@@ -44,7 +44,7 @@ def test_drawings_are_well_formed() -> None:
     for drawing in (chart.linear_axis, chart.rows[0].linear, scatter.drawing):
         ET.fromstring(drawing)
     ET.fromstring(f"<g>{histogram_chart(result.rigid)}</g>")
-    ET.fromstring(f"<g>{bracket_chart(0.0, 0.0, 0.0)}</g>")
+    ET.fromstring(f"<g>{bracket_chart('rigid', Supremum(high=0.0, low=None), 0.0)}</g>")
 
 
 def test_a_histogram_has_a_target_per_bin_with_both_counts() -> None:

@@ -449,7 +449,7 @@ def test_the_verdict_of_runs_aligned_in_different_ways_says_so(rng):
 
 def test_runs_given_in_other_ways_are_refused_or_told_apart(rng, tmp_path):
     x = rng.normal(size=(6, 2))
-    with pytest.raises(InputError, match="run 1 is ndarray: pass a manifest"):
+    with pytest.raises(InputError, match="run 1 is ndarray: pass a recorded folder, a manifest"):
         as_stacks([x])
     with pytest.raises(InputError, match="A has 2 entries, 1 of them without a layer"):
         as_stacks([Embeddings(rows=x, name="A"), Embeddings(rows=x, name="A", layer="b")])
@@ -464,7 +464,10 @@ def test_runs_given_in_other_ways_are_refused_or_told_apart(rng, tmp_path):
         paths.append(tmp_path / folder / "acts" / "runs.toml")
         paths[-1].write_text('[[run]]\nname = "net"\nlayer = "x"\npath = "x.npy"\n')
     assert [stack.name for stack in as_stacks(paths)] == ["seed0/net", "seed1/net"]
-    assert [stack.name for stack in as_stacks(paths[:1] * 2)] == ["seed0/net", "seed0/net (2)"]
+    assert [stack.name for stack in as_stacks(paths[:1] * 2)] == ["net", "net (2)"]
+    assert [stack.name for stack in as_stacks([path.parent for path in paths])] == [
+        *("seed0/net", "seed1/net")
+    ]
 
 
 @pytest.mark.parametrize("name", ["linear-cka", "linear-cka-biased"])

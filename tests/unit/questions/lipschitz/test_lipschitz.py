@@ -45,6 +45,7 @@ def test_an_orthogonal_map_into_more_dimensions_is_an_isometry(rng, latents):
     assert found.share_near == 1.0
     assert found.deviation < 1e-12
     assert "is an isometry at all 150 points" in found.verdict
+    assert found.verdict.startswith("The decoder ")
     assert float(found.promises[0]) < 1e-4
     assert (found.secants.largest, found.secants.smallest) == pytest.approx((1.0, 1.0))
     assert found.missed_by_directions is None
@@ -245,6 +246,7 @@ def test_neighbours_of_a_grid_do_not_make_it_an_isometry():
     assert "by at least a factor of 3 at the worst" in found.verdict
     same = upto.lipschitz(points, points)
     assert "preserves all lengths measured" in same.verdict
+    assert same.verdict.startswith("The map from ")
     assert LipschitzResult.from_json(same.to_json()) == same
     assert str(same)
 
