@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from upto.alignment.maps import AffineMap, fit_map, needs_full_scatter
 from upto.alignment.monotone import MonotoneFit, MonotoneMap
 from upto.alignment.supremum import smallest_worst_error
 from upto.core import Group, InputError
 from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
+from upto.files.estimator_rows import rows_for_estimator, validated
 
 if TYPE_CHECKING:
     from upto.engines.base import Engine
@@ -81,7 +82,7 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.norm not in ("least-squares", "supremum"):
             message = f"norm is {self.norm!r}: choose 'least-squares' or 'supremum'."
             raise InputError(message)
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        X, y = validated(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         target = y.reshape(len(X), -1).astype(np.float64, copy=False)
         self._n_features_out = target.shape[1]
         if group is Group.MONOTONE_PERMUTATION:
@@ -116,7 +117,7 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Map rows of the source into the target's coordinates."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated(self, X, dtype=np.float64, reset=False)
         return self.map_.predict(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -127,7 +128,10 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         return float(
             r2_score(
-                y, self.transform(X), sample_weight=sample_weight, multioutput="variance_weighted"
+                rows_for_estimator(y),
+                self.transform(X),
+                sample_weight=sample_weight,
+                multioutput="variance_weighted",
             )
         )
 
@@ -146,7 +150,7 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 "the map in the other direction."
             )
             raise InputError(message)
-        X = check_array(X, dtype=np.float64)
+        X = check_array(rows_for_estimator(X), dtype=np.float64)
         if X.shape[1] != self._n_features_out:
             message = f"X has {X.shape[1]} coordinates but the target has {self._n_features_out}."
             raise InputError(message)

@@ -149,6 +149,7 @@ def read_run(
             name=name if name is not None else short_name(file, inside),
             ids=_checked(file, contents.ids),
             columns=_checked_columns(file, contents.columns),
+            features=tuple(map(spelt_out, contents.features)),
         )
 
 

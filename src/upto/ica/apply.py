@@ -14,7 +14,7 @@ from upto.files.accept import single_run
 from upto.files.names import Naming
 from upto.files.survey import place_runs, survey_runs
 from upto.ica import ICA
-from upto.ica.coordinate_names import coordinate_names, places_among
+from upto.ica.coordinate_names import places_among
 from upto.ica.save import load_transform, mixing_of, pack_transform
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def apply_transform(
     engine, progress = choose_engine(engine), progress or SilentProgress()
     fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
     embeddings = single_run(run, "apply_transform")
-    places = _places(fitted, run, embeddings, inverse=inverse)
+    places = _places(fitted, embeddings, inverse=inverse)
     wanted = fitted._n_features_out if inverse else fitted.n_features_in_
     if embeddings.n_features != wanted:
         what = "components" if inverse else "coordinates"
@@ -100,9 +100,9 @@ def apply_transform(
 
 
 def _places(
-    transform: Transform, run: Run, embeddings: Embeddings, *, inverse: bool
+    transform: Transform, embeddings: Embeddings, *, inverse: bool
 ) -> NDArray[np.intp] | None:
-    found = coordinate_names(run, embeddings)
+    found = embeddings.features
     if not inverse:
         return places_among(fitted_names(transform), found, embeddings.name)
     kind = _kind(transform)

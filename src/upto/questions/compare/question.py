@@ -22,7 +22,7 @@ from upto.evidence.pairings import PAIRED_ROWS, PAIRED_ROWS_OF_MANY
 from upto.evidence.prepare import QUANTILE_ROWS, prepare_run
 from upto.evidence.strata import codes_of, strata_of, with_strata
 from upto.files import match_rows
-from upto.files.accept import as_embeddings, with_column
+from upto.files.accept import take_runs, with_column
 from upto.files.survey import place_runs, survey_runs
 from upto.questions.compare.all_pairs import compare_all
 from upto.questions.compare.chance_level import chance_rows
@@ -138,7 +138,7 @@ def compare(
         seed=seed,
     )
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    given = as_embeddings(runs)
+    given = take_runs(runs)
     if len(given) < 2:
         message = f"a comparison needs two or more runs, not {len(given)}."
         raise InputError(message)

@@ -11,7 +11,7 @@ from upto.core import Embeddings, InputError, SilentProgress, with_provenance
 from upto.engines import blas_threads_for, choose_engine
 from upto.evidence.held_out_rows import choose_held_out
 from upto.files import check_output, match_rows, open_writer
-from upto.files.accept import as_embeddings
+from upto.files.accept import take_runs
 from upto.files.hierarchies import ArrayRows
 from upto.files.rows import BlockRows
 from upto.files.survey import place_runs, survey_runs
@@ -121,7 +121,7 @@ def consensus(
     """
     _check_options(up_to, n_components, held_out, permutations, seed)
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    given = as_embeddings(runs)
+    given = take_runs(runs)
     if len(given) < 2:
         message = f"a consensus needs two or more runs, not {len(given)}."
         raise InputError(message)

@@ -63,7 +63,7 @@ def inspect(
     """
     check_whole(seed=seed)
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    (embeddings,) = place_runs(engine, [single_run(run, "inspect")])
+    (embeddings,) = place_runs(engine, [single_run(run, "inspect", blocks=True)])
     with progress.task("inspect", 2) as advance:
         (surveyed,) = survey_runs(engine, [embeddings])
         split, findings = choose_held_out(engine, (embeddings,), HELD_OUT, seed)

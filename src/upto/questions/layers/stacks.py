@@ -43,7 +43,8 @@ def as_stacks(runs: Sequence[Any]) -> tuple[Stack, ...]:
     Parameters
     ----------
     runs
-        Manifests, `Embeddings` with a name and a layer, or mappings from layers to rows.
+        Manifests, `Embeddings` with a name and a layer, mappings from layers to rows, or the rows
+        of a single layer.
     """
     found: dict[tuple[Any, str], list[Embeddings]] = {}
     folders: dict[tuple[Any, str], str] = {}
@@ -55,15 +56,14 @@ def as_stacks(runs: Sequence[Any]) -> tuple[Stack, ...]:
                 key = (position, each.name)
                 found.setdefault(key, []).append(each)
                 folders[key] = Path(run).expanduser().absolute().parent.parent.name
-        elif isinstance(run, Mapping):
-            name = _ORDINALS[position] if position < len(_ORDINALS) else f"run {position + 1}"
-            found[position, name] = [_layer(name, layer, rows) for layer, rows in run.items()]
         else:
-            message = (
-                f"run {position + 1} is {type(run).__name__}: pass a manifest, a mapping from "
-                "layers to rows, or Embeddings with a name and a layer."
+            name = _ORDINALS[position] if position < len(_ORDINALS) else f"run {position + 1}"
+            is_many = isinstance(run, Mapping)
+            found[position, name] = (
+                [_layer(name, layer, rows) for layer, rows in run.items()]
+                if is_many
+                else [as_embeddings(run, name=name)]
             )
-            raise InputError(message)
     names = _told_apart(list(found), folders)
     return tuple(
         _stack(name, layers) for name, layers in zip(names, found.values(), strict=True) if layers
@@ -71,7 +71,7 @@ def as_stacks(runs: Sequence[Any]) -> tuple[Stack, ...]:
 
 
 def _layer(name: str, layer: Any, rows: Any) -> Embeddings:
-    (found,) = as_embeddings([rows], names=(f"{name}, layer {layer}",))
+    found = as_embeddings(rows, name=f"{name}, layer {layer}")
     return replace(found, name=name, layer=str(layer))
 
 

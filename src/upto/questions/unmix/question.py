@@ -29,7 +29,6 @@ from upto.files.survey import place_runs, run_findings, survey_runs
 from upto.ica import ICA
 from upto.ica.apply import write_transformed
 from upto.ica.checkpoint import Checkpoint
-from upto.ica.coordinate_names import coordinate_names
 from upto.ica.fit import Fitted, Settings, fit_components
 from upto.ica.save import check_transform_path, save_transform
 from upto.questions.unmix.result import Component, UnmixResult
@@ -112,7 +111,7 @@ def unmix(
     check_fraction(held_out=held_out)
     check_whole(bootstraps=bootstraps, seed=seed)
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    embeddings = single_run(run, "unmix")
+    embeddings = single_run(run, "unmix", blocks=True)
     inputs = [run] if isinstance(run, str | Path) else []
     if output is not None:
         check_output(output, inputs=inputs)
@@ -161,8 +160,8 @@ def unmix(
         progress=progress,
     )
     ica.keep(fitted)
-    if names := coordinate_names(run, embeddings):
-        ica.feature_names_in_ = np.array(names, dtype=object)
+    if embeddings.features:
+        ica.feature_names_in_ = np.array(embeddings.features, dtype=object)
     if output is not None:
         write_transformed(engine, rows, embeddings, ica, output, inputs)
     if save is not None:
