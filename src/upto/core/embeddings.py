@@ -78,6 +78,12 @@ class Embeddings:
                 "convert them with upto.as_embeddings."
             )
             raise InputError(message) from None
+        if dtype.names:
+            message = (
+                f"{self.name} contains records of {', '.join(dtype.names)}: convert them to a "
+                "matrix, e.g. by numpy.lib.recfunctions.structured_to_unstructured."
+            )
+            raise InputError(message)
         if len(shape) != 2:
             count = f"{len(shape)} dimension{'' if len(shape) == 1 else 's'}"
             remedy = "flatten or pool the others first" if len(shape) > 2 else "pass a matrix"
@@ -90,8 +96,7 @@ class Embeddings:
             message = f"{self.name} is empty: its shape is {shape}."
             raise InputError(message)
         if dtype.kind not in "fiub":
-            what = f"records of {', '.join(dtype.names)}" if dtype.names else f"{dtype} values"
-            message = f"{self.name} contains {what}, not real numbers: {_remedy(dtype)}."
+            message = f"{self.name} contains {dtype} values, not real numbers: {_remedy(dtype)}."
             raise InputError(message)
         for name, column in {"ids": self.ids, **self.columns}.items():
             if column is not None and len(column) != self.n_samples:

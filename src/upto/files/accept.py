@@ -174,15 +174,10 @@ def single_run(
 
 def is_blocks(thing: Any) -> bool:
     """Return whether a thing can only be iterated, like a generator or a data loader."""
-    if isinstance(thing, Iterator):
+    if isinstance(thing, Iterator) or is_a(thing, "torch.utils.data", "DataLoader"):
         return True
-    is_array = hasattr(thing, "shape") or hasattr(thing, "__array__") or hasattr(thing, "columns")
-    return (
-        isinstance(thing, Iterable)
-        and not isinstance(thing, Collection)
-        and not hasattr(thing, "__getitem__")
-        and not is_array
-    ) or is_a(thing, "torch.utils.data", "DataLoader")
+    is_collection = isinstance(thing, Collection) or hasattr(thing, "__getitem__")
+    return isinstance(thing, Iterable) and not is_collection
 
 
 def with_column(

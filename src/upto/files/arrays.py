@@ -48,10 +48,10 @@ def type_of(thing: Any) -> str:
     kind = type(thing)
     package = kind.__module__.partition(".")[0]
     name = kind.__name__ if package in ("builtins", "__main__") else f"{package} {kind.__name__}"
-    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {shortened(name)}"
+    return f"{'an' if name[0] in 'aeioxAEIO' else 'a'} {shortened(name)}"
 
 
-def as_array(given: Any, name: str) -> Any:
+def as_array(given: Any, name: str, taken: str = TAKEN) -> Any:
     """Return an array of any kind as a NumPy array without a copy if possible, or as lazy rows.
 
     Shape and dtype are not checked.
@@ -60,8 +60,8 @@ def as_array(given: Any, name: str) -> Any:
     ----------
     given
         An array, a tensor, nested lists, or anything that NumPy can convert.
-    name
-        Name of the run, for messages.
+    name, taken
+        Name of the run or argument, and what it could be, for messages.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def as_array(given: Any, name: str) -> Any:
         given = given.get()
     elif _is_source(given):
         return given
-    return _small_floats(_converted(given, name))
+    return _small_floats(_converted(given, name, taken))
 
 
 def _is_source(given: Any) -> bool:
@@ -98,7 +98,7 @@ def _is_source(given: Any) -> bool:
     return isinstance(given.dtype, np.dtype)
 
 
-def _converted(given: Any, name: str) -> NDArray[Any]:
+def _converted(given: Any, name: str, taken: str) -> NDArray[Any]:
     try:
         if hasattr(given, "__dlpack__") and not hasattr(given, "__array__"):
             return np.from_dlpack(given)
@@ -109,11 +109,11 @@ def _converted(given: Any, name: str) -> NDArray[Any]:
         else:
             message = (
                 f"{name} is {type_of(given)} that NumPy cannot convert ({reason(error)}): pass "
-                f"{TAKEN}."
+                f"{taken}."
             )
         raise InputError(message) from None
     if found.ndim == 0:
-        message = f"{name} is {type_of(given)}: pass {TAKEN}."
+        message = f"{name} is {type_of(given)}: pass {taken}."
         raise InputError(message)
     return found
 
@@ -128,7 +128,7 @@ def _unmasked(given: Any, name: str) -> NDArray[Any]:
 
 def _small_floats(array: NDArray[Any]) -> NDArray[Any]:
     """Return bfloat16 and float8, which NumPy does not know, as float32."""
-    is_small = array.dtype.name.startswith(("bfloat", "float8", "float6", "float4"))
+    is_small = array.dtype.name.startswith(("bfloat16", "float8_", "float6_", "float4_"))
     return array.astype(np.float32) if is_small else array
 
 

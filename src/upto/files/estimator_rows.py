@@ -39,7 +39,9 @@ def rows_for_estimator(X: Any) -> Any:
     return np.asarray(found) if isinstance(found, Embeddings) else found
 
 
-def validated(estimator: Any, X: Any, y: Any = None, *, reset: bool = True, **options: Any) -> Any:
+def validated(
+    estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = True, **options: Any
+) -> Any:
     """Check the rows an estimator was given, as scikit-learn's `validate_data` does.
 
     Coordinates of files and objects are matched by name with those of the fit.
@@ -56,16 +58,16 @@ def validated(estimator: Any, X: Any, y: Any = None, *, reset: bool = True, **op
         Passed to `validate_data`.
     """
     found = _taken(X)
-    targets = {} if y is None else {"y": rows_for_estimator(y)}
+    y = y if y is None or isinstance(y, str) and y == "no_validation" else rows_for_estimator(y)
     if not isinstance(found, Embeddings):
-        return validate_data(estimator, found, **targets, reset=reset, **options)
+        return validate_data(estimator, found, y, reset=reset, **options)
     fitted = () if reset else tuple(getattr(estimator, "feature_names_in_", ()))
     rows = np.asarray(found)
     with warnings.catch_warnings():
         if fitted and found.features:
             rows = rows[:, _order(fitted, found)]
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-        checked = validate_data(estimator, rows, **targets, reset=reset, **options)
+        checked = validate_data(estimator, rows, y, reset=reset, **options)
     if reset and found.features:
         estimator.feature_names_in_ = np.array(found.features, dtype=object)
     return checked

@@ -37,7 +37,11 @@ def is_frame(thing: Any) -> bool:
         return False
     import narwhals as nw
 
-    wrapped = nw.from_native(thing, pass_through=True, allow_series=True)
+    try:
+        wrapped = nw.from_native(thing, pass_through=True, allow_series=True)
+    except nw.exceptions.NarwhalsError:
+        # A frame with two columns of one name, which is refused when it is read.
+        return True
     return isinstance(wrapped, nw.DataFrame | nw.LazyFrame | nw.Series) or _is_batch(thing)
 
 
@@ -57,7 +61,6 @@ def read_frame(frame: Any, request: Request) -> Contents:
         If it is a series, is lazy, is sparse, or its coordinates have missing values.
     """
     table = _table(frame, str(request.path))
-    check_names(request.path, list(table.columns))
     kinds = {
         name: kind for name in table.columns if (kind := _kind(table[name], request)) is not None
     }
@@ -80,7 +83,6 @@ def read_frame(frame: Any, request: Request) -> Contents:
 def frame_columns(frame: Any, name: str) -> dict[str, NDArray[Any]]:
     """Return all columns of a data frame by name, with None or NaN for missing values."""
     table = _table(frame, name)
-    check_names(Path(name), list(table.columns))
     return {each: table[each].to_numpy() for each in table.columns}
 
 
@@ -123,9 +125,14 @@ def _table(frame: Any, name: str) -> Any:
         import pyarrow as pa
 
         frame = pa.Table.from_batches([frame])
-    if hasattr(frame, "index") and any(not isinstance(each, str) for each in frame.columns):
-        frame = frame.copy(deep=False)
-        frame.columns = [str(each) for each in frame.columns]
+    if hasattr(frame, "column_names"):
+        check_names(Path(name), list(frame.column_names))
+    elif hasattr(frame, "index") and hasattr(frame, "columns"):
+        names = [str(each) for each in frame.columns]
+        check_names(Path(name), names)
+        if any(not isinstance(each, str) for each in frame.columns):
+            frame = frame.copy(deep=False)
+            frame.columns = names
     table = nw.from_native(frame, pass_through=True, allow_series=True)
     if isinstance(table, nw.LazyFrame):
         message = (
@@ -218,8 +225,8 @@ def _refuse_nulls(column: Any, name: str, request: Request) -> None:
         return
     if count := int(column.null_count()):
         message = (
-            f"{request.path} has {count} missing values in the column {shortened(name)!r}: fill "
-            "them or drop the rows."
+            f"{request.path} has {count} missing value{'s' * (count > 1)} in the column "
+            f"{shortened(name)!r}: fill or drop those rows."
         )
         raise InputError(message)
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_TAKEN = "one value per row, or the name of a column"
+
+
 def as_values(given: Any, what: str) -> NDArray[Any]:
     """Return a list, array, series, categorical or tensor as an array of any shape.
 
@@ -29,7 +32,8 @@ def as_values(given: Any, what: str) -> NDArray[Any]:
         mixed = np.empty(len(given), dtype=object)
         mixed[:] = given
         return mixed
-    values = series_values(given) if is_series(given) else np.asarray(as_array(given, what))
+    values = series_values(given) if is_series(given) else as_array(given, what, _TAKEN)
+    values = np.asarray(values)
     return values.astype(str) if values.dtype.kind == "T" else values
 
 
@@ -55,7 +59,7 @@ def as_vector(
         If it is not one value per row, or some are missing that may not be.
     """
     if given is None or isinstance(given, Mapping | set | frozenset):
-        message = f"{what} is {type_of(given)}: pass one value per row, or the name of a column."
+        message = f"{what} is {type_of(given)}: pass {_TAKEN}."
         raise InputError(message)
     values = as_values(given, what)
     if values.ndim != 1 or (n_rows is not None and len(values) != n_rows):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 import pickle
+import re
 
 import numpy as np
 import pytest
