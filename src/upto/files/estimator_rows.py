@@ -26,6 +26,8 @@ _KNOWN = (
 )
 """Objects that scikit-learn would convert without their names, or not at all."""
 
+_NO_TARGET = "no_validation"  # as in `validate_data`
+
 
 def rows_for_estimator(X: Any) -> Any:
     """Load the rows of a path, a tensor or another object; leave arrays and data frames unchanged.
@@ -40,7 +42,7 @@ def rows_for_estimator(X: Any) -> Any:
 
 
 def validated(
-    estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = True, **options: Any
+    estimator: Any, X: Any, y: Any = _NO_TARGET, *, reset: bool = True, **options: Any
 ) -> Any:
     """Check the rows an estimator was given, as scikit-learn's `validate_data` does.
 
@@ -58,7 +60,7 @@ def validated(
         Passed to `validate_data`.
     """
     found = _taken(X)
-    y = y if y is None or isinstance(y, str) and y == "no_validation" else rows_for_estimator(y)
+    y = y if y is _NO_TARGET else rows_for_estimator(y)
     if not isinstance(found, Embeddings):
         return validate_data(estimator, found, y, reset=reset, **options)
     fitted = () if reset else tuple(getattr(estimator, "feature_names_in_", ()))
