@@ -73,6 +73,9 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the map from the rows of `X` (source) to the rows of `y` (target).
 
+        Both are anything `upto.as_embeddings` takes; paths are loaded into memory. Rows are paired
+        by position.
+
         Warns
         -----
         UserWarning

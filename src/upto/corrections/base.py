@@ -37,7 +37,7 @@ class Correction(TransformerMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X
-            Rows of training batches.
+            Rows of training batches: anything `upto.as_embeddings` takes, loaded into memory.
         y
             Ignored.
         groups

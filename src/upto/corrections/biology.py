@@ -106,7 +106,7 @@ class BiologyComponents(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X
-            Rows of training batches.
+            Rows of training batches: anything `upto.as_embeddings` takes, loaded into memory.
         y
             Label of each row, e.g. perturbation; without labels nothing can be shown to be free of
             them, and nothing is dropped. Rows with a missing label form an additional label.

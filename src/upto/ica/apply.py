@@ -44,7 +44,8 @@ def apply_transform(
     transform
         A fitted estimator, or the file it was saved to.
     run
-        An array, a path or `Embeddings`.
+        An array, a tensor, a data frame, an AnnData or xarray object, a path or `Embeddings`, as
+        `as_embeddings` takes it.
     output
         Output file; the run's ids and columns are copied to it.
     inverse

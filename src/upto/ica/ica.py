@@ -146,10 +146,11 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.whiten_solver = whiten_solver
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the components of the rows of `X`.
+        """Find the components of the rows of `X`, anything `upto.as_embeddings` takes.
 
-        On an interrupt, the components found so far are kept before it is re-raised; with
-        `warm_start` another fit continues from them.
+        Paths are loaded into memory; `fit_rows` reads them block by block. On an interrupt, the
+        components found so far are kept before it is re-raised; with `warm_start` another fit
+        continues from them.
         """
         X = validated(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         refuse_scale("X", X.min(axis=0), X.max(axis=0), X.size, what="it")

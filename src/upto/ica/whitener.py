@@ -76,7 +76,7 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X
-            Rows.
+            Rows: anything `upto.as_embeddings` takes; paths are loaded into memory.
         y
             Ignored.
         subset

@@ -119,7 +119,8 @@ def keep_biology(
     Parameters
     ----------
     run
-        An array, a path or `Embeddings`, with columns for batch and label.
+        An array, a tensor, a data frame, an AnnData or xarray object, a path or `Embeddings`, as
+        `as_embeddings` takes it.
     out
         Output file. It may be the run's own file only if that is an h5ad file, to which
         ``obsm["X_biology"]`` is added.

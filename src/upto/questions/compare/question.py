@@ -70,8 +70,9 @@ def compare(
     Parameters
     ----------
     *runs
-        Arrays, paths (also ``"file.npz::key"`` and TOML manifests) or `Embeddings`. Rows are
-        matched by ids where all runs have them, else by position.
+        Arrays, tensors, data frames, AnnData or xarray objects, paths (also ``"file.npz::key"`` and
+        TOML manifests) or `Embeddings`, as `as_embeddings` takes them. Rows are matched by ids
+        where all runs have them, else by position.
     up_to
         Largest group to consider, with its subgroups. All groups by default.
     held_out

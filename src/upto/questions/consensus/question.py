@@ -76,7 +76,9 @@ def consensus(
     Parameters
     ----------
     *runs
-        Two or more arrays, paths or `Embeddings`, as in `compare`.
+        Two or more arrays, tensors, data frames, AnnData or xarray objects, paths or `Embeddings`,
+        as `as_embeddings` takes them. Rows are matched by ids where all runs have them, else by
+        position.
     up_to
         ``"rigid"`` rotates the runs (generalised Procrustes), ``"similarity"`` also scales them,
         ``"ica"`` matches their independent components by signed permutations, and

@@ -85,7 +85,8 @@ def factors(
     Parameters
     ----------
     run
-        The latents: an array, a path (also ``"file.npz::key"``) or `Embeddings`.
+        The latents: an array, a tensor, a data frame, an AnnData or xarray object, a path (also
+        ``"file.npz::key"``) or `Embeddings`, as `as_embeddings` takes it.
     factors
         A file whose columns are factors, a data frame, a mapping of names to values, or an array
         with one column per factor; the columns of the run by default. Rows are matched by ids if

@@ -46,7 +46,9 @@ def inspect(
     Parameters
     ----------
     run
-        An array, a path or `Embeddings`.
+        An array, a tensor, a data frame, an AnnData or xarray object, a path or `Embeddings`, as
+        `as_embeddings` takes it; or an
+        iterator of blocks of rows, which are kept in a temporary file.
     ica
         Whether to fit independent components and test them for Gaussianity.
     seed

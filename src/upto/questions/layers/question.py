@@ -67,8 +67,9 @@ def layers(
     ----------
     *runs
         Manifests with the `name` and `layer` of each file, as written by `record_activations`;
-        mappings from layers to arrays, first layer first; or `Embeddings` with a name and a layer.
-        Layers with the same name form one run, in input order.
+        mappings from layers to arrays, tensors, data frames, AnnData or xarray objects, paths or
+        `Embeddings`, first layer first; or `Embeddings` with a name and a layer. Layers with the
+        same name form one run, in input order.
     measures
         Measures or their names, with a parameter after a colon as in ``"svcca:20"``.
     held_out

@@ -73,8 +73,9 @@ def similarity(
     Parameters
     ----------
     *runs
-        Arrays, paths (also ``"file.npz::key"`` and TOML manifests) or `Embeddings`. Rows are
-        matched by ids where all runs have them, else by position.
+        Arrays, tensors, data frames, AnnData or xarray objects, paths (also ``"file.npz::key"`` and
+        TOML manifests) or `Embeddings`, as `as_embeddings` takes them. Rows are matched by ids
+        where all runs have them, else by position.
     measures
         Measures or their names, with a parameter after a colon as in ``"svcca:20"``, or ``"all"``.
     held_out

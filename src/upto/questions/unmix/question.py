@@ -77,7 +77,9 @@ def unmix(
     Parameters
     ----------
     run
-        An array, a path or `Embeddings`.
+        An array, a tensor, a data frame, an AnnData or xarray object, a path or `Embeddings`, as
+        `as_embeddings` takes it; or an
+        iterator of blocks of rows, which are kept in a temporary file.
     output
         File for the components of every row, with the run's ids and columns.
     save
