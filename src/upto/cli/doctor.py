@@ -15,6 +15,7 @@ REQUIRED = (
     "array-api-compat",
     "click",
     "msgspec",
+    "narwhals",
     "numpy",
     "rich",
     "scikit-learn",

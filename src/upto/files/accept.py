@@ -176,8 +176,9 @@ def is_blocks(thing: Any) -> bool:
     """Return whether a thing can only be iterated, like a generator or a data loader."""
     if isinstance(thing, Iterator) or is_a(thing, "torch.utils.data", "DataLoader"):
         return True
-    is_collection = isinstance(thing, Collection) or hasattr(thing, "__getitem__")
-    return isinstance(thing, Iterable) and not is_collection
+    # Attributes of the type: those of some objects cannot be read.
+    is_more = any(hasattr(type(thing), name) for name in ("__getitem__", "shape", "columns"))
+    return isinstance(thing, Iterable) and not isinstance(thing, Collection) and not is_more
 
 
 def with_column(

@@ -35,8 +35,8 @@ def diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = None) -
     ----------
     head
         Weights of the last layer, one row per class or token: an array, a tensor, a data frame, an
-        AnnData or xarray object, a path or `Embeddings`, as `as_embeddings` takes it. Omit the bias.
-        Transpose weights of shape inputs × classes.
+        AnnData or xarray object, a path or `Embeddings`, as `as_embeddings` takes it. Omit the
+        bias. Transpose weights of shape inputs × classes.
     frequencies
         Class frequencies, as an array or a file; equal by default. Classes with frequency zero
         are left out.
