@@ -38,6 +38,7 @@ from upto.engines import TorchEngine as TorchEngine
 from upto.files import read_manifest as read_manifest
 from upto.files import read_run as read_run
 from upto.files import read_runs as read_runs
+from upto.files.accept import as_embeddings as as_embeddings
 from upto.ica import ICA as ICA
 from upto.ica import Whitener as Whitener
 from upto.questions.batches.question import batches as batches

@@ -139,6 +139,7 @@ def following_text(page: Path, block: Block) -> str | None:
 LONG = (
     "batches",
     "quickstart",
+    "scripts",
     "UP080",
     "linear-identifiability",
     "compare",

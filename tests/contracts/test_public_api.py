@@ -41,6 +41,7 @@ PUBLIC = [
     "UptoError",
     "Whitener",
     "apply_transform",
+    "as_embeddings",
     "diversity",
     "compare",
     "layers",

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from upto.alignment.maps import fit_map, needs_full_scatter, row_errors
 from upto.alignment.monotone import MonotoneFit, monotone_errors
 from upto.alignment.supremum import smallest_worst_error
 from upto.core import Group, InputError
 from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
+from upto.files.estimator_rows import rows_for_estimator, validated
 
 if TYPE_CHECKING:
     from upto.alignment.maps import AffineMap
@@ -77,6 +78,9 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the map from the rows of `X` (source) to the rows of `y` (target).
 
+        Both are anything `upto.as_embeddings` takes; paths are loaded into memory. Rows are paired
+        by position.
+
         Warns
         -----
         UserWarning
@@ -86,7 +90,7 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.norm not in ("least-squares", "supremum"):
             message = f"norm is {self.norm!r}: choose 'least-squares' or 'supremum'."
             raise InputError(message)
-        X, y = validate_data(self, X, y, dtype=_FLOATS, multi_output=True, y_numeric=True)
+        X, y = validated(self, X, y, dtype=_FLOATS, multi_output=True, y_numeric=True)
         target = y.reshape(len(X), -1)
         if target.dtype not in _FLOATS:
             target = target.astype(np.float64)
@@ -129,7 +133,7 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Map rows of the source into the target's coordinates."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=_FLOATS, reset=False)
+        X = validated(self, X, dtype=_FLOATS, reset=False)
         return self.map_.predict(X).astype(X.dtype, copy=False)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -139,9 +143,14 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         scikit-learn's ``r2_score(..., multioutput="variance_weighted")``.
         """
         check_is_fitted(self)
-        predicted = self.map_.predict(validate_data(self, X, dtype=_FLOATS, reset=False))
+        predicted = self.map_.predict(validated(self, X, dtype=_FLOATS, reset=False))
         return float(
-            r2_score(y, predicted, sample_weight=sample_weight, multioutput="variance_weighted")
+            r2_score(
+                rows_for_estimator(y),
+                predicted,
+                sample_weight=sample_weight,
+                multioutput="variance_weighted",
+            )
         )
 
     def inverse_transform(self, X: Any) -> Any:
@@ -153,7 +162,7 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             If the fitted map is not invertible.
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=_FLOATS)
+        X = check_array(rows_for_estimator(X), dtype=_FLOATS)
         if X.shape[1] != self._n_features_out:
             message = f"X has {X.shape[1]} coordinates but the target has {self._n_features_out}."
             raise InputError(message)

@@ -18,6 +18,7 @@ REQUIRED = (
     "click",
     "jinja2",
     "msgspec",
+    "narwhals",
     "numpy",
     "rich",
     "scikit-learn",

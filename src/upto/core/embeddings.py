@@ -57,6 +57,8 @@ class Embeddings:
         Layer and seed of the run, from a manifest.
     origin
         File it was read from, with ``::key`` where there is one.
+    features
+        Names of the coordinates; empty if they have none.
     """
 
     rows: Rows
@@ -66,25 +68,38 @@ class Embeddings:
     layer: str | None = None
     seed: int | None = None
     origin: str | None = None
+    features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         # File names may contain bytes that are not UTF-8 and could not be written to a result.
         object.__setattr__(self, "name", spelt_out(self.name))
-        if len(self.rows.shape) != 2:
+        try:
+            shape, dtype = tuple(self.rows.shape), np.dtype(self.rows.dtype)
+        except (AttributeError, TypeError):
             message = (
-                f"{self.name} has {len(self.rows.shape)} dimensions, but embeddings have two (one "
-                "row per sample): flatten or pool the others first."
+                f"the rows of {self.name} are of type {type(self.rows).__name__}, not an array: "
+                "convert them with upto.as_embeddings."
+            )
+            raise InputError(message) from None
+        if dtype.names:
+            message = (
+                f"{self.name} contains records of {', '.join(dtype.names)}: convert them to a "
+                "matrix, e.g. by numpy.lib.recfunctions.structured_to_unstructured."
             )
             raise InputError(message)
-        if 0 in self.rows.shape:
-            message = f"{self.name} is empty: its shape is {tuple(self.rows.shape)}."
-            raise InputError(message)
-        kind = np.dtype(self.rows.dtype).kind
-        if kind not in "fiub":
+        if len(shape) != 2:
+            count = f"{len(shape)} dimension{'' if len(shape) == 1 else 's'}"
+            remedy = "flatten or pool the others first" if len(shape) > 2 else "pass a matrix"
             message = (
-                f"{self.name} contains {self.rows.dtype} values, not real numbers: choose the "
-                "numeric array or columns, or convert them first."
+                f"{self.name} has {count}, its shape is {shape}, but embeddings have two (one row "
+                f"per sample): {remedy}."
             )
+            raise InputError(message)
+        if 0 in shape:
+            message = f"{self.name} is empty: its shape is {shape}."
+            raise InputError(message)
+        if dtype.kind not in "fiub":
+            message = f"{self.name} contains {dtype} values, not real numbers: {_remedy(dtype)}."
             raise InputError(message)
         for name, column in {"ids": self.ids, **self.columns}.items():
             if column is not None and len(column) != self.n_samples:
@@ -93,6 +108,13 @@ class Embeddings:
                     "pass one value per row."
                 )
                 raise InputError(message)
+
+        if self.features and len(self.features) != self.n_features:
+            message = (
+                f"{self.name} has {len(self.features)} names for {self.n_features} coordinates: "
+                "pass one name per coordinate."
+            )
+            raise InputError(message)
 
     @property
     def n_samples(self) -> int:
@@ -107,10 +129,23 @@ class Embeddings:
     def __len__(self) -> int:
         return self.n_samples
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        # Readers of files return their rows as an array only block by block.
+        rows = self.rows if isinstance(self.rows, np.ndarray) else self.rows[: self.n_samples]
+        return np.array(rows, dtype=dtype, copy=copy)
+
     def __repr__(self) -> str:
         ids = ", ids" if self.ids is not None else ""
         columns = f", columns {', '.join(self.columns)}" if self.columns else ""
         return f"Embeddings({self.name}: {self.n_samples} × {self.n_features}{ids}{columns})"
+
+
+def _remedy(dtype: np.dtype[Any]) -> str:
+    if dtype.kind == "c":
+        return "take the real part, or put the real and imaginary parts side by side"
+    if dtype.kind in "mM":
+        return "convert the times to numbers, e.g. days since the first"
+    return "choose the numeric array or columns, or convert them first"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from upto.core import InputError
 from upto.corrections.batch_groups import Batches, find_batches
+from upto.files.estimator_rows import rows_for_estimator, validated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,7 @@ class Correction(TransformerMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X
-            Rows of training batches.
+            Rows of training batches: anything `upto.as_embeddings` takes, loaded into memory.
         y
             Ignored.
         groups
@@ -44,7 +45,7 @@ class Correction(TransformerMixin, BaseEstimator, ABC):
         controls
             Mask of control rows; by default every row is a control.
         """
-        rows = validate_data(self, X, dtype=TYPES, ensure_min_samples=2)
+        rows = validated(self, X, dtype=TYPES, ensure_min_samples=2)
         batches = find_batches(len(rows), groups, controls)
         self._fit(rows, batches)
         self.batches_ = np.array([batch.name for batch in batches])
@@ -65,7 +66,7 @@ class Correction(TransformerMixin, BaseEstimator, ABC):
             Mask of control rows, for unseen batches.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=TYPES, reset=False)
+        rows = validated(self, X, dtype=TYPES, reset=False)
         return self._transform(rows, find_batches(len(rows), groups, controls))
 
     def fit_transform(
@@ -117,7 +118,7 @@ class Correction(TransformerMixin, BaseEstimator, ABC):
 
     def _rows_to_bring_back(self, X: Any) -> Any:
         check_is_fitted(self)
-        rows = check_array(X, dtype=TYPES)
+        rows = check_array(rows_for_estimator(X), dtype=TYPES)
         if rows.shape[1] != self.n_features_in_:
             message = (
                 f"X has {rows.shape[1]} columns, but the training rows had {self.n_features_in_}."

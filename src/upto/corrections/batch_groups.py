@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from upto.batch_metrics.value_names import as_names
 from upto.core import InputError
+from upto.files.vectors import as_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +95,9 @@ def listed(names: list[str]) -> str:
 def _mask(n_rows: int, controls: Any) -> NDArray[np.bool_] | None:
     if controls is None:
         return None
-    mask = np.asarray(controls)
+    mask = as_values(controls, "controls")
+    if mask.dtype == object and all(isinstance(each, bool) for each in mask.flat):
+        mask = mask.astype(bool)
     if mask.dtype != bool or mask.shape != (n_rows,):
         message = (
             f"controls have type {mask.dtype} and shape {mask.shape}, but there are {n_rows} rows: "
@@ -112,7 +115,7 @@ def _mask(n_rows: int, controls: Any) -> NDArray[np.bool_] | None:
 
 def batch_names(n_rows: int, groups: Any) -> NDArray[np.str_]:
     """Return the batch name of each row, or raise an error if one is missing."""
-    names = as_names(groups)
+    names = as_names(as_values(groups, "groups"))
     if names.shape != (n_rows,):
         message = (
             f"groups have shape {names.shape}, but there are {n_rows} rows: give one batch name "

@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils.validation import (
-    _check_feature_names_in,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, column_or_1d
 
 from upto.batch_metrics.effects import LIMIT, batch_and_label_shares
 from upto.batch_metrics.value_names import as_names
@@ -19,6 +14,8 @@ from upto.core import InputError
 from upto.corrections.base import TYPES, mapped
 from upto.corrections.batch_groups import batch_names
 from upto.corrections.cost_of_dropping import draw_batches, dropping_cost
+from upto.files.estimator_rows import validated
+from upto.files.vectors import as_values
 from upto.ica import ICA
 
 if TYPE_CHECKING:
@@ -109,7 +106,7 @@ class BiologyComponents(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X
-            Rows of training batches.
+            Rows of training batches: anything `upto.as_embeddings` takes, loaded into memory.
         y
             Label of each row, e.g. perturbation; without labels nothing can be shown to be free of
             them, and nothing is dropped. Rows with a missing label form an additional label.
@@ -121,7 +118,7 @@ class BiologyComponents(TransformerMixin, BaseEstimator):
         if self.space not in SPACES:
             message = f"there is no space {self.space!r}: choose one of {', '.join(SPACES)}."
             raise InputError(message)
-        rows = validate_data(self, X, dtype=TYPES, ensure_min_samples=2)
+        rows = validated(self, X, dtype=TYPES, ensure_min_samples=2)
         batches = None if groups is None else batch_names(len(rows), groups)
         ica = ICA(random_state=0) if self.unmixer is None else clone(self.unmixer)
         self.ica_ = ica.fit(rows)
@@ -129,7 +126,8 @@ class BiologyComponents(TransformerMixin, BaseEstimator):
         self.kept_ = np.arange(len(self.ica_.components_))
         self.dropped_, self.cost_ = self.kept_[:0], None
         if batches is not None:
-            labels = as_names(np.zeros(len(rows)) if y is None else column_or_1d(y))
+            labels = as_names(np.zeros(len(rows)) if y is None else column_or_1d(as_values(y, "y")))
+            controls = None if controls is None else as_values(controls, "controls")
             self.effects_ = batch_and_label_shares(
                 self.ica_.transform(rows), batches, labels, controls=controls, limit=self.limit
             )
@@ -155,7 +153,7 @@ class BiologyComponents(TransformerMixin, BaseEstimator):
             Ignored: new rows need neither.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=TYPES, reset=False)
+        rows = validated(self, X, dtype=TYPES, reset=False)
         mean, matrix, offset = keeping_map(self.ica_, self.kept_, self.dropped_, self.space)
         return mapped(rows, mean, matrix, offset)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import Embeddings, InputError
+from upto.files.vectors import as_vector
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -34,13 +35,8 @@ def with_strata(
             message = f"no run has a column {within!r}; their columns are: {known or 'none'}."
             raise InputError(message)
         return within, runs
-    values, first = np.asarray(within), runs[0]
-    if values.ndim != 1 or len(values) != len(first):
-        message = (
-            f"within has shape {values.shape} but {first.name} has {len(first)} rows: give one "
-            "class per row."
-        )
-        raise InputError(message)
+    first = runs[0]
+    values = as_vector(within, len(first), "within", of=first.name, missing=False)
     return GIVEN, (replace(first, columns={**first.columns, GIVEN: values}), *runs[1:])
 
 

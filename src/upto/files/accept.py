@@ -1,77 +1,187 @@
-"""Convert arrays, paths, manifests and `Embeddings` to `Embeddings`."""
+"""Convert whatever users pass as a run to `Embeddings`."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from upto.core import Embeddings, InputError, Rows
-from upto.files import read_runs
+from upto.core import Embeddings, InputError
+from upto.files.arrays import TAKEN, as_array, is_a, type_of
+from upto.files.formats import read_run
+from upto.files.frames import is_frame, read_frame
+from upto.files.object_arrays import (
+    is_group,
+    read_annotated_object,
+    read_group,
+    read_labelled,
+    refuse_many,
+)
 from upto.files.packages import check_packages
+from upto.files.request import Contents, Request, listed
 from upto.files.run_names import with_distinct_names
+from upto.files.runs import read_runs
+from upto.files.spool import spool
+from upto.files.vectors import as_columns, as_vector, has_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
-    Run = Embeddings | ArrayLike | str | Path
+    Run = Embeddings | ArrayLike | str | Path | Any
 
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
-def as_embeddings(runs: Sequence[Run], names: Sequence[str] = _ORDINALS) -> tuple[Embeddings, ...]:
-    """Convert arrays, paths, manifests and embeddings to embeddings with unique names."""
+def as_embeddings(
+    thing: Run,
+    *,
+    key: str | None = None,
+    ids: str | ArrayLike | None = None,
+    name: str | None = None,
+    columns: Sequence[str] | Mapping[str, ArrayLike] | None = None,
+) -> Embeddings:
+    """Convert an array, a table, a file or another object with rows to `Embeddings`.
+
+    This is how every question takes its runs. Arrays are not copied where NumPy would not.
+
+    Parameters
+    ----------
+    thing
+        An array or memory map; a torch tensor on any device; an HDF5, zarr or dask array; a data
+        frame (pandas, polars, pyarrow and others), whose numeric columns are the coordinates; an
+        AnnData object; a two-dimensional `xarray.DataArray`; an open HDF5 or zarr group; a path;
+        or `Embeddings`.
+    key
+        The array to take, e.g. ``"X_pca"`` or ``"obsm/X_pca"`` of AnnData; the prefix of the
+        feature columns of a table.
+    ids
+        One id per row, or the name of a column that has them. By default those of the object: the
+        index of an AnnData object, an xarray or, unless it is the default one, a pandas frame.
+    name
+        Name of the run; by default that of the file, or ``"run"``.
+    columns
+        Names of the columns to keep as labels, or a mapping (or a data frame) of columns to add;
+        by default all columns of the object.
+
+    Raises
+    ------
+    InputError
+        If it cannot be a run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_embeddings(np.eye(3), ids=["a", "b", "c"], columns={"plate": [1, 1, 2]})
+    Embeddings(run: 3 × 3, ids, columns plate)
+    """
+    added = None
+    if columns is not None and has_columns(columns):
+        added, columns = columns, None
+    elif columns is not None:
+        columns = (columns,) if isinstance(columns, str) else tuple(columns)
+    named = ids if isinstance(ids, str) else None
+    is_path = isinstance(thing, str | os.PathLike)
+    if is_path:
+        found = _from_path(thing, key, named, name, columns)
+    elif isinstance(thing, Embeddings):
+        found = thing if name is None else replace(thing, name=name)
+        if key is not None:
+            message = f"key={key!r} chooses an array, but {found.name} is Embeddings: omit it."
+            raise InputError(message)
+    else:
+        request = Request(
+            path=Path("run" if name is None else name),
+            key=key,
+            ids=named,
+            columns=columns,
+            in_memory=True,
+        )
+        contents = _read(thing, request)
+        found = Embeddings(
+            rows=contents.rows,
+            name="run" if name is None else name,
+            ids=contents.ids,
+            columns=contents.columns,
+            features=contents.features,
+        )
+    if is_path or _has_columns(thing):
+        # The reader has chosen the columns that were named.
+        ids, columns = None if named is not None else ids, None
+    return _with(found, ids, columns, added)
+
+
+def take_runs(runs: Sequence[Run], names: Sequence[str] = _ORDINALS) -> tuple[Embeddings, ...]:
+    """Convert what users pass to runs with distinct names; a manifest lists several."""
     check_packages(runs)
-    embeddings: list[Embeddings] = []
+    found: list[Embeddings] = []
     for position, run in enumerate(runs):
         if isinstance(run, Embeddings):
-            embeddings.append(run)
-        elif isinstance(run, str | Path):
-            embeddings.extend(read_runs([run]))
+            found.append(run)
+        elif isinstance(run, str | os.PathLike):
+            found.extend(read_runs([_path(run)]))
         else:
             name = names[position] if position < len(names) else f"run {position + 1}"
-            embeddings.append(Embeddings(rows=_as_rows(run, name), name=name))
-    return with_distinct_names(embeddings)
+            found.append(as_embeddings(run, name=name))
+    return with_distinct_names(found)
 
 
-def single_run(run: Run, asker: str, *, ids: str | None = None, name: str = "run") -> Embeddings:
-    """Take the one run that a function works on; `ids` names the column of ids of a file.
+def single_run(
+    run: Run,
+    asker: str,
+    *,
+    ids: str | ArrayLike | None = None,
+    name: str = "run",
+    blocks: bool = False,
+) -> Embeddings:
+    """Take the one run that a function works on.
+
+    Parameters
+    ----------
+    run
+        Anything `as_embeddings` takes.
+    asker
+        Name of the function, for messages.
+    ids
+        Ids, or the name of their column.
+    name
+        Name of a run that has none.
+    blocks
+        Whether an iterator of blocks is accepted.
 
     Raises
     ------
     InputError
         If a manifest lists several.
     """
-    if ids is not None and isinstance(run, str | Path):
-        found = read_runs([run], ids=ids)
-    else:
-        found = as_embeddings([run], names=(name,))
-    if len(found) != 1:
-        message = f"{asker} takes one run, but the manifest lists {len(found)}: name one of them."
-        raise InputError(message)
-    return found[0]
+    if is_blocks(run) and blocks:
+        blocks_of: Any = run
+        found = spool(iter(blocks_of), lambda block, label: as_embeddings(block, name=label), name)
+        return found if ids is None else as_embeddings(found, ids=ids)
+    if isinstance(run, str | os.PathLike) and Path(run).suffix.lower() == ".toml":
+        listed_runs = read_runs([_path(run)])
+        if len(listed_runs) != 1:
+            message = (
+                f"{asker} takes one run, but the manifest lists {len(listed_runs)}: name one of "
+                "them."
+            )
+            raise InputError(message)
+        return as_embeddings(listed_runs[0], ids=ids)
+    is_named = isinstance(run, str | os.PathLike | Embeddings)
+    return as_embeddings(run, ids=ids, name=None if is_named else name)
 
 
-def _as_rows(run: Any, name: str) -> Any:
-    if hasattr(run, "toarray"):
-        message = f"{name} is a sparse matrix: pass its `toarray()`."
-        raise InputError(message)
-    if isinstance(run, np.ma.MaskedArray) and np.ma.is_masked(run):
-        count = int(np.ma.getmaskarray(run).sum())
-        message = f"{name} has {count} masked values: remove or fill them first."
-        raise InputError(message)
-    if isinstance(run, Rows):
-        return run
-    try:
-        return np.asarray(run)
-    except ValueError:
-        message = f"{name} is not an array: its rows differ in length."
-        raise InputError(message) from None
+def is_blocks(thing: Any) -> bool:
+    """Return whether a thing can only be iterated, like a generator or a data loader."""
+    if isinstance(thing, Iterator) or is_a(thing, "torch.utils.data", "DataLoader"):
+        return True
+    # Attributes of the type: those of some objects cannot be read.
+    is_more = any(hasattr(type(thing), name) for name in ("__getitem__", "shape", "columns"))
+    return isinstance(thing, Iterable) and not isinstance(thing, Collection) and not is_more
 
 
 def with_column(
@@ -89,11 +199,83 @@ def with_column(
             )
             raise InputError(message)
         return given, runs
-    values = np.asarray(given)
-    if values.ndim != 1 or len(values) != len(first):
+    values = as_vector(given, len(first), what, of=first.name, missing=False)
+    return name, (replace(first, columns={**first.columns, name: values}), *runs[1:])
+
+
+def _read(thing: Any, request: Request) -> Contents:
+    """Decide what a thing in memory is, and return its rows, ids and columns."""
+    name = str(request.path)
+    if is_blocks(thing):
         message = (
-            f"{what} have shape {values.shape} but {first.name} has {len(first)} rows: pass one "
-            f"{name} per row."
+            f"{name} is {type_of(thing)}, which can be read only once, but its rows are needed "
+            "several times: pass one array, e.g. numpy.concatenate(list(blocks)), or a file. Only "
+            "unmix and inspect take an iterator of blocks."
         )
         raise InputError(message)
-    return name, (replace(first, columns={**first.columns, name: values}), *runs[1:])
+    if is_a(thing, "anndata", "AnnData"):
+        return read_annotated_object(thing, request)
+    if is_a(thing, "xarray", "Dataset") or is_a(thing, "mudata", "MuData"):
+        refuse_many(thing, request)
+    if is_group(thing):
+        return read_group(thing, request)
+    if isinstance(thing, Mapping | set | frozenset):
+        message = f"{name} is {type_of(thing)}: pass {TAKEN}."
+        raise InputError(message)
+    if _has_columns(thing):
+        return read_frame(thing, request)
+    if request.key is not None:
+        message = (
+            f"key={request.key!r} chooses among the arrays of an object or file, but {name} is "
+            f"{type_of(thing)}, one array: omit it."
+        )
+        raise InputError(message)
+    if is_a(thing, "xarray", "DataArray"):
+        return read_labelled(thing, request)
+    return Contents(rows=as_array(thing, name))
+
+
+def _has_columns(thing: Any) -> bool:
+    """Return whether ids and labels of a thing are chosen while it is read."""
+    if is_a(thing, "anndata", "AnnData") or is_group(thing):
+        return True
+    return not is_a(thing, "dask.array", "Array") and is_frame(thing)
+
+
+def _from_path(
+    path: Any, key: str | None, ids: str | None, name: str | None, columns: Any
+) -> Embeddings:
+    if Path(path).suffix.lower() == ".toml":
+        found = single_run(path, "as_embeddings")
+        return found if name is None else replace(found, name=name)
+    return read_run(_path(path), key=key, ids=ids, name=name, columns=columns)
+
+
+def _path(given: Any) -> str | Path:
+    return given if isinstance(given, str) else Path(given)
+
+
+def _with(found: Embeddings, ids: Any, kept: Any, added: Any) -> Embeddings:
+    """Set the ids, keep only some columns and add others."""
+    if isinstance(ids, str):
+        found = replace(found, ids=_column(found, ids))
+    elif ids is not None:
+        values = as_vector(ids, len(found), "ids", of=found.name, missing=False)
+        found = replace(found, ids=values)
+    if kept is not None:
+        found = replace(found, columns={name: _column(found, name) for name in kept})
+    if added is not None:
+        more = as_columns(added, len(found), "columns")
+        found = replace(found, columns={**found.columns, **more})
+    return found
+
+
+def _column(run: Embeddings, name: str) -> Any:
+    if name not in run.columns:
+        known = listed([*run.columns]) or "none"
+        message = (
+            f"{run.name} has no column {name!r}: its columns are {known}. Pass one value per row "
+            "instead of a name."
+        )
+        raise InputError(message)
+    return run.columns[name]

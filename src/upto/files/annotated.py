@@ -12,6 +12,7 @@ from upto.files.attributes import text_attribute
 from upto.files.containers import Container, Entry
 from upto.files.damage import PICKLED, damaged
 from upto.files.heaps import read_vector
+from upto.files.request import names_of_coordinates
 from upto.files.stored import check_stored
 from upto.files.text_values import column_of, text_array
 
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_SPARSE = (
+SPARSE = (
     "is sparse, and embeddings are dense: choose a dense array of obsm, or save "
     "`adata.obsm['X_dense'] = adata.X.toarray()` and choose that."
 )
+"""Why a sparse matrix cannot be an embedding."""
 
 
 class AnnotatedContainer(Container):
@@ -47,7 +49,7 @@ class AnnotatedContainer(Container):
                 self.arrays[key] = Entry.of(item.shape, item.dtype)
             elif "indptr" in item:
                 shape = tuple(int(size) for size in item.attrs.get("shape", ()))
-                self.arrays[key] = Entry(shape, "sparse", _SPARSE)
+                self.arrays[key] = Entry(shape, "sparse", SPARSE)
         obs = root.get("obs")
         if obs is None or hasattr(obs, "shape"):
             self._obs: dict[str, Any] = {}
@@ -69,6 +71,17 @@ class AnnotatedContainer(Container):
         """Return the block reader of `X` or of an array of `obsm` or `layers`."""
         return self._open_rows(key)
 
+    def features(self, key: str) -> tuple[str, ...]:
+        """Return the names of variables if the array is `X` or a layer."""
+        table = self._root.get("var")
+        if not of_variables(key) or table is None or hasattr(table, "shape"):
+            return ()
+        index = text_attribute(self.path, table, "_index", "_index")
+        if index not in table:
+            return ()
+        names = decoded(table[index], self.path, f"var/{index}")
+        return names_of_coordinates(names, self.arrays[key].shape[1])
+
     def values(self, name: str) -> NDArray[Any]:
         """Return a column of `obs` with categories decoded."""
         item = self._obs[name]
@@ -77,6 +90,11 @@ class AnnotatedContainer(Container):
             labels = decoded(old[name], self.path, name)
             return _categories(labels, decoded(item, self.path, name), self.path, name)
         return decoded(item, self.path, name)
+
+
+def of_variables(key: str) -> bool:
+    """Return whether the columns of a matrix are the variables of AnnData."""
+    return key == "X" or key.startswith("layers/")
 
 
 def is_annotated(path: Path, root: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from upto.core import InputError, MissingExtraError
 from upto.files.damage import damage_reported, damaged
 from upto.files.declared import check_declared
-from upto.files.request import Columns, Contents, Request
+from upto.files.request import Columns, Contents, Request, names_of_coordinates
 from upto.files.rows import BlockRows
 from upto.files.tables import ColumnKind, check_names, column_layout, label_column, table_layout
 from upto.files.text_values import column_of, text_array
@@ -32,10 +32,12 @@ def read_parquet(request: Request) -> Contents:
     layout = table_layout(request, _kinds(file.schema_arrow))
     keep = [*layout.labels, *([layout.ids] if layout.ids is not None else [])]
     columns = _columns(request.path, file, keep)
+    rows = ParquetRows(request.path, layout.features)
     return Contents(
-        rows=ParquetRows(request.path, layout.features),
+        rows=rows,
         ids=None if layout.ids is None else columns[layout.ids],
         columns={name: columns[name] for name in layout.labels},
+        features=names_of_coordinates(layout.features, rows.shape[1]),
     )
 
 

@@ -53,6 +53,10 @@ class Container(ABC):
     def values(self, name: str) -> NDArray[Any]:
         """Read one vector."""
 
+    def features(self, key: str) -> tuple[str, ...]:
+        """Return the names of an array's columns; empty if they have none."""
+        return ()
+
     def add(self, name: str, entry: Entry) -> None:
         """Add an array; a plain vector may be labels or, by its name, ids."""
         self.arrays[name] = entry
@@ -88,7 +92,7 @@ def read_container(request: Request, container: Container) -> Contents:
     """Read the embedding, the ids and the labels of a container."""
     key = _choose(request, container)
     n_samples = container.arrays[key].shape[0]
-    label = f"{request.path}::{key}"
+    label = request.item(key)
     names = request.columns
     ids = request.ids if request.ids is not None else container.ids
     if request.ids is None and ids is not None and container.vectors[ids] != n_samples:
@@ -105,6 +109,7 @@ def read_container(request: Request, container: Container) -> Contents:
         rows=container.rows(key),
         ids=None if ids is None else container.values(ids),
         columns={name: container.values(name) for name in names},
+        features=container.features(key),
     )
 
 
@@ -115,7 +120,8 @@ def container_labels(request: Request, container: Container) -> tuple[str, NDArr
     if name is None:
         if len(vectors) != 1:
             found = f"has the columns {listed(vectors)}" if vectors else "has no column of labels"
-            message = f"{request.path} {found}: name the one to use, as in {request.path}::labels."
+            example = request.choice("labels")
+            message = f"{request.path} {found}: name the one to use, as in {example}."
             raise InputError(message)
         name = vectors[0]
     if name not in container.vectors:
@@ -167,7 +173,7 @@ def _of_one_length(
         shown = listed([f"{name} ({length})" for name, length in lengths.items()])
         message = (
             f"{request.path} has vectors of different lengths: {shown}. Choose one array, as in "
-            f"{request.path}::{next(iter(lengths))}."
+            f"{request.choice(next(iter(lengths)))}."
         )
         raise InputError(message)
     length = next(iter(lengths.values()))
@@ -189,7 +195,7 @@ def _choose(request: Request, container: Container) -> str:
             )
             raise InputError(message)
         if (problem := arrays[key].problem) is not None:
-            raise InputError(f"{request.path}::{key} {problem}")  # noqa: EM102 - a sentence in two
+            raise InputError(f"{request.item(key)} {problem}")  # noqa: EM102 - a sentence in two
         return key
     usable = [name for name, entry in arrays.items() if entry.problem is None]
     if len(usable) == 1:
@@ -198,14 +204,14 @@ def _choose(request: Request, container: Container) -> str:
         shown = [f"{name} ({arrays[name]})" for name in usable]
         message = (
             f"{request.path} holds {len(usable)} arrays that could be the embedding: "
-            f"{listed(shown)}. Choose one, as in {request.path}::{usable[0]}."
+            f"{listed(shown)}. Choose one, as in {request.choice(usable[0])}."
         )
         raise InputError(message)
     if len(arrays) == 1:
         name, entry = next(iter(arrays.items()))
-        message = f"{request.path}::{name} {entry.problem}"
+        message = f"{request.item(name)} {entry.problem}"
     elif sparse := [name for name, entry in arrays.items() if entry.kind == "sparse"]:
-        message = f"{request.path}::{sparse[0]} {arrays[sparse[0]].problem}"
+        message = f"{request.item(sparse[0])} {arrays[sparse[0]].problem}"
     else:
         held = [f"{name} ({entry})" for name, entry in arrays.items()]
         message = (
@@ -240,5 +246,5 @@ def _no_column(request: Request, container: Container, name: str) -> str:
     if (entry := container.arrays.get(name)) is not None:
         is_pickle = entry.problem == PICKLED
         why = PICKLED if is_pickle else f"is {entry}, not one value per row."
-        return f"{request.path}::{name} {why}"
+        return f"{request.item(name)} {why}"
     return f"{request.path} has no column {name!r}: its columns are {held}."

@@ -11,7 +11,7 @@ import numpy as np
 
 from upto.core import InputError
 from upto.core.errors import reason, shortened
-from upto.files.request import Columns, Contents, Request
+from upto.files.request import Columns, Contents, Request, names_of_coordinates
 from upto.files.tables import ColumnKind, check_names, column_layout, label_column, table_layout
 from upto.files.text_values import column_of, text_array
 
@@ -42,6 +42,7 @@ def read_text(request: Request) -> Contents:
         rows=np.concatenate(numbers),
         ids=None if layout.ids is None else _labels(request, kept, layout.ids, fractions=False),
         columns={name: _labels(request, kept, name) for name in layout.labels},
+        features=names_of_coordinates(layout.features, len(layout.features)),
     )
 
 

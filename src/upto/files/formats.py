@@ -151,6 +151,7 @@ def read_run(
             ids=_checked(file, contents.ids),
             columns=_checked_columns(file, contents.columns),
             origin=str(file) if inside is None else f"{file}::{inside}",
+            features=tuple(map(spelt_out, contents.features)),
         )
 
 

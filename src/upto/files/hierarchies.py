@@ -85,7 +85,9 @@ class _Chunks:
         return self._kept[start - self._start : stop - self._start]
 
 
-class _Hierarchy(Container):
+class Hierarchy(Container):
+    """The arrays of an open HDF5 file or zarr folder."""
+
     def __init__(self, path: Path, root: Any) -> None:
         super().__init__()
         self.path, self.root = path, root
@@ -93,9 +95,11 @@ class _Hierarchy(Container):
             self.add(name, Entry.of(array.shape, _plain_dtype(array.dtype)))
 
     def rows(self, key: str) -> Rows:
+        """Return the block reader of an array."""
         return _rows(self.path, self.root, key)
 
     def values(self, name: str) -> NDArray[Any]:
+        """Read a vector."""
         return decoded(_member(self.root, name), self.path, name)
 
 
@@ -107,7 +111,7 @@ def _container(path: Path) -> Container:
         refuse_other_files(path, root)
     if _is_h5ad(path) or is_annotated(path, root):
         return AnnotatedContainer(path, root, partial(_rows, path, root))
-    return _Hierarchy(path, root)
+    return Hierarchy(path, root)
 
 
 def _rows(path: Path, root: Any, key: str) -> ArrayRows:

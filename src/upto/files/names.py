@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from upto.files.damage import damage_reported
-from upto.files.hierarchies import ArrayRows
-from upto.files.request import Request, split_key
+from upto.files.request import Request, names_of_coordinates, split_key
 from upto.files.tables import table_layout
 
 if TYPE_CHECKING:
@@ -45,32 +43,4 @@ def names_in(path: str | Path, *, n_features: int) -> Naming:
         layout = table_layout(request, text_kinds(file))
     else:
         return Naming()
-    features = layout.features if len(layout.features) == n_features else ()
-    if all(name.isdecimal() for name in features):
-        # The numbers of a table without a header are positions, not names.
-        features = ()
-    return Naming(features=features, ids=layout.ids)
-
-
-def variables_of(rows: Any) -> tuple[str, ...]:
-    """Return the names of variables if the rows are `X` or a layer of an h5ad file."""
-    if not isinstance(rows, ArrayRows) or rows.path.suffix.lower() != ".h5ad":
-        return ()
-    if rows.key != "X" and not rows.key.startswith("layers/"):
-        return ()
-    import h5py
-
-    from upto.files.annotated import decoded
-    from upto.files.attributes import text_attribute
-
-    with damage_reported(rows.path), h5py.File(rows.path, "r") as root:
-        table = root.get("var")
-        if table is None or hasattr(table, "shape"):
-            return ()
-        index = text_attribute(rows.path, table, "_index", "_index")
-        if index not in table:
-            return ()
-        names = tuple(str(name) for name in decoded(table[index], rows.path, f"var/{index}"))
-    # AnnData numbers variables that have no names.
-    named = len(set(names)) == rows.shape[1] == len(names)
-    return names if named and not all(name.isdecimal() for name in names) else ()
+    return Naming(features=names_of_coordinates(layout.features, n_features), ids=layout.ids)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from upto.core import InputError, Rows
 from upto.core.errors import shortened
 from upto.core.read_file import expanded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ID_NAMES = ("id", "ids", "sample_id", "well_id", "index")
 """Names of columns or entries used as ids by default, in order of preference."""
@@ -31,12 +34,23 @@ class Request:
         Column or entry with one id per row.
     columns
         Columns or entries to keep as labels; None keeps all that fit.
+    in_memory
+        Whether `path` is the name of an object in memory.
     """
 
     path: Path
     key: str | None = None
     ids: str | None = None
     columns: tuple[str, ...] | None = None
+    in_memory: bool = False
+
+    def item(self, key: str) -> str:
+        """Return the name of one array or column, for a message."""
+        return f"{key} of {self.path}" if self.in_memory else f"{self.path}::{key}"
+
+    def choice(self, key: str) -> str:
+        """Return how a user chooses an array or column, for a message."""
+        return f"key={key!r}" if self.in_memory else f"{self.path}::{key}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +63,26 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """Rows, ids and columns that a reader found."""
+    """Rows, ids, columns and names of coordinates that a reader found."""
 
     rows: Rows
     ids: NDArray[Any] | None = None
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
+    features: tuple[str, ...] = ()
+
+
+def names_of_coordinates(names: Iterable[object], width: int) -> tuple[str, ...]:
+    """Return the names of coordinates, or none if they are missing, repeated or only numbers.
+
+    Examples
+    --------
+    >>> names_of_coordinates(["x", "y"], 2), names_of_coordinates(range(2), 2)
+    (('x', 'y'), ())
+    """
+    found = tuple(map(str, names))
+    is_named = len(set(found)) == len(found) == width
+    # The numbers of a table without a header are positions, not names.
+    return found if is_named and not all(name.isdecimal() for name in found) else ()
 
 
 def split_key(path: str | Path, key: str | None = None) -> tuple[Path, str | None]:

@@ -110,7 +110,7 @@ def label_column(request: Request, kinds: Mapping[str, ColumnKind]) -> str:
     example = (candidates or names)[0]
     message = (
         f"{request.path} has the columns {listed(names)}: name the one with the labels, as in "
-        f"{request.path}::{example}."
+        f"{request.choice(example)}."
     )
     raise InputError(message)
 
@@ -138,7 +138,7 @@ def _features(
     if len(lists) > 1:
         message = (
             f"{request.path} holds {len(lists)} columns that could be the embedding: "
-            f"{listed(lists)}. Choose one, as in {request.path}::{lists[0]}."
+            f"{listed(lists)}. Choose one, as in {request.choice(lists[0])}."
         )
         raise InputError(message)
     if not lists and not (lists := [name for name in free if kinds[name] == "number"]):
@@ -158,14 +158,14 @@ def _prefixed(
     if text:
         message = (
             f"{request.path} has text in the feature column {text[0]!r}: features are numbers. "
-            f"Correct or rename the column, or choose others, as in {request.path}::prefix."
+            f"Correct or rename the column, or choose others, as in {request.choice('prefix')}."
         )
         raise InputError(message)
     if lists and len(chosen) > 1:
         message = (
             f"{request.path} has {len(chosen)} columns that begin with "
             f"{request.key or FEATURE_PREFIX!r}, among them the lists {listed(lists)}: choose one "
-            f"of those, as in {request.path}::{lists[0]}."
+            f"of those, as in {request.choice(lists[0])}."
         )
         raise InputError(message)
     return tuple(chosen)

@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from upto.core import refuse_scale
 from upto.engines import choose_engine
+from upto.files.estimator_rows import rows_for_estimator, validated
 from upto.ica.fit import Settings, fit_components
 from upto.ica.restarts import stability_of
 from upto.ica.sklearn_names import in_our_words
@@ -145,12 +146,13 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.whiten_solver = whiten_solver
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the components of the rows of `X`.
+        """Find the components of the rows of `X`, anything `upto.as_embeddings` takes.
 
-        On an interrupt, the components found so far are kept before it is re-raised; with
-        `warm_start` another fit continues from them.
+        Paths are loaded into memory; `fit_rows` reads them block by block. On an interrupt, the
+        components found so far are kept before it is re-raised; with `warm_start` another fit
+        continues from them.
         """
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = validated(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         refuse_scale("X", X.min(axis=0), X.max(axis=0), X.size, what="it")
         return self._fit(X, X.dtype)
 
@@ -239,14 +241,14 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any, copy: bool = True) -> Any:  # noqa: FBT001, FBT002
         """Return the sources of rows; `copy` is ignored, as rows are never overwritten."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = validated(self, X, dtype=[np.float64, np.float32], reset=False)
         sources = (X - self.mean_.astype(np.float64)) @ self.components_.T
         return sources.astype(X.dtype, copy=False)
 
     def inverse_transform(self, X: Any, copy: bool = True) -> Any:  # noqa: FBT001, FBT002
         """Map sources back to rows; `copy` is ignored, as sources are never overwritten."""
         check_is_fitted(self)
-        X = check_array(X, dtype=[np.float64, np.float32])
+        X = check_array(rows_for_estimator(X), dtype=[np.float64, np.float32])
         check_width(X, self._n_features_out, "ICA")
         rows = X @ self.mixing_.T.astype(np.float64) + self.mean_
         return rows.astype(X.dtype, copy=False)

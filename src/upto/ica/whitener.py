@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from upto.core import InputError, refuse_scale
 from upto.engines import choose_engine, row_moments
+from upto.files.estimator_rows import rows_for_estimator, validated
+from upto.files.vectors import as_values
 from upto.ica.white_directions import Source
 from upto.ica.whiten import METHODS, check_rank_tolerance, check_width, find_whitening, shrunk
 
@@ -74,7 +76,7 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X
-            Rows.
+            Rows: anything `upto.as_embeddings` takes; paths are loaded into memory.
         y
             Ignored.
         subset
@@ -83,7 +85,7 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if self.method not in METHODS:
             message = f"there is no method {self.method!r}: choose one of {', '.join(METHODS)}."
             raise InputError(message)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = validated(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         refuse_scale("X", X.min(axis=0), X.max(axis=0), X.size, what="it")
         if subset is not None:
             X = _chosen(X, subset)
@@ -122,13 +124,13 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def transform(self, X: Any) -> Any:
         """Whiten rows."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = validated(self, X, dtype=[np.float64, np.float32], reset=False)
         return ((X - self.mean_) @ self.whitening_.T).astype(X.dtype, copy=False)
 
     def inverse_transform(self, X: Any) -> Any:
         """Map white rows back to the original coordinates."""
         check_is_fitted(self)
-        X = check_array(X, dtype=[np.float64, np.float32])
+        X = check_array(rows_for_estimator(X), dtype=[np.float64, np.float32])
         check_width(X, self._n_features_out, "Whitener")
         return (X @ self.unwhitening_.T + self.mean_).astype(X.dtype, copy=False)
 
@@ -139,7 +141,7 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
 
 def _chosen(X: Any, subset: Any) -> Any:
-    index = np.asarray(subset)
+    index = as_values(subset, "subset")
     if index.dtype == bool and index.shape != (len(X),):
         message = f"the mask of rows has shape {index.shape}, but X has {len(X)} rows."
         raise InputError(message)

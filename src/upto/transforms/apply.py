@@ -14,7 +14,7 @@ from upto.files.accept import single_run
 from upto.files.names import Naming
 from upto.files.packages import check_package
 from upto.files.survey import place_runs, survey_runs
-from upto.transforms.coordinate_names import coordinate_names, places_among
+from upto.transforms.coordinate_names import places_among
 from upto.transforms.kinds import kind_of
 from upto.transforms.save import describe_transform, load_transform
 
@@ -47,7 +47,8 @@ def apply_transform(
     transform
         A fitted `ICA`, `Whitener` or `Aligner`, or the file it was saved to.
     run
-        An array, a path or `Embeddings`.
+        An array, a tensor, a data frame, an AnnData or xarray object, a path or `Embeddings`, as
+        `as_embeddings` takes it.
     output
         Output file; the run's ids and columns are copied to it.
     inverse
@@ -87,7 +88,7 @@ def apply_transform(
     inputs = [each for each in (run, transform) if isinstance(each, str | Path)]
     check_output(output, inputs=inputs)
     embeddings = single_run(run, "apply_transform")
-    places = _places(fitted, kind.prefix, run, embeddings, inverse=inverse)
+    places = _places(fitted, kind.prefix, embeddings, inverse=inverse)
     wanted = fitted._n_features_out if inverse else fitted.n_features_in_
     if embeddings.n_features != wanted:
         what = "the inverse of the transform" if inverse else "the transform"
@@ -120,9 +121,9 @@ def apply_transform(
 
 
 def _places(
-    transform: Transform, prefix: str, run: Run, embeddings: Embeddings, *, inverse: bool
+    transform: Transform, prefix: str, embeddings: Embeddings, *, inverse: bool
 ) -> NDArray[np.intp] | None:
-    found = coordinate_names(run, embeddings)
+    found = embeddings.features
     if not inverse:
         return places_among(fitted_names(transform), found, embeddings.name)
     made = [f"{prefix}_{number}" for number in range(transform._n_features_out)]

@@ -1,48 +1,18 @@
-"""Names of the coordinates of a run, and their positions among those of a transform."""
+"""Positions of the coordinates of a run among those of a transform, by name."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from upto.core import InputError
-from upto.files.columnar import ParquetRows
-from upto.files.names import names_in, variables_of
 from upto.files.request import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from upto.core import Embeddings
-
-
-def coordinate_names(run: Any, embeddings: Embeddings) -> tuple[str, ...]:
-    """Return the names of a run's coordinates; empty if they have none.
-
-    Parameters
-    ----------
-    run
-        A path, a frame, an array or `Embeddings`.
-    embeddings
-        The run after reading.
-    """
-    rows, width = embeddings.rows, embeddings.n_features
-    names: Sequence[Any] = ()
-    if isinstance(run, str | Path):
-        names = names_in(run, n_features=width).features
-    elif hasattr(run, "columns") and hasattr(run, "shape"):
-        names = list(run.columns)
-    elif isinstance(rows, ParquetRows):
-        names = rows.names
-    if not names:
-        names = variables_of(rows)
-    if len(names) != width or not all(isinstance(name, str) for name in names):
-        return ()
-    return tuple(names)
 
 
 def places_among(fitted: Sequence[str], found: Sequence[str], name: str) -> NDArray[np.intp] | None:

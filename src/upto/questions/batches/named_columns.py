@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import InputError
 from upto.core.errors import ArgumentError
 from upto.files.request import listed
 from upto.files.tables import METADATA_PREFIX
+from upto.files.vectors import as_values, as_vector
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,7 +64,7 @@ def is_values(run: Embeddings, given: Any) -> bool:
     if isinstance(given, str):
         return False
     if hasattr(given, "__array__"):
-        array = np.asarray(given)
+        array = as_values(given, "the argument")
         is_named = array.dtype.kind in "UO" and all(str(name) in run.columns for name in array.flat)
         return array.ndim != 1 or len(array) == run.n_samples or not is_named
     listed_ones = list(given)
@@ -78,27 +78,9 @@ def is_values(run: Embeddings, given: Any) -> bool:
 
 
 def _values(run: Embeddings, given: Any, argument: str) -> tuple[str, NDArray[Any]]:
-    if given is None:
-        message = f"{argument} is None: name a column, or pass one value per row."
-        raise InputError(message)
-    values = _as_array(given)
-    if values.shape != (run.n_samples,):
-        message = (
-            f"{argument} has values of shape {values.shape} for {run.n_samples} rows: pass one per "
-            "row, or the name of a column."
-        )
-        raise InputError(message)
+    values = as_vector(given, run.n_samples, argument, of=run.name)
     name = getattr(given, "name", None)
     return name if isinstance(name, str) and name else argument, values
-
-
-def _as_array(given: Any) -> NDArray[Any]:
-    """Return values as an array that preserves missing values among strings."""
-    if isinstance(given, list | tuple) and any(isinstance(each, str) for each in given):
-        mixed = np.empty(len(given), dtype=object)
-        mixed[:] = given
-        return mixed
-    return np.asarray(given)
 
 
 def _closest(name: str, columns: list[str]) -> str | None:

@@ -110,10 +110,12 @@ def batches(
     Parameters
     ----------
     run
-        `Embeddings` with columns, or a path.
+        An array, a tensor, a data frame, an AnnData or xarray object, a path or `Embeddings`, as
+        `as_embeddings` takes it.
     batch
-        Batch column, e.g. plate; several columns are combined. An array or list with one value per
-        row may replace the name of a column, also for `label`, `fold_by` and `well`.
+        Batch column, e.g. plate; several columns are combined. An array, list or
+        series with one value per row may replace the name of a column, also for `label`, `fold_by`
+        and `well`.
     label
         Label column, e.g. perturbation.
     control

@@ -26,7 +26,7 @@ from upto.questions.batches.screen import find_control, find_label, join_columns
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from upto.core import Embeddings, Progress, Rows
     from upto.engines.base import Arrays, Engine
@@ -99,11 +99,11 @@ def keep_biology(
     run: Run,
     out: str | Path,
     *,
-    batch: str | Sequence[str],
-    label: str,
+    batch: str | Sequence[str] | ArrayLike,
+    label: str | ArrayLike,
     control: str | None = None,
     space: Space = "original",
-    ids: str | None = None,
+    ids: str | ArrayLike | None = None,
     limit: float = LIMIT,
     seed: int = 0,
     engine: Engine | str | None = None,
@@ -119,18 +119,19 @@ def keep_biology(
     Parameters
     ----------
     run
-        An array, a path or `Embeddings`, with columns for batch and label.
+        An array, a tensor, a data frame, an AnnData or xarray object, a path or `Embeddings`, as
+        `as_embeddings` takes it.
     out
         Output file. It may be the run's own file only if that is an h5ad file, to which
         ``obsm["X_biology"]`` is added.
     batch, label
-        Names of the columns; several batch columns are combined.
+        Names of the columns, or one value per row; several batch columns are combined.
     control
         Label of the controls; batch effects are then estimated from them.
     space
         ``original`` for the same coordinates; ``components`` for the kept components.
     ids
-        Column or entry of a file with one id per row; detected by name by default.
+        One id per row, or the name of their column or entry; detected by name by default.
     limit
         Fraction of the variance above which a component carries batch or label.
     seed
@@ -228,17 +229,17 @@ def _naming(
     out: Path,
     found: KeptBiology,
     space: Space,
-    ids: str | None,
+    ids: str | ArrayLike | None,
 ) -> Naming | None:
     if out.suffix.lower() not in _TABLES:
         return None
     source = inputs[0] if inputs else None
     if source is None and isinstance(embeddings.rows, BlockRows):
         source = embeddings.rows.path
-    naming = Naming()
+    naming = Naming(features=embeddings.features)
     if source is not None and Path(source).suffix.lower() != ".toml":
         naming = names_in(source, n_features=embeddings.n_features)
-        if ids is not None:
+        if isinstance(ids, str):
             naming = replace(naming, ids=ids)
     if space == "components":
         return replace(naming, features=tuple(f"ica_{number}" for number in found.kept))

@@ -22,7 +22,7 @@ from upto.evidence.pairings import PAIRED_ROWS, PAIRED_ROWS_OF_MANY
 from upto.evidence.prepare import QUANTILE_ROWS, prepare_run
 from upto.evidence.strata import codes_of, strata_of, with_strata
 from upto.files import match_rows
-from upto.files.accept import as_embeddings, with_column
+from upto.files.accept import take_runs, with_column
 from upto.files.survey import place_runs, survey_runs
 from upto.questions.compare.all_pairs import compare_all
 from upto.questions.compare.chance_level import chance_rows
@@ -31,7 +31,6 @@ from upto.questions.compare.distortions import find_distortions
 from upto.questions.compare.pair import Pair
 from upto.questions.compare.pair_options import Options
 from upto.questions.compare.promises import promises
-from upto.transforms.coordinate_names import coordinate_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,8 +70,9 @@ def compare(
     Parameters
     ----------
     *runs
-        Arrays, paths (also ``"file.npz::key"`` and TOML manifests) or `Embeddings`. Rows are
-        matched by ids where all runs have them, else by position.
+        Arrays, tensors, data frames, AnnData or xarray objects, paths (also ``"file.npz::key"`` and
+        TOML manifests) or `Embeddings`, as `as_embeddings` takes them. Rows are matched by ids
+        where all runs have them, else by position.
     up_to
         Largest group to consider, with its subgroups. All groups by default.
     held_out
@@ -139,7 +139,7 @@ def compare(
         seed=seed,
     )
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    given = as_embeddings(runs)
+    given = take_runs(runs)
     if len(given) < 2:
         message = f"a comparison needs two or more runs, not {len(given)}."
         raise InputError(message)
@@ -172,8 +172,7 @@ def compare(
         )
     maps = result.maps
     if maps is not None:
-        run = runs[0] if len(runs) == len(given) else given[0]
-        maps = replace(maps, names=coordinate_names(run, given[0]))
+        maps = replace(maps, names=given[0].features)
     return replace(result, findings=unique_findings([*found, *result.findings]), maps=maps)
 
 

@@ -11,7 +11,7 @@ from upto.core import Embeddings, InputError, SilentProgress, with_provenance
 from upto.engines import blas_threads_for, choose_engine
 from upto.evidence.held_out_rows import choose_held_out
 from upto.files import check_output, match_rows, open_writer
-from upto.files.accept import as_embeddings
+from upto.files.accept import take_runs
 from upto.files.hierarchies import ArrayRows
 from upto.files.packages import check_package
 from upto.files.rows import BlockRows
@@ -77,7 +77,9 @@ def consensus(
     Parameters
     ----------
     *runs
-        Two or more arrays, paths or `Embeddings`, as in `compare`.
+        Two or more arrays, tensors, data frames, AnnData or xarray objects, paths or `Embeddings`,
+        as `as_embeddings` takes them. Rows are matched by ids where all runs have them, else by
+        position.
     up_to
         ``"rigid"`` rotates the runs (generalised Procrustes), ``"similarity"`` also scales them,
         ``"ica"`` matches their independent components by signed permutations, and
@@ -124,7 +126,7 @@ def consensus(
     engine, progress = choose_engine(engine), progress or SilentProgress()
     if output is not None:
         check_package(Path(output), "writing")
-    given = as_embeddings(runs)
+    given = take_runs(runs)
     if len(given) < 2:
         message = f"a consensus needs two or more runs, not {len(given)}."
         raise InputError(message)

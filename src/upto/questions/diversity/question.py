@@ -12,6 +12,7 @@ from upto.core import UNRECORDED, InputError, with_provenance
 from upto.engines.directions import stored_rounding
 from upto.files import read_labels
 from upto.files.accept import single_run
+from upto.files.vectors import as_vector
 from upto.questions.diversity.result import DiversityResult
 from upto.questions.diversity.text import verdict
 from upto.theory import as_head, head_diversity
@@ -33,8 +34,9 @@ def diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = None) -
     Parameters
     ----------
     head
-        Weights of the last layer, one row per class or token: an array, a path or `Embeddings`.
-        Omit the bias. Transpose weights of shape inputs × classes.
+        Weights of the last layer, one row per class or token: an array, a tensor, a data frame, an
+        AnnData or xarray object, a path or `Embeddings`, as `as_embeddings` takes it. Omit the
+        bias. Transpose weights of shape inputs × classes.
     frequencies
         Class frequencies, as an array or a file; equal by default. Classes with frequency zero
         are left out.
@@ -55,7 +57,11 @@ def diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = None) -
     embeddings = single_run(head, "diversity", name="head")
     # Refuse non-numeric entries before computing with them.
     vectors = as_head(np.asarray(embeddings.rows[0 : len(embeddings)]))
-    counts = _read_counts(frequencies) if isinstance(frequencies, str | Path) else frequencies
+    counts: ArrayLike | None = None
+    if isinstance(frequencies, str | Path):
+        counts = _read_counts(frequencies)
+    elif frequencies is not None:
+        counts = as_vector(frequencies, len(vectors), "frequencies", of=embeddings.name)
     checked = head_diversity(vectors, frequencies=counts, deviations=stored_rounding(vectors))
     variance = checked.smallest_variance
     return DiversityResult(

@@ -37,7 +37,7 @@ from upto.questions.factors.truth import as_factors, as_numbers, clean_columns, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from upto.core import Embeddings, Progress
     from upto.core.array_types import Float
@@ -68,7 +68,7 @@ def factors(
     unordered: Iterable[str] = (),
     ordered: Iterable[str] = (),
     discrete_codes: bool = False,
-    ids: str | None = None,
+    ids: str | ArrayLike | None = None,
     held_out: float = 0.3,
     refits: int = 19,
     half_samples: int = 20,
@@ -86,7 +86,8 @@ def factors(
     Parameters
     ----------
     run
-        The latents: an array, a path (also ``"file.npz::key"``) or `Embeddings`.
+        The latents: an array, a tensor, a data frame, an AnnData or xarray object, a path (also
+        ``"file.npz::key"``) or `Embeddings`, as `as_embeddings` takes it.
     factors
         A file whose columns are factors, a data frame, a mapping of names to values, or an array
         with one column per factor; the columns of the run by default. Rows are matched by ids if
@@ -106,7 +107,7 @@ def factors(
         Whether latents are unordered codes, e.g. of a VQ-VAE. They are then scored without ICA and
         have no errors to the truth.
     ids
-        Column or entry of the factors with one id per row.
+        One id per row of the factors, or the name of their column or entry.
     held_out
         Fraction of rows held out from fits of maps onto the truth.
     refits

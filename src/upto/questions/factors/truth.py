@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +13,14 @@ from numpy.typing import NDArray
 from upto.core import Embeddings, InputError
 from upto.disentanglement.mutual_information import entropy
 from upto.files import match_rows, read_columns
+from upto.files.frames import frame_index
 from upto.files.tables import LABEL_NAMES
+from upto.files.vectors import as_columns, as_values, as_vector, has_columns
 from upto.measures.kinds import LARGEST, SMALLEST
 from upto.questions.factors.parts import FactorKind, FactorSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -100,7 +101,11 @@ class Factor:
 
 
 def with_factors(
-    run: Embeddings, source: FactorSource, *, ids: str | None, names: Sequence[str] | None
+    run: Embeddings,
+    source: FactorSource,
+    *,
+    ids: str | ArrayLike | None,
+    names: Sequence[str] | None,
 ) -> tuple[Embeddings, dict[str, NDArray[Any]], tuple[Finding, ...]]:
     """Match rows of a run with those of factors; return both and the findings.
 
@@ -312,20 +317,18 @@ def _refuse_extreme(name: str, numbers: Float) -> None:
 
 
 def _columns(
-    source: FactorSource, ids: str | None
+    source: FactorSource, ids: str | ArrayLike | None
 ) -> tuple[NDArray[Any] | None, dict[str, NDArray[Any]], str]:
     if isinstance(source, str | Path):
-        found = read_columns(source, ids=ids)
-        return found.ids, found.columns, Path(str(source).partition("::")[0]).name
-    frame: Any = source
-    if hasattr(frame, "columns") and hasattr(frame, "loc"):
-        columns = {str(name): _as_typed(frame[name]) for name in frame.columns}
-    elif isinstance(source, Mapping):
-        columns = {str(name): _as_typed(values) for name, values in source.items()}
-    elif isinstance(source, np.ndarray) and source.dtype.names:
-        columns = {name: _as_typed(source[name]) for name in source.dtype.names}
+        found = read_columns(source, ids=ids if isinstance(ids, str) else None)
+        own = found.ids if ids is None or isinstance(ids, str) else as_vector(ids, None, "ids")
+        return own, found.columns, Path(str(source).partition("::")[0]).name
+    row_ids = frame_index(source)
+    if has_columns(source):
+        found_columns = as_columns(source, None, "factors")
+        columns = {name: _as_typed(values) for name, values in found_columns.items()}
     else:
-        table = np.asarray(source)
+        table = as_values(source, "factors")
         if table.ndim not in (1, 2) or table.size == 0:
             message = (
                 f"factors have shape {table.shape}: pass one row per sample and one column per "
@@ -334,8 +337,9 @@ def _columns(
             raise InputError(message)
         table = table.reshape(len(table), -1)
         columns = {f"factor {number}": _as_typed(column) for number, column in enumerate(table.T)}
-    row_ids = None
-    if ids is not None:
+    if ids is not None and not isinstance(ids, str):
+        row_ids = as_vector(ids, None, "ids", missing=False)
+    elif ids is not None:
         if ids not in columns:
             message = f"there is no id column {ids!r}: choose from {_listed(columns)}."
             raise InputError(message)

@@ -46,7 +46,9 @@ def inspect(
     Parameters
     ----------
     run
-        An array, a path or `Embeddings`.
+        An array, a tensor, a data frame, an AnnData or xarray object, a path or `Embeddings`, as
+        `as_embeddings` takes it; or an
+        iterator of blocks of rows, which are kept in a temporary file.
     ica
         Whether to fit independent components and test them for Gaussianity.
     seed
@@ -63,7 +65,7 @@ def inspect(
     """
     check_whole(seed=seed)
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    (embeddings,) = place_runs(engine, [single_run(run, "inspect")])
+    (embeddings,) = place_runs(engine, [single_run(run, "inspect", blocks=True)])
     with progress.task("inspect", 2) as advance:
         (surveyed,) = survey_runs(engine, [embeddings])
         split, findings = choose_held_out(engine, (embeddings,), HELD_OUT, seed)

@@ -67,8 +67,9 @@ def layers(
     ----------
     *runs
         Folders that `record_activations` wrote; manifests with the `name` and `layer` of each
-        file; mappings from layers to arrays, first layer first; or `Embeddings` with a name and a
-        layer. Layers with the same name form one run, in input order.
+        file; mappings from layers to arrays, tensors, data frames, AnnData or xarray objects, paths
+        or `Embeddings`, first layer first; or `Embeddings` with a name and a layer. Layers with the
+        same name form one run, in input order.
     measures
         Measures or their names, with a parameter after a colon as in ``"svcca:20"``.
     held_out

@@ -45,8 +45,8 @@ def as_stacks(runs: Sequence[Any]) -> tuple[Stack, ...]:
     Parameters
     ----------
     runs
-        Folders of recordings, manifests, `Embeddings` with a name and a layer, or mappings from
-        layers to rows.
+        Folders of recordings, manifests, `Embeddings` with a name and a layer, mappings from
+        layers to rows, or the rows of a single layer.
     """
     check_packages(runs)
     found: dict[tuple[Any, str], list[Embeddings]] = {}
@@ -56,15 +56,14 @@ def as_stacks(runs: Sequence[Any]) -> tuple[Stack, ...]:
         elif isinstance(run, str | Path):
             for each in read_layers(run):
                 found.setdefault((position, each.name), []).append(each)
-        elif isinstance(run, Mapping):
-            name = _ORDINALS[position] if position < len(_ORDINALS) else f"run {position + 1}"
-            found[position, name] = [_layer(name, layer, rows) for layer, rows in run.items()]
         else:
-            message = (
-                f"run {position + 1} is {type(run).__name__}: pass a recorded folder, a manifest, "
-                "a mapping from layers to rows, or Embeddings with a name and a layer."
+            name = _ORDINALS[position] if position < len(_ORDINALS) else f"run {position + 1}"
+            is_many = isinstance(run, Mapping)
+            found[position, name] = (
+                [_layer(name, layer, rows) for layer, rows in run.items()]
+                if is_many
+                else [as_embeddings(run, name=name)]
             )
-            raise InputError(message)
     # Runs of equal names are distinguished by their folders.
     names = distinct_names([name_choices(layers[0]) for layers in found.values()])
     return tuple(
@@ -73,7 +72,7 @@ def as_stacks(runs: Sequence[Any]) -> tuple[Stack, ...]:
 
 
 def _layer(name: str, layer: Any, rows: Any) -> Embeddings:
-    (found,) = as_embeddings([rows], names=(f"{name}, layer {layer}",))
+    found = as_embeddings(rows, name=f"{name}, layer {layer}")
     return replace(found, name=name, layer=str(layer))
 
 

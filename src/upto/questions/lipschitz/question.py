@@ -84,8 +84,9 @@ def lipschitz(
     Parameters
     ----------
     latents
-        An array, a path or `Embeddings`, one latent per row. Arrays with more axes are passed to
-        the decoder in their own shape.
+        An array, a tensor, a data frame, an AnnData or xarray object, a path or `Embeddings`, as
+        `as_embeddings` takes it, one latent per row. Arrays with more axes are passed to the
+        decoder in their own shape.
     outputs
         Outputs of the decoder for the latents, if the decoder itself is not available: ratios of
         distances to the nearest rows then replace singular values. Rows are matched by ids if both

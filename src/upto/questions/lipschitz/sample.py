@@ -13,7 +13,8 @@ from upto.core import Diameter, Embeddings, Finding, InputError, scale_limits
 from upto.core.array_types import Float
 from upto.evidence.split import Split, split_rows, take_rows
 from upto.files import match_rows
-from upto.files.accept import as_embeddings
+from upto.files.accept import take_runs
+from upto.files.arrays import as_array
 from upto.files.shaped import shaped_array
 from upto.files.survey import place_runs, survey_runs
 from upto.measures import diameter
@@ -50,7 +51,7 @@ def read_sample(
     flat, shape = _flattened(latents)
     given = [flat] if outputs is None else [flat, _flattened(outputs)[0]]
     found: Sequence[Finding] = ()
-    runs = as_embeddings(given, names=("latents", "outputs"))
+    runs = take_runs(given, names=("latents", "outputs"))
     if len(runs) != len(given):
         message = f"there are {len(runs)} runs in place of {len(given)}: name one of the manifest."
         raise InputError(message)
@@ -93,10 +94,7 @@ def _flattened(run: Any) -> tuple[Any, tuple[int, ...] | None]:
     """Return an array with one row per sample, and the original shape of a sample."""
     if isinstance(run, str | Path):
         run = given if (given := shaped_array(run)) is not None else run
-    if isinstance(run, Embeddings | str) or not hasattr(run, "ndim"):
+    if isinstance(run, Embeddings) or getattr(run, "ndim", 0) < 3:
         return run, None
-    if hasattr(run, "detach"):
-        run = run.detach().cpu().numpy()
-    if run.ndim < 3:
-        return run, None
-    return np.asarray(run).reshape(len(run), -1), tuple(int(size) for size in run.shape[1:])
+    array = np.asarray(as_array(run, "latents"))
+    return array.reshape(len(array), -1), array.shape[1:]

@@ -24,7 +24,7 @@ from upto.evidence.serial import MIN_WORTH
 from upto.evidence.split import take_rows
 from upto.evidence.strata import alone, strata_of, with_strata
 from upto.files import match_rows
-from upto.files.accept import as_embeddings
+from upto.files.accept import take_runs
 from upto.files.survey import place_runs, survey_runs
 from upto.measures import calibration
 from upto.measures.catalogue import DEFAULT_MEASURES, as_measures
@@ -73,8 +73,9 @@ def similarity(
     Parameters
     ----------
     *runs
-        Arrays, paths (also ``"file.npz::key"`` and TOML manifests) or `Embeddings`. Rows are
-        matched by ids where all runs have them, else by position.
+        Arrays, tensors, data frames, AnnData or xarray objects, paths (also ``"file.npz::key"`` and
+        TOML manifests) or `Embeddings`, as `as_embeddings` takes them. Rows are matched by ids
+        where all runs have them, else by position.
     measures
         Measures or their names, with a parameter after a colon as in ``"svcca:20"``, or ``"all"``.
     held_out
@@ -113,7 +114,7 @@ def similarity(
     check_options(held_out, permutations, half_samples, max_rows, seed)
     wanted = as_measures(measures)
     engine, progress = choose_engine(engine), progress or SilentProgress()
-    given = as_embeddings(runs)
+    given = take_runs(runs)
     if len(given) < 2:
         message = f"a similarity needs two or more runs, not {len(given)}."
         raise InputError(message)

@@ -32,7 +32,6 @@ from upto.ica.fit import Fitted, Settings, fit_components
 from upto.questions.unmix.result import Component, UnmixResult
 from upto.questions.unmix.text import remarks, verdict
 from upto.transforms.apply import write_transformed
-from upto.transforms.coordinate_names import coordinate_names
 from upto.transforms.save import check_transform_path, save_transform
 
 if TYPE_CHECKING:
@@ -78,7 +77,9 @@ def unmix(
     Parameters
     ----------
     run
-        An array, a path or `Embeddings`.
+        An array, a tensor, a data frame, an AnnData or xarray object, a path or `Embeddings`, as
+        `as_embeddings` takes it; or an iterator of blocks of rows, which are kept in a temporary
+        file.
     output
         File for the components of every row, with the run's ids and columns.
     save
@@ -117,7 +118,7 @@ def unmix(
         check_output(output, inputs=inputs)
     if save is not None:
         check_transform_path(save)
-    embeddings = single_run(run, "unmix")
+    embeddings = single_run(run, "unmix", blocks=True)
     ica = ICA(
         n_components,
         solver=solver,
@@ -161,8 +162,8 @@ def unmix(
         progress=progress,
     )
     ica.keep(fitted)
-    if names := coordinate_names(run, embeddings):
-        ica.feature_names_in_ = np.array(names, dtype=object)
+    if embeddings.features:
+        ica.feature_names_in_ = np.array(embeddings.features, dtype=object)
     if output is not None:
         write_transformed(engine, rows, embeddings, ica, output, inputs)
     if save is not None:

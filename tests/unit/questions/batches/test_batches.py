@@ -560,9 +560,7 @@ def test_rows_without_a_label_are_said():
 
 @pytest.mark.parametrize("argument", ["batch", "label"])
 def test_a_column_that_is_none_is_refused_in_one_sentence(argument):
-    with pytest.raises(
-        InputError, match=f"^{argument} is None: name .*, or pass one value per row.$"
-    ):
+    with pytest.raises(InputError, match=f"^{argument} is None: .* one value per row.*$"):
         judge(screen(), **{argument: None})
 
 
@@ -634,7 +632,7 @@ def test_values_and_numbers_may_be_given_as_people_write_them():
     assert listed.fold_scores == judge(run, tasks=["drug"]).fold_scores
     with pytest.raises(InputError, match=r"^2 of 240 rows have no batch: every row needs a batch"):
         judge(bare, batch=[None, None, *plate[2:]], label=label)
-    with pytest.raises(InputError, match=r"^batch has values of shape \(5,\) for 240 rows"):
+    with pytest.raises(InputError, match=r"^batch has shape \(5,\) but .* has 240 rows"):
         judge(bare, batch=plate[:5], label=label)
 
 

@@ -1,0 +1,258 @@
+"""Read data frames of any library (pandas, polars, pyarrow, …) as tables, by narwhals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import InputError
+from upto.core.errors import shortened
+from upto.files.arrays import type_of
+from upto.files.request import Contents, Request, names_of_coordinates
+from upto.files.tables import ColumnKind, check_names, table_layout
+from upto.files.text_values import column_of, text_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_LIBRARIES = frozenset(
+    ("cudf", "dask", "duckdb", "ibis", "modin", "narwhals", "pandas", "polars", "pyarrow",
+     "pyspark", "sqlframe")
+)  # fmt: skip
+
+
+def is_frame(thing: Any) -> bool:
+    """Return whether a thing is a data frame or a series; narwhals is imported only if it may be.
+
+    Parameters
+    ----------
+    thing
+        Anything.
+    """
+    kinds = type(thing).__mro__
+    known = any(kind.__module__.partition(".")[0] in _LIBRARIES for kind in kinds)
+    if not known and not hasattr(thing, "__narwhals_dataframe__"):
+        return False
+    import narwhals as nw
+
+    try:
+        wrapped = nw.from_native(thing, pass_through=True, allow_series=True)
+    except nw.exceptions.NarwhalsError:
+        # A frame with two columns of one name, which is refused when it is read.
+        return True
+    return isinstance(wrapped, nw.DataFrame | nw.LazyFrame | nw.Series) or _is_batch(thing)
+
+
+def read_frame(frame: Any, request: Request) -> Contents:
+    """Read a data frame as a table in a file is read; a pandas index may be the ids.
+
+    Parameters
+    ----------
+    frame
+        The frame.
+    request
+        Name of the frame, and the key, ids and columns requested.
+
+    Raises
+    ------
+    InputError
+        If it is a series, is lazy, is sparse, or its coordinates have missing values.
+    """
+    table = _table(frame, str(request.path))
+    kinds = {
+        name: kind for name in table.columns if (kind := _kind(table[name], request)) is not None
+    }
+    layout = table_layout(request, kinds)
+    ids = frame_index(table.to_native())
+    if layout.ids is not None:
+        ids = _labels(table[layout.ids], request)
+    if kinds[layout.features[0]] == "list":
+        rows = _stacked(table[layout.features[0]], request)
+    else:
+        rows = _numbers(table, layout.features, request)
+    return Contents(
+        rows=rows,
+        ids=ids,
+        columns={name: _labels(table[name], request) for name in layout.labels},
+        features=names_of_coordinates(layout.features, rows.shape[1]),
+    )
+
+
+def frame_columns(frame: Any, name: str) -> dict[str, NDArray[Any]]:
+    """Return all columns of a data frame by name, with None or NaN for missing values."""
+    table = _table(frame, name)
+    return {each: table[each].to_numpy() for each in table.columns}
+
+
+def series_values(series: Any) -> NDArray[Any]:
+    """Return the values of a series, with None or NaN for missing values."""
+    import narwhals as nw
+
+    values: NDArray[Any] = nw.from_native(series, series_only=True).to_numpy()
+    return values
+
+
+def is_series(thing: Any) -> bool:
+    """Return whether a thing is a series of a data frame library."""
+    if not is_frame(thing):
+        return False
+    import narwhals as nw
+
+    return isinstance(nw.from_native(thing, pass_through=True, allow_series=True), nw.Series)
+
+
+def index_ids(index: Any) -> NDArray[Any] | None:
+    """Return the labels of a pandas index as ids, or None if they repeat.
+
+    Parameters
+    ----------
+    index
+        The index; the labels of several levels are joined.
+    """
+    if not index.is_unique:
+        return None
+    if index.nlevels > 1 or index.dtype == object:
+        return np.array([str(each) for each in index.tolist()], dtype=str)
+    return np.asarray(index)
+
+
+def _table(frame: Any, name: str) -> Any:
+    import narwhals as nw
+
+    if _is_batch(frame):
+        import pyarrow as pa
+
+        frame = pa.Table.from_batches([frame])
+    if hasattr(frame, "column_names"):
+        check_names(Path(name), list(frame.column_names))
+    elif hasattr(frame, "index") and hasattr(frame, "columns"):
+        names = [str(each) for each in frame.columns]
+        check_names(Path(name), names)
+        if any(not isinstance(each, str) for each in frame.columns):
+            frame = frame.copy(deep=False)
+            frame.columns = names
+    table = nw.from_native(frame, pass_through=True, allow_series=True)
+    if isinstance(table, nw.LazyFrame):
+        message = (
+            f"{name} is {type_of(frame)}, a lazy frame that holds no values yet: pass its "
+            "`collect()` (`compute()` for dask)."
+        )
+        raise InputError(message)
+    if not isinstance(table, nw.DataFrame):
+        message = (
+            f"{name} is {type_of(frame)}, one column: pass a frame with one column per coordinate."
+        )
+        raise InputError(message)
+    return table
+
+
+def _is_batch(thing: Any) -> bool:
+    kind = type(thing)
+    return kind.__name__ == "RecordBatch" and kind.__module__.startswith("pyarrow")
+
+
+def _kind(column: Any, request: Request) -> ColumnKind | None:
+    """Return the kind of a column as in a parquet file; None for records, which are left out."""
+    import narwhals as nw
+
+    native = getattr(column.to_native(), "dtype", None)
+    if "sparse" in type(native).__name__.lower():
+        message = (
+            f"the column {shortened(column.name)!r} of {request.path} is sparse: pass "
+            "`frame.sparse.to_dense()`."
+        )
+        raise InputError(message)
+    if isinstance(native, np.dtype) and native.kind == "c":
+        message = (
+            f"the column {shortened(column.name)!r} of {request.path} contains {native} values, "
+            "not real numbers: take the real part, or make the real and imaginary parts columns."
+        )
+        raise InputError(message)
+    if isinstance(native, np.dtype) and native.kind in "fiu":
+        return "number"
+    dtype = column.dtype
+    if dtype.is_numeric():
+        return "number"
+    if isinstance(dtype, nw.List | nw.Array):
+        return "list" if dtype.inner is not None and _is_number(dtype.inner) else None
+    if dtype == nw.Object:
+        first = next((cell for cell in column.to_list() if cell is not None), None)
+        if isinstance(first, list | tuple | np.ndarray):
+            return "list"
+        return None if isinstance(first, dict) else "text"
+    return None if dtype == nw.Struct else "text"
+
+
+def _is_number(dtype: Any) -> bool:
+    kind = dtype() if isinstance(dtype, type) else dtype
+    return bool(kind.is_numeric())
+
+
+def _numbers(table: Any, features: tuple[str, ...], request: Request) -> NDArray[Any]:
+    import narwhals as nw
+
+    chosen = table if tuple(table.columns) == features else table.select(*features)
+    for name in features:
+        _refuse_nulls(chosen[name], name, request)
+    rows: NDArray[Any] = chosen.to_numpy()
+    if rows.dtype.kind not in "fiub":
+        # Types that NumPy cannot join, such as decimals next to floats.
+        rows = chosen.select(nw.all().cast(nw.Float64)).to_numpy()
+    return rows
+
+
+def _stacked(column: Any, request: Request) -> NDArray[Any]:
+    """Return a column of lists as one array."""
+    _refuse_nulls(column, column.name, request)
+    cells = [np.asarray(cell) for cell in column.to_list()]
+    shape = cells[0].shape if cells else (0,)
+    for row, cell in enumerate(cells):
+        if cell.shape != shape or cell.dtype.kind not in "fiub":
+            message = (
+                f"{request.item(column.name)} has {cell.size} {cell.dtype} values in row {row} but "
+                f"{cells[0].size} {cells[0].dtype} values in row 0: all rows need the same number "
+                "of numbers."
+            )
+            raise InputError(message)
+    return np.stack(cells) if cells else np.empty((0, 0))
+
+
+def _refuse_nulls(column: Any, name: str, request: Request) -> None:
+    if isinstance(getattr(column.to_native(), "dtype", None), np.dtype) and column.dtype.is_float():
+        # NaN in a float column is found by the pass over all rows.
+        return
+    if count := int(column.null_count()):
+        message = (
+            f"{request.path} has {count} missing value{'s' * (count > 1)} in the column "
+            f"{shortened(name)!r}: fill or drop those rows."
+        )
+        raise InputError(message)
+
+
+def _labels(column: Any, request: Request) -> NDArray[Any]:
+    """Return a column as a parquet file's would be: numbers, or text that is empty if missing."""
+    values: NDArray[Any] = column.to_numpy()
+    if values.dtype.kind in "fiub":
+        return values
+    if column.dtype.is_numeric():
+        return np.array([np.nan if cell is None else float(cell) for cell in column.to_list()])
+    where = column_of(request.path, column.name)
+    return text_array(where, ["" if is_missing(cell) else str(cell) for cell in column.to_list()])
+
+
+def is_missing(cell: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or pandas' NA."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(cell, float | np.generic) and bool(cell != cell)
+
+
+def frame_index(frame: Any) -> NDArray[Any] | None:
+    """Return the index of a pandas frame as ids, or None if it repeats or is the default one."""
+    index = getattr(frame, "index", None)
+    if index is None or not hasattr(index, "is_unique"):
+        return None
+    is_default = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+    return None if is_default else index_ids(index)
