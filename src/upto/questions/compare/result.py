@@ -144,7 +144,7 @@ class CompareResult(Result):
             )
         elif up_to is None and self.up_to is None:
             message = f"the verdict names no group: choose one of {', '.join(names)}."
-        elif (name := str(up_to or self.up_to)) not in names:
+        elif (name := str(self.up_to if up_to is None else up_to)) not in names:
             message = f"this comparison has no row {name!r}: choose one of {', '.join(names)}."
         if message is not None:
             raise InputError(message)

@@ -108,6 +108,8 @@ def test_maps_are_no_part_of_json_repr_or_equality(result):
 def test_what_has_no_map_says_so(runs, result):
     with pytest.raises(InputError, match=r"no row 'conformal': choose one of identity, signed-"):
         result.aligner("conformal")
+    with pytest.raises(InputError, match="no row ''"):
+        result.aligner("")
     with pytest.raises(InputError, match=r"the verdict names no group: choose one of identity"):
         replace(result, up_to=None).aligner()
     three = upto.compare(*runs, runs[0], ica=False, up_to="rigid")
