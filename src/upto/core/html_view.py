@@ -1,0 +1,82 @@
+"""Results, tables and findings as HTML for a notebook, in the colours of its theme."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+from upto.printable import printable
+
+if TYPE_CHECKING:
+    from upto.core.finding import Finding
+    from upto.core.result import Result
+    from upto.core.table import Table
+
+_MOST_ROWS = 60
+_MOST_COLUMNS = 40
+
+
+def escaped(text: str) -> str:
+    """Escape text for HTML, control characters included."""
+    return html.escape(printable(text, lines=True))
+
+
+def result_html(result: Result) -> str:
+    """Return the verdict, the main table and the findings; further tables unfold on a click."""
+    shown = len(result.brief_tables())
+    parts = [f"<p><strong>{escaped(result.verdict)}</strong></p>"]
+    for index, table in enumerate(result.tables()):
+        view = table_html(table, rest=f"print(result.tables()[{index}])")
+        parts.append(view if index < shown else _folded(table.title or "Table", view))
+    parts += [finding_html(finding) for finding in result.findings]
+    return f"<div>{''.join(parts)}</div>"
+
+
+def table_html(table: Table, rest: str = "print(table)") -> str:
+    """Return a table; `rest` is the call that shows the rows left out of a long one."""
+    cut = table.first(_MOST_ROWS, _MOST_COLUMNS)
+    sides = ["left" if cut.is_worded(index) else "right" for index in range(len(cut.columns))]
+    head = _row("th", [column.name for column in cut.columns], sides)
+    body = "".join(_row("td", texts, sides) for texts in cut.texts())
+    title = f'<caption style="text-align:left">{escaped(table.title)}</caption>'
+    return (
+        f"<table>{title}<thead>{head}</thead><tbody>{body}</tbody></table>"
+        f"{_small(_left_out(table, cut, rest))}{_small(escaped(table.caption))}"
+    )
+
+
+def finding_html(finding: Finding) -> str:
+    """Return a finding; its meaning and remedy unfold on a click."""
+    from upto.core.finding import RULES
+
+    rule = RULES.get(finding.code)
+    if rule is None:
+        # A result written by a later version may contain codes unknown to this one.
+        return f"<p>{escaped(str(finding))}</p>"
+    words = " ".join((rule.meaning, rule.matters, rule.remedy))
+    return _folded(str(finding), f"<p>{escaped(words)}</p>")
+
+
+def _row(tag: str, texts: list[str], sides: list[str]) -> str:
+    cells = (
+        f'<{tag} style="text-align:{side}">{escaped(text)}</{tag}>'
+        for text, side in zip(texts, sides, strict=True)
+    )
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _folded(summary: str, content: str) -> str:
+    return f"<details><summary>{escaped(summary)}</summary>{content}</details>"
+
+
+def _small(text: str) -> str:
+    return f"<p><small>{text}</small></p>" if text else ""
+
+
+def _left_out(table: Table, cut: Table, rest: str) -> str:
+    if cut is table:
+        return ""
+    return (
+        f"The first {len(cut.rows)} of {len(table.rows)} rows and {len(cut.columns)} of "
+        f"{len(table.columns)} columns; <code>{escaped(rest)}</code> shows all."
+    )
