@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 39
 _MOST_SENTENCE_LINES = 8
-_WIDTHS = (60, 120)
+_LONGEST_CELL = 50
+_MOST_COLUMNS = 30
+_WIDTHS = (70, 120)
 """Least and largest width of a repr; in between, it is that of the terminal."""
 
 
@@ -52,35 +54,32 @@ def short_text(result: Result) -> str:
 
 
 def _table_lines(table: Table, width: int, room: int) -> list[str]:
-    """Return a table with as many of its rows and columns as fit."""
-    n_columns, n_rows = table.columns_within(width, parts=2), min(len(table.rows), room)
-    while True:
-        cut = table.first(n_rows, n_columns)
-        lines = [line.rstrip() for line in plain_text(cut, width).splitlines()]
-        lines = [line for line in lines if line]
-        lines += _left_out(table, n_rows, n_columns)
-        excess = len(lines) - room
-        if excess <= 0:
-            return lines
-        if n_rows > 1:
-            n_rows = max(1, n_rows - max(1, excess // 4))
-        elif n_columns > 1:
-            n_columns = max(1, n_columns // 2)
-        else:
-            return [*lines[: room - 2], "…", lines[-1]]
+    """Return a table or, if it is too long, its first columns and rows, one line each."""
+    table, whole = table.first(room, _MOST_COLUMNS, longest=_LONGEST_CELL), table
+    lines = _lines(table, whole, width)
+    if len(lines) <= room:
+        return lines
+    n_columns, n_rows = table.columns_within(width), len(table.rows)
+    while n_rows > 1 and len(lines) > room:
+        lines = _lines(table.first(n_rows, n_columns), whole, width)
+        n_rows -= max(1, len(lines) - room)
+    return lines if len(lines) <= room else [*lines[: room - 1], "…"]
 
 
-def _left_out(table: Table, n_rows: int, n_columns: int) -> list[str]:
-    counts = (
-        (len(table.rows) - n_rows, "more rows"),
-        (len(table.columns) - n_columns, "more columns"),
-    )
-    more = [f"{count} {what}" for count, what in counts if count]
+def _lines(table: Table, whole: Table, width: int) -> list[str]:
+    lines = [line.rstrip() for line in plain_text(table, width).splitlines() if line.strip()]
+    n_rows, n_columns = len(table.rows), len(table.columns)
+    return lines + _left_out(len(whole.rows) - n_rows, len(whole.columns) - n_columns)
+
+
+def _left_out(n_rows: int, n_columns: int) -> list[str]:
+    counts = ((n_rows, "row"), (n_columns, "column"))
+    more = [f"{count} more {what}{'s' * (count > 1)}" for count, what in counts if count]
     return [f"… {' and '.join(more)}: print(result.tables()[0])"] if more else []
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    lines = textwrap.wrap(printable(" ".join(text.split())), width)
+    lines = textwrap.wrap(printable(" ".join(text.split())), width, break_on_hyphens=False)
     if len(lines) > _MOST_SENTENCE_LINES:
         lines[_MOST_SENTENCE_LINES - 1 :] = [f"{lines[_MOST_SENTENCE_LINES - 1][: width - 2]} …"]
     return lines

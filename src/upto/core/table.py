@@ -6,6 +6,7 @@ import csv
 import html
 import io
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from upto.core.errors import shortened
@@ -62,18 +63,23 @@ class Table(Record):
                 message = f"a row of {len(row)} cells in a table of {len(self.columns)} columns"
                 raise ValueError(message)
 
-    def first(self, n_rows: int, n_columns: int) -> Table:
-        """Return the table with at most this many rows and columns."""
-        if len(self.rows) <= n_rows and len(self.columns) <= n_columns:
+    def first(self, n_rows: int, n_columns: int, *, longest: int | None = None) -> Table:
+        """Return at most this many rows and columns, with texts shortened to `longest`."""
+        if len(self.rows) <= n_rows and len(self.columns) <= n_columns and longest is None:
             return self
-        rows = tuple(row[:n_columns] for row in self.rows[:n_rows])
+        rows = tuple(
+            tuple(
+                cell if longest is None or not isinstance(cell, str) else shortened(cell, longest)
+                for cell in row[:n_columns]
+            )
+            for row in self.rows[:n_rows]
+        )
         return replace(self, columns=self.columns[:n_columns], rows=rows)
 
-    def columns_within(self, width: int, *, parts: int) -> int:
-        """Count the first columns that fill at most this many parts of a table of this width."""
-        shown = self.first(40, len(self.columns))
-        split = _parts(shown._spans(), width - _EDGE)
-        return max(part[-1] for part in split[:parts]) + 1
+    def columns_within(self, width: int) -> int:
+        """Count the first columns that fit a terminal of this width without line breaks."""
+        ends = accumulate(span.most for span in self._spans())
+        return max(1, sum(end <= width - _EDGE for end in ends))
 
     def is_worded(self, index: int) -> bool:
         """Whether a column contains words, which are aligned at the left."""

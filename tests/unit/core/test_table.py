@@ -203,3 +203,52 @@ def test_control_characters_do_not_reach_the_terminal():
         console.print(table)
     assert not set("\x1b\x9b\u202e") & set(capture.get())
     assert capture.get().count("x\\u001b[31m\\u009b\\u202ey") == 4
+
+
+def long_table(n_rows: int, n_columns: int = 2) -> Table:
+    names = [f"column {number}" for number in range(n_columns)]
+    return Table(
+        title="Many rows",
+        columns=tuple(Column(name=name, spec=".2f") for name in names),
+        rows=tuple((f"row {i}", *(i / 4 for _ in names[1:])) for i in range(n_rows)),
+        caption="All of them.",
+    )
+
+
+def test_the_repr_is_one_line_and_print_shows_every_row():
+    many = long_table(90)
+    assert repr(many) == "Table('Many rows', 90 rows × 2 columns)"
+    assert f"{many}".count("row ") == 90
+    assert repr(many.rows[:1]) == "(('row 0', 0.0),)"
+
+
+@pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1"}, {"TTY_COMPATIBLE": "1"}])
+def test_text_has_no_escape_sequences(environment, monkeypatch):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert "\x1b" not in str(table())
+
+
+def test_a_notebook_shows_the_first_rows_and_says_so():
+    page = long_table(61)._repr_html_()
+    assert page.count("<tr>") == 61
+    assert "The first 60 of 61 rows and 2 of 2 columns; <code>print(table)</code> shows all" in page
+    assert "shows all" not in long_table(60)._repr_html_()
+    assert long_table(3, 50)._repr_html_().count("<th ") == 40
+
+
+def test_a_notebook_aligns_numbers_at_the_right():
+    page = long_table(1)._repr_html_()
+    assert '<td style="text-align:left">row 0</td><td style="text-align:right">0.00</td>' in page
+    assert "<p><small>All of them.</small></p>" in page
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "\ud800", "\x00\x1b", "\u202e"])
+def test_hostile_text_stays_in_its_cell_of_a_notebook(text):
+    page = Cells()
+    shown = table(name=text, cell=text, title=text)._repr_html_()
+    page.feed(shown)
+    assert page.texts[0] == page.texts[2] == page.texts[4]
+    assert set(page.tags) == {"table", "caption", "thead", "tr", "th", "tbody", "td"}
+    shown.encode()
+    assert not set("\x00\x1b\u202e\u2028") & set(shown)
