@@ -83,7 +83,7 @@ def test_a_figure_is_shown_once(outputs):
 def test_parts_have_html_of_their_own(outputs):
     assert [len(outputs[name]) for name in ("fit", "finding")] == [1, 1]
     assert "up to affine" in outputs["fit"][0].data["text/html"]
-    assert re.match(r"<details><summary>UP\d{3} ", outputs["finding"][0].data["text/html"])
+    assert re.match(r"<details open><summary>UP\d{3} ", outputs["finding"][0].data["text/html"])
     assert outputs["error"][0].data["text/plain"].startswith("Estimate(value=0.18")
 
 

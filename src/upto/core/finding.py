@@ -30,7 +30,7 @@ class Finding:
         return f"{self.code}{title}: {self.message}"
 
     def _repr_html_(self) -> str:
-        return finding_html(self)
+        return finding_html(self, unfolded=True)
 
 
 def unique_findings(findings: list[Finding]) -> tuple[Finding, ...]:

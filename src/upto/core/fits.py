@@ -8,7 +8,7 @@ from typing import Literal
 from upto.core.estimate import Estimate
 from upto.core.group import Group
 from upto.core.html_view import table_html
-from upto.core.record import Record
+from upto.core.short_repr import Record
 from upto.core.table import Table, columns
 
 Agreement = Literal["identical", "same", "close", "image", "partial", "weak", "chance", "undecided"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from upto.printable import printable
@@ -26,8 +27,11 @@ def result_html(result: Result) -> str:
     shown = len(result.brief_tables())
     parts = [f"<p><strong>{escaped(result.verdict)}</strong></p>"]
     for index, table in enumerate(result.tables()):
-        view = table_html(table, rest=f"print(result.tables()[{index}])")
-        parts.append(view if index < shown else _folded(table.title or "Table", view))
+        rest = f"print(result.tables()[{index}])"
+        if index < shown:
+            parts.append(table_html(table, rest))
+        else:
+            parts.append(_folded(table.title, table_html(replace(table, title=""), rest)))
     parts += [finding_html(finding) for finding in result.findings]
     return f"<div>{''.join(parts)}</div>"
 
@@ -38,15 +42,15 @@ def table_html(table: Table, rest: str = "print(table)") -> str:
     sides = ["left" if cut.is_worded(index) else "right" for index in range(len(cut.columns))]
     head = _row("th", [column.name for column in cut.columns], sides)
     body = "".join(_row("td", texts, sides) for texts in cut.texts())
-    title = f'<caption style="text-align:left">{escaped(table.title)}</caption>'
+    title = f'<caption style="text-align:left">{escaped(table.title)}</caption>' * bool(table.title)
     return (
         f"<table>{title}<thead>{head}</thead><tbody>{body}</tbody></table>"
         f"{_small(_left_out(table, cut, rest))}{_small(escaped(table.caption))}"
     )
 
 
-def finding_html(finding: Finding) -> str:
-    """Return a finding; its meaning and remedy unfold on a click."""
+def finding_html(finding: Finding, *, unfolded: bool = False) -> str:
+    """Return a finding; unless unfolded, its meaning and remedy appear on a click."""
     from upto.core.finding import RULES
 
     rule = RULES.get(finding.code)
@@ -54,19 +58,19 @@ def finding_html(finding: Finding) -> str:
         # A result written by a later version may contain codes unknown to this one.
         return f"<p>{escaped(str(finding))}</p>"
     words = " ".join((rule.meaning, rule.matters, rule.remedy))
-    return _folded(str(finding), f"<p>{escaped(words)}</p>")
+    return _folded(str(finding), f"<p>{escaped(words)}</p>", " open" if unfolded else "")
 
 
 def _row(tag: str, texts: list[str], sides: list[str]) -> str:
     cells = (
-        f'<{tag} style="text-align:{side}">{escaped(text)}</{tag}>'
+        f'<{tag} style="text-align:{side};padding:.2em .6em">{escaped(text)}</{tag}>'
         for text, side in zip(texts, sides, strict=True)
     )
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _folded(summary: str, content: str) -> str:
-    return f"<details><summary>{escaped(summary)}</summary>{content}</details>"
+def _folded(summary: str, content: str, state: str = "") -> str:
+    return f"<details{state}><summary>{escaped(summary)}</summary>{content}</details>"
 
 
 def _small(text: str) -> str:

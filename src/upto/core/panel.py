@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from upto.core.record import Record
+from upto.core.short_repr import Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from upto.core.group import Group
 from upto.core.html_view import table_html
-from upto.core.record import Record
+from upto.core.short_repr import Record
 from upto.core.table import Cell, Column, Table
 
 if TYPE_CHECKING:

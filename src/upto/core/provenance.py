@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from upto.core.record import Record
+from upto.core.short_repr import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

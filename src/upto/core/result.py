@@ -10,7 +10,7 @@ import msgspec
 
 from upto.core.errors import InputError, one_sentence, reason, shortened
 from upto.core.html_view import result_html
-from upto.core.record import Record
+from upto.core.short_repr import Record
 from upto.core.short_text import plain_text, short_text
 from upto.printable import printable
 from upto.question import resolve

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from upto.core.errors import shortened
 from upto.core.estimate import Estimate
 from upto.core.html_view import table_html
-from upto.core.record import Record
+from upto.core.short_repr import Record
 from upto.core.short_text import plain_text
 from upto.printable import printable
 

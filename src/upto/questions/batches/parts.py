@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from upto.core.estimate import Estimate
-from upto.core.record import Record
+from upto.core.short_repr import Record
 
 Carries = Literal["batch", "label", "both", "neither"]
 Reading = Literal["difference", "ratio", "normalised"]

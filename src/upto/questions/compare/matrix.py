@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from upto.core.fits import Agreement, RunSummary
 from upto.core.group import Group
-from upto.core.record import Record
 from upto.core.result import pick
+from upto.core.short_repr import Record
 from upto.core.table import Cell, Table, columns
 
 

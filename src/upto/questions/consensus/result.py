@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
-from upto.core.record import Record
 from upto.core.result import Result
+from upto.core.short_repr import Record
 from upto.core.table import Cell, Table, columns
 
 SHOWN_RUNS = 12

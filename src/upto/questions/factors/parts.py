@@ -8,8 +8,8 @@ from typing import Literal
 from upto.core.estimate import Estimate
 from upto.core.fits import Agreement, Supremum
 from upto.core.group import Group
-from upto.core.record import Record
 from upto.core.result import pick
+from upto.core.short_repr import Record
 
 BEYOND_CHANCE = 0.05
 """Largest p-value at which a score or an error is beyond chance."""

@@ -10,8 +10,8 @@ from upto.core.errors import InputError
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
-from upto.core.record import Record
 from upto.core.result import Result, pick
+from upto.core.short_repr import Record
 from upto.core.table import Cell, Column, Table, columns
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from upto.core.fits import Diameter
 from upto.core.panel import Marks, Panel
 from upto.core.promise import Promise, conditions_table, constants_table, promise_table
 from upto.core.provenance import Provenance
-from upto.core.record import Record
 from upto.core.result import Result
+from upto.core.short_repr import Record
 from upto.core.table import Cell, Column, Table
 
 Method = Literal["dense", "lanczos", "neighbours"]
