@@ -189,3 +189,13 @@ def test_a_notebook_shows_every_table_in_the_colours_of_its_theme(name):
     assert page.tags.count("tr") <= 61 * len(result.tables())
     folded = page.tags.count("details")
     assert folded == len(result.tables()) - len(result.brief_tables()) + len(result.findings)
+
+
+def test_a_notebook_stays_small_however_many_tables_there_are():
+    names = tuple(f"seed-{number}" for number in range(12))
+    result = layers(*[30] * 12, names=names)
+    shown = result._repr_html_()
+    assert len(result.tables()) == 68
+    assert Page(shown).tags.count("table") == 13
+    assert "55 more tables: <code>result.tables()</code>" in shown
+    assert len(shown) < 1_000_000

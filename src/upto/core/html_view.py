@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from upto.core.table import Table
 
 _MOST_ROWS = 60
-_MOST_COLUMNS = 40
+_MOST_COLUMNS = 20
+_MOST_FOLDED, _FOLDED_ROWS = 12, 30
 
 
 def escaped(text: str) -> str:
@@ -24,21 +25,26 @@ def escaped(text: str) -> str:
 
 def result_html(result: Result) -> str:
     """Return the verdict, the main table and the findings; further tables unfold on a click."""
-    shown = len(result.brief_tables())
+    tables, n_main = result.tables(), len(result.brief_tables())
+    n_shown = n_main + _MOST_FOLDED
     parts = [f"<p><strong>{escaped(result.verdict)}</strong></p>"]
-    for index, table in enumerate(result.tables()):
+    for index, table in enumerate(tables[:n_shown]):
         rest = f"print(result.tables()[{index}])"
-        if index < shown:
+        if index < n_main:
             parts.append(table_html(table, rest))
         else:
-            parts.append(_folded(table.title, table_html(replace(table, title=""), rest)))
+            inner = table_html(replace(table, title=""), rest, _FOLDED_ROWS)
+            parts.append(_folded(table.title, inner))
+    if len(tables) > n_shown:
+        more = f"{len(tables) - n_shown} more tables: <code>result.tables()</code>"
+        parts.append(_small(more))
     parts += [finding_html(finding) for finding in result.findings]
     return f"<div>{''.join(parts)}</div>"
 
 
-def table_html(table: Table, rest: str = "print(table)") -> str:
+def table_html(table: Table, rest: str = "print(table)", most: int = _MOST_ROWS) -> str:
     """Return a table; `rest` is the call that shows the rows left out of a long one."""
-    cut = table.first(_MOST_ROWS, _MOST_COLUMNS)
+    cut = table.first(most, _MOST_COLUMNS)
     sides = ["left" if cut.is_worded(index) else "right" for index in range(len(cut.columns))]
     head = _row("th", [column.name for column in cut.columns], sides)
     body = "".join(_row("td", texts, sides) for texts in cut.texts())
