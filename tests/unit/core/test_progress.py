@@ -99,6 +99,17 @@ def test_nested_tasks_share_a_line_and_steps_come_from_any_thread():
     assert told == ["upto: outer, 1 of 3 after 0:00; inner, 8 after 0:00"]
 
 
+def test_the_outer_task_is_shown_again_when_the_inner_one_is_over():
+    told = []
+    watched = LineProgress(say=told.append, first=0, every=0.01)
+    with watched.task("outer", 3):
+        with watched.task("inner", 2):
+            until(lambda: any("inner" in line for line in told))
+        told.clear()
+        until(lambda: len(told) > 1)
+    assert told[-1] == "upto: outer, 0 of 3 after 0:00"
+
+
 def test_an_error_ends_the_task_and_its_thread():
     before = active_count()
     watched = LineProgress(say=lambda _: None, first=0, every=0.01)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from upto.core import Column, Estimate, Table
+from upto.core.short_text import plain_text
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -253,3 +254,15 @@ def test_hostile_text_stays_in_its_cell_of_a_notebook(text):
     assert set(page.tags) == {"table", "caption", "thead", "tr", "th", "tbody", "td"}
     shown.encode()
     assert not set("\x00\x1b\u202e\u2028") & set(shown)
+
+
+def test_no_width_breaks_a_word():
+    names = ("run", "coordinates", "components", "near-Gaussian", "explained", "chance", "belongs")
+    table = Table(
+        title="",
+        columns=tuple(Column(name=name) for name in names),
+        rows=(("seed-0", 64, 24, 2, 0.9, 0.28, "yes"),),
+    )
+    for width in range(40, 100):
+        shown = plain_text(table, width).split()
+        assert set(names) <= set(shown), width
