@@ -21,8 +21,8 @@ from upto.core import (
     InputError,
     Provenance,
     SettingValue,
-    SilentProgress,
     StudyResult,
+    choose_progress,
     library_versions,
 )
 from upto.core.extras import check_extra
@@ -144,7 +144,7 @@ def run_study(
     resume: bool = False,
     restart: bool = False,
     data: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> StudyResult:
     """Run a study and compare its results with the paper's claims and our expectations.
 
@@ -169,7 +169,8 @@ def run_study(
     data
         Folder with datasets, for studies of data that cannot be bundled.
     progress
-        Receiver of progress reports.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Returns
     -------
@@ -199,7 +200,7 @@ def run_study(
                 folder=place,
                 resume=resume,
                 data=None if data is None else Path(data),
-                progress=progress or SilentProgress(),
+                progress=choose_progress(progress),
             ),
         )
     quantities = _quantities(name, size, outcome)

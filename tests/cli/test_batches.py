@@ -1,12 +1,11 @@
 import json
-import time
 
 import numpy as np
 import pytest
 
 from upto.cli.output import Output
-from upto.cli.progress_bar import LineProgress
 from upto.core import SilentProgress
+from upto.core.progress_bar import LineProgress
 from upto.questions.batches.result import BatchesResult
 
 QUICK = (
@@ -155,20 +154,6 @@ def test_warnings_stop_a_strict_command(upto, wells):
     stopped = upto("batches", wells, *few)
     assert stopped.exit_code == 1
     assert "UP081" in stopped.stderr
-
-
-def test_a_file_is_told_how_far_the_work_is(monkeypatch):
-    told = []
-    monkeypatch.setattr("upto.cli.progress_bar.say", told.append)
-    watched = LineProgress(first=0.02, every=0.05)
-    with watched.task("evaluate conditions", 9) as advance:
-        advance(2)
-        time.sleep(0.2)
-    assert told[0] == "upto: evaluate conditions, 2 of 9 after 0:00"
-    assert 2 <= len(told) <= 5
-    with LineProgress().task("look at rows", 3):
-        time.sleep(0.02)
-    assert len(told) <= 5
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,7 @@ LONG = (
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, rng):
     """The pages call files of their readers seed0.npy and seed1.npy."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
     rows = rng.laplace(size=(300, 4))
     np.save("seed0.npy", rows)
     np.save("seed1.npy", rows[:, ::-1] + 1)

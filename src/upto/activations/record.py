@@ -28,7 +28,7 @@ from upto.activations.recorded import (
     check_listing,
     write_listing,
 )
-from upto.core import InputError, SilentProgress
+from upto.core import InputError, choose_progress
 from upto.core.files import replacing
 from upto.core.read_file import expanded
 from upto.files.manifest import MANIFEST
@@ -56,7 +56,7 @@ def record_activations(
     seed: int | None = None,
     forward: Callable[[Any, Any], Any] | None = None,
     dtype: Literal["float32", "float64"] = "float32",
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Path:
     """Record layers of a torch module over batches, one file per layer.
 
@@ -99,7 +99,8 @@ def record_activations(
     dtype
         dtype of the files.
     progress
-        Receiver of progress reports.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Returns
     -------
@@ -133,7 +134,7 @@ def record_activations(
     with replacing(folder, folder=True) as temporary:
         temporary.mkdir()
         store = RecordedLayers(temporary, np.dtype(dtype))
-        task = (progress or SilentProgress()).task("record", length_hint(batches, 0))
+        task = choose_progress(progress).task("record", length_hint(batches, 0))
         with _evaluating(model), tape.hooked(), torch.no_grad(), task as advance:
             for batch in batches:
                 inputs = on_device(input_of(batch), tape.device)

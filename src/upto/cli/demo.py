@@ -42,14 +42,13 @@ def command(output: Path) -> None:
 
     import upto
     from upto.cli.output import check_places, console_for
-    from upto.cli.progress_bar import RichProgress
-    from upto.core import InputError, SilentProgress
+    from upto.core import InputError
     from upto.files import bundled_path
     from upto.report import Report
 
     check_places({"-o": output})
     console = console_for(stderr=False)
-    progress = RichProgress() if sys.stderr.isatty() else SilentProgress()
+    is_watched = sys.stderr.isatty()
     resnets = bundled_path("cifar_resnets")
     arguments: list[tuple[list[str], dict[str, Any]] | None] = [
         ([f"{resnets}::resnet{depth}" for depth in (20, 32)], {"labels": "label"}),
@@ -69,7 +68,7 @@ def command(output: Path) -> None:
     for number, (title, story, runs, options) in enumerate(chapters, 1):
         console.print(Text(f"\n{number}. {title}", style="bold cyan"))
         console.print(Text(f"{story}\n"))
-        results.append(upto.compare(*runs, progress=progress, **options))
+        results.append(upto.compare(*runs, progress=is_watched, **options))
         console.print(Text(results[-1].verdict, style="bold"))
         console.print(results[-1].tables()[0])
         if len(runs) == 2:

@@ -154,12 +154,12 @@ class Output:
 
     def watcher(self) -> Progress:
         """Return the progress reporter."""
-        from upto.cli.progress_bar import LineProgress, RichProgress
         from upto.core import SilentProgress
+        from upto.core.progress_bar import LineProgress, find_bars
 
         if not self.progress or self.quiet:
             return SilentProgress()
-        return RichProgress() if sys.stderr.isatty() else LineProgress()
+        return find_bars() or LineProgress(say=say)
 
 
 def _print(text: str) -> None:

@@ -23,7 +23,7 @@ from upto.core.float_range import refuse_scale, scale_limits
 from upto.core.grids import FactorGrid
 from upto.core.group import Group
 from upto.core.panel import Marks, Panel
-from upto.core.progress import Progress, SilentProgress
+from upto.core.progress import Progress, SilentProgress, choose_progress
 from upto.core.promise import (
     Constant,
     Promise,
@@ -91,6 +91,7 @@ __all__ = [
     "Table",
     "TraceStep",
     "UptoError",
+    "choose_progress",
     "conditions_table",
     "constants_table",
     "finite_or_none",

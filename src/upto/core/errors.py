@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 _SINCE = {"harmony": ((3, 12), "harmonypy")}
 """First Python version an extra supports, and the package to install on older ones."""
@@ -21,7 +22,24 @@ def how_to_install(extra: str) -> str:
 
 
 class UptoError(Exception):
-    """Base class of all errors this package raises on purpose."""
+    """Base class of all errors this package raises on purpose.
+
+    IPython and Jupyter show it as one line; ``%tb`` then shows the whole traceback.
+    """
+
+    _is_shown = False
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython shows: one, and the traceback when asked again."""
+        if self._is_shown:
+            shell: Any = sys.modules["IPython"].get_ipython()  # IPython is the only caller
+            lines: list[str] = shell.InteractiveTB.structured_traceback(
+                type(self), self, self.__traceback__
+            )
+            return lines
+        self._is_shown = True
+        notes = getattr(self, "__notes__", ())
+        return [f"{type(self).__name__}: {one_sentence(self)}", *map(one_sentence, notes)]
 
 
 class InputError(UptoError, ValueError):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
+from upto.core.html_view import finding_html
 from upto.core.rule import Rule
 from upto.question import questions, resolve
 
@@ -27,6 +28,9 @@ class Finding:
         # A result written by a later version may contain codes unknown to this one.
         title = f" {RULES[self.code].title}" if self.code in RULES else ""
         return f"{self.code}{title}: {self.message}"
+
+    def _repr_html_(self) -> str:
+        return finding_html(self, unfolded=True)
 
 
 def unique_findings(findings: list[Finding]) -> tuple[Finding, ...]:

@@ -7,6 +7,9 @@ from typing import Literal
 
 from upto.core.estimate import Estimate
 from upto.core.group import Group
+from upto.core.html_view import table_html
+from upto.core.short_repr import Record
+from upto.core.table import Table, columns
 
 Agreement = Literal["identical", "same", "close", "image", "partial", "weak", "chance", "undecided"]
 
@@ -26,7 +29,7 @@ class Diameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
+class RunSummary(Record):
     """Properties of one run on its own.
 
     `n_components` counts its independent components and `n_non_gaussian` those significantly
@@ -47,7 +50,7 @@ class RunSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errors:
+class Errors(Record):
     """Summary of the errors per row, over the diameter of the target."""
 
     mean: Estimate
@@ -58,7 +61,7 @@ class Errors:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
+class Baseline(Record):
     """Errors of predicting the target's mean for every row."""
 
     in_sample: Errors
@@ -96,7 +99,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Along:
+class Along(Record):
     """R² of the verdict's map along the principal directions of one run, widest first.
 
     `variance` is the fraction of the run's variance in each direction; `r2` is held-out.
@@ -119,7 +122,7 @@ class Classes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Histogram:
+class Histogram(Record):
     """Counts of errors per row in bins of equal width from `low` to `high`."""
 
     low: float
@@ -139,7 +142,7 @@ class Supremum:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+class Fit(Record):
     """How well the first run predicts the second up to one group.
 
     `unmixed` marks fits in which both runs were first rotated by ICA, without supervision, and
@@ -174,6 +177,33 @@ class Fit:
         """Mean held-out error, or the in-sample error if no rows were held out."""
         return (self.held_out or self.in_sample).mean
 
+    def table(self) -> Table:
+        """Return the errors over the diameter: held-out, in-sample and of permuted rows."""
+        errors = {
+            "held-out": self.held_out,
+            "in-sample": self.in_sample,
+            "chance, held-out": self.chance,
+            "chance, in-sample": self.chance_in_sample,
+        }
+        return Table(
+            title=f"Errors over the diameter, up to {self.name}",
+            columns=columns("rows", "mean error", "RMS", "99 %", "worst", "R²"),
+            rows=tuple(
+                (rows, each.mean, each.rms, each.q99, each.worst, each.r2)
+                for rows, each in errors.items()
+                if each is not None
+            ),
+            caption="" if self.p_value is None else f"p-value {self.p_value:.3g}",
+        )
+
+    def __repr__(self) -> str:
+        r2 = (self.held_out or self.in_sample).r2
+        p_value = "" if self.p_value is None else f", p_value={self.p_value:.3g}"
+        return f"Fit({self.name!r}, error={self.error}, r2={r2:.4g}{p_value})"
+
+    def _repr_html_(self) -> str:
+        return table_html(self.table())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
@@ -185,7 +215,7 @@ class Defect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scatter:
+class Scatter(Record):
     """Rows of the target and of the aligned source in the target's two widest directions."""
 
     up_to: Group

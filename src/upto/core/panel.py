@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from upto.core.short_repr import Record
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
+class Marks(Record):
     """A named set of points or a line; `low` and `high` are interval ends, or empty."""
 
     name: str
@@ -25,7 +27,7 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
+class Panel(Record):
     """One plot: marks over two named axes; with `y_zero`, the second starts at zero.
 
     With `x_names`, the first axis is categorical, at the integers from 1.

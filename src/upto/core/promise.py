@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from upto.core.group import Group
+from upto.core.html_view import table_html
+from upto.core.short_repr import Record
 from upto.core.table import Cell, Column, Table
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promise:
+class Promise(Record):
     """A bound with its constants, the condition for its validity, and whether it is vacuous.
 
     Parameters
@@ -76,9 +78,19 @@ class Promise:
     def __float__(self) -> float:
         return math.inf if self.value is None else self.value
 
+    def __repr__(self) -> str:
+        kind = "vacuous" if self.is_vacuous else "informative"
+        return f"Promise({self.statement!r}, value={float(self):.4g}, {kind})"
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            table_html(each)
+            for each in (promise_table([self]), conditions_table([self]), constants_table(self))
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promised:
+class Promised(Record):
     """A promise and the measured value of the same quantity.
 
     Parameters

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
+from upto.core.short_repr import Record
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -21,7 +23,7 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
+class Provenance(Record):
     """Information needed to reproduce a result."""
 
     call: str

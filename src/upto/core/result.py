@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from abc import ABC, abstractmethod
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
@@ -10,6 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 import msgspec
 
 from upto.core.errors import InputError, one_sentence, reason, shortened
+from upto.core.html_view import result_html
+from upto.core.short_repr import Record
+from upto.core.short_text import plain_text, short_text
 from upto.printable import printable
 from upto.question import resolve
 
@@ -36,7 +38,7 @@ def pick(parts: Sequence[Part], name: str, missing: str, *, by: str = "name") ->
     raise KeyError(missing.format(name, ", ".join(names)))
 
 
-class Result(ABC):
+class Result(Record, ABC):
     """Base class of results: subclasses are frozen dataclasses with a `kind` and a `schema`.
 
     Subclasses have `verdict`, `findings`, `provenance` and `tables()`.
@@ -115,9 +117,10 @@ class Result(ABC):
             raise InputError(message) from None
 
     def _repr_html_(self) -> str:
-        findings = "".join(f"<li>{html.escape(str(finding))}</li>" for finding in self.findings)
-        tables = "".join(table.to_html() for table in self.tables())
-        return f"<p><b>{html.escape(self.verdict)}</b></p>{tables}<ul>{findings}</ul>"
+        return result_html(self)
+
+    def __repr__(self) -> str:
+        return short_text(self)
 
     def __rich__(self) -> RichGroup:
         from rich.console import Group as RichGroup
@@ -127,12 +130,7 @@ class Result(ABC):
         return RichGroup(verdict, *self.tables())
 
     def __str__(self) -> str:
-        from rich.console import Console
-
-        console = Console(width=120, no_color=True)
-        with console.capture() as capture:
-            console.print(self)
-        return capture.get()
+        return plain_text(self)
 
 
 def _recorded(cls: type) -> list[str]:

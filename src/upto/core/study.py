@@ -11,6 +11,7 @@ from upto.core.finding import Finding
 from upto.core.panel import Panel
 from upto.core.provenance import Provenance
 from upto.core.result import Result
+from upto.core.short_repr import Record
 from upto.core.table import Cell, Column, Table
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity:
+class Quantity(Record):
     """One quantity of a study: its measured value, the paper's claim and our expectation.
 
     Claim and expectation are tested and counted separately: a result that we expected may

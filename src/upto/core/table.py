@@ -5,10 +5,15 @@ from __future__ import annotations
 import csv
 import html
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from upto.core.errors import shortened
 from upto.core.estimate import Estimate
+from upto.core.html_view import table_html
+from upto.core.short_repr import Record
+from upto.core.short_text import plain_text
 from upto.printable import printable
 
 if TYPE_CHECKING:
@@ -16,6 +21,8 @@ if TYPE_CHECKING:
 
 _PADDING = 3
 """Terminal columns that a table column takes in addition to its text."""
+_EDGE = 1
+"""Terminal columns that a table takes in addition to its columns."""
 
 Cell = str | int | float | Estimate | None
 
@@ -42,7 +49,7 @@ def columns(*names: str, spec: str = ".4f") -> tuple[Column, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(Record):
     """Rows of cells under named columns."""
 
     title: str
@@ -55,6 +62,28 @@ class Table:
             if len(row) != len(self.columns):
                 message = f"a row of {len(row)} cells in a table of {len(self.columns)} columns"
                 raise ValueError(message)
+
+    def first(self, n_rows: int, n_columns: int, *, longest: int | None = None) -> Table:
+        """Return at most this many rows and columns, with texts shortened to `longest`."""
+        if len(self.rows) <= n_rows and len(self.columns) <= n_columns and longest is None:
+            return self
+        rows = tuple(
+            tuple(
+                cell if longest is None or not isinstance(cell, str) else shortened(cell, longest)
+                for cell in row[:n_columns]
+            )
+            for row in self.rows[:n_rows]
+        )
+        return replace(self, columns=self.columns[:n_columns], rows=rows)
+
+    def columns_within(self, width: int) -> int:
+        """Count the first columns that fit a terminal of this width without line breaks."""
+        ends = accumulate(span.most for span in self._spans())
+        return max(1, sum(end <= width - _EDGE for end in ends))
+
+    def is_worded(self, index: int) -> bool:
+        """Whether a column contains words, which are aligned at the left."""
+        return index == 0 or all(isinstance(row[index], str) for row in self.rows)
 
     def texts(self) -> list[list[str]]:
         """Format every cell."""
@@ -114,16 +143,16 @@ class Table:
 
         texts = [[printable(text) for text in row] for row in self.texts()]
         names = [printable(column.name) for column in self.columns]
-        spans = [_Span.of(cells) for cells in zip(names, *texts, strict=True)]
+        spans = self._spans()
         yield Text(printable(self.title), style="italic")
-        for part in _parts(spans, options.max_width):
+        room = options.max_width - _EDGE
+        for part in _parts(spans, room):
             table = RichTable(box=box.SIMPLE_HEAD)
-            widths = _widths([spans[index] for index in part], options.max_width)
+            widths = _widths([spans[index] for index in part], room)
             for index, width in zip(part, widths, strict=True):
-                worded = index == 0 or all(isinstance(row[index], str) for row in self.rows)
                 table.add_column(
                     Text(names[index]),
-                    justify="left" if worded else "right",
+                    justify="left" if self.is_worded(index) else "right",
                     width=width,
                     overflow="fold",
                 )
@@ -132,6 +161,21 @@ class Table:
             yield table
         if self.caption:
             yield Text(printable(self.caption), style="dim")
+
+    def _spans(self) -> list[_Span]:
+        names = [printable(column.name) for column in self.columns]
+        texts = [[printable(text) for text in row] for row in self.texts()]
+        return [_Span.of(cells) for cells in zip(names, *texts, strict=True)]
+
+    def __str__(self) -> str:
+        return plain_text(self)
+
+    def __repr__(self) -> str:
+        size = f"{len(self.rows)} rows × {len(self.columns)} columns"
+        return f"Table({shortened(self.title)!r}, {size})"
+
+    def _repr_html_(self) -> str:
+        return table_html(self)
 
 
 @dataclass(frozen=True, slots=True)

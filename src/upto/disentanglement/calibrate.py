@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import Estimate, InputError, SilentProgress, random_stream
+from upto.core import Estimate, InputError, choose_progress, random_stream
 from upto.disentanglement.catalogue import DEFAULT_SCORES, NamedScore, find_scores
 from upto.disentanglement.predictor_tables import Labels, Whole, as_codes, as_factors
 from upto.disentanglement.predictors import quietly
@@ -91,7 +91,7 @@ def evaluate_scores(
     refits: int = 19,
     half_samples: int = 20,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> tuple[CalibratedScore, ...]:
     """Compute scores of codes by name, each with its chance level and an interval.
 
@@ -116,7 +116,8 @@ def evaluate_scores(
     seed
         Seed of the random number generator.
     progress
-        Progress reporter.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Notes
     -----
@@ -169,7 +170,7 @@ def evaluate_view(
     *,
     refits: int,
     half_samples: int,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> tuple[CalibratedScore, ...]:
     """Return scores of a view of all rows, as in `evaluate_scores`."""
     n_rows = full.factors.n_rows
@@ -178,7 +179,7 @@ def evaluate_view(
     halves: list[Whole] = []
     if n_rows >= 2 * MIN_HALF:
         halves = draw_halves(np.zeros(n_rows, dtype=np.intp), half_samples, full.seed)
-    watched = progress or SilentProgress()
+    watched = choose_progress(progress)
     with quietly(), watched.task("scores of factors", 1 + len(orders) + len(halves)) as advance:
         found = {each.name: _score(each, full) for each in chosen}
         advance(1)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import Finding, InputError, SilentProgress
+from upto.core import Finding, InputError, choose_progress
 from upto.core.array_types import Float, Index
 from upto.engines import blas_threads_for
 from upto.measures.families import Family, families_of
@@ -77,7 +77,7 @@ def score_pairs(
     permutations: int = 199,
     half_samples: int = 50,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> list[Scored]:
     """Score pairs of runs by measures, with random pairings and half-samples.
 
@@ -109,7 +109,8 @@ def score_pairs(
     seed
         Seed of the random number generator.
     progress
-        Progress reporter.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Returns
     -------
@@ -144,7 +145,7 @@ def score_pairs(
     steps = len(scoring.jobs) * (1 + len(scoring.pairings.orders) + len(scoring.halves))
     found: dict[tuple[int, int, str], Scored] = {}
     with (
-        (progress or SilentProgress()).task("score pairs", steps * len(families)) as advance,
+        choose_progress(progress).task("score pairs", steps * len(families)) as advance,
         blas_threads_for(0),
         _over_threads(max(each.size for each in rows)) as over,
     ):

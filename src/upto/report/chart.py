@@ -31,11 +31,11 @@ def blank_figure(width: float, height: float) -> Figure:
         If matplotlib is not installed.
     """
     try:
-        from matplotlib.figure import Figure
+        from upto.report.notebook_figure import NotebookFigure
     except ImportError:
         what = "a figure"
         raise MissingExtraError(what, package="matplotlib", extra="plot") from None
-    return Figure(figsize=(width, height), layout="constrained", dpi=150)
+    return NotebookFigure(figsize=(width, height), layout="constrained", dpi=150)
 
 
 def grid_shape(count: int, most: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import Embeddings, InputError, SilentProgress
+from upto.core import Embeddings, InputError, choose_progress
 from upto.engines import choose_engine
 from upto.files import check_output, open_writer
 from upto.files.accept import single_run
@@ -34,7 +34,7 @@ def apply_transform(
     output: str | Path,
     inverse: bool = False,
     engine: Engine | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> tuple[str, ...]:
     """Apply a fitted transform to the rows of another run, or undo it, and write the result.
 
@@ -57,7 +57,8 @@ def apply_transform(
     engine
         Engine for the passes, an object or a name.
     progress
-        Receiver of progress reports.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def apply_transform(
     >>> bool(np.allclose(np.load(path), old[:, ::-1] + 5))
     True
     """
-    engine, progress = choose_engine(engine), progress or SilentProgress()
+    engine, progress = choose_engine(engine), choose_progress(progress)
     check_package(Path(output), "writing")
     fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
     _, kind = kind_of(fitted)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import InputError, SilentProgress
+from upto.core import InputError, choose_progress
 from upto.engines.device import float32_products
 from upto.engines.device_rows import host_array, load_torch
 from upto_studies.train.arguments import (
@@ -54,7 +54,7 @@ def train_ensemble(
     device: str = "cpu",
     checkpoint: str | Path | None = None,
     resume: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Ensemble:
     """Train one member per seed, all at once, each as if it were trained alone.
 
@@ -87,7 +87,8 @@ def train_ensemble(
         Whether to continue from that file, if it exists: the result is the same, and a completed
         training is not repeated.
     progress
-        Receiver of progress reports.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Raises
     ------
@@ -116,7 +117,7 @@ def train_ensemble(
     if resume and kept.exists():
         run.load(kept.read())
     label = f"training {len(run.seeds)} members"
-    with (progress or SilentProgress()).task(label, training.epochs) as advance:
+    with choose_progress(progress).task(label, training.epochs) as advance:
         advance(run.schedule.epoch)
         _train_epochs(run, kept, advance)
         advance(training.epochs - run.schedule.epoch)

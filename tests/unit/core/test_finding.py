@@ -65,3 +65,10 @@ def test_findings_are_kept_once_and_sorted_by_code():
         Finding(code="UP002", message="a"),
     )
     assert unique_findings([later, first, later, second, first]) == (first, second, later)
+
+
+def test_a_notebook_unfolds_the_meaning_of_a_finding():
+    shown = Finding(code="UP003", message="3 of 9 <components>.")._repr_html_()
+    assert "UP003 near-Gaussian components: 3 of 9 &lt;components&gt;.</summary>" in shown
+    assert RULES["UP003"].remedy in shown
+    assert Finding(code="UP999", message="new")._repr_html_() == "<p>UP999: new</p>"

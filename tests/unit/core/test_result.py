@@ -168,7 +168,7 @@ def test_the_chosen_group_is_marked_once():
 
 def test_a_finding_of_a_later_version_is_shown_with_its_code():
     result = sample.comparison(findings=(Finding(code="UP999", message="new"),))
-    assert "<li>UP999: new</li>" in result._repr_html_()
+    assert "<p>UP999: new</p>" in result._repr_html_()
 
 
 def test_versions_name_what_decides_the_numbers():

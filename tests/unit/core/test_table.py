@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from upto.core import Column, Estimate, Table
+from upto.core.short_text import plain_text
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -203,3 +205,64 @@ def test_control_characters_do_not_reach_the_terminal():
         console.print(table)
     assert not set("\x1b\x9b\u202e") & set(capture.get())
     assert capture.get().count("x\\u001b[31m\\u009b\\u202ey") == 4
+
+
+def long_table(n_rows: int, n_columns: int = 2) -> Table:
+    names = [f"column {number}" for number in range(n_columns)]
+    return Table(
+        title="Many rows",
+        columns=tuple(Column(name=name, spec=".2f") for name in names),
+        rows=tuple((f"row {i}", *(i / 4 for _ in names[1:])) for i in range(n_rows)),
+        caption="All of them.",
+    )
+
+
+def test_the_repr_is_one_line_and_print_shows_every_row():
+    many = long_table(90)
+    assert repr(many) == "Table('Many rows', 90 rows × 2 columns)"
+    assert f"{many}".count("row ") == 90
+    assert repr(many.rows[:1]) == "(('row 0', 0.0),)"
+
+
+@pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1"}, {"TTY_COMPATIBLE": "1"}])
+def test_text_has_no_escape_sequences(environment, monkeypatch):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert "\x1b" not in str(table())
+
+
+def test_a_notebook_shows_the_first_rows_and_says_so():
+    page = long_table(61)._repr_html_()
+    assert page.count("<tr>") == 61
+    assert "The first 60 of 61 rows and 2 of 2 columns; <code>print(table)</code> shows all" in page
+    assert "shows all" not in long_table(60)._repr_html_()
+    assert long_table(3, 50)._repr_html_().count("<th ") == 20
+
+
+def test_a_notebook_aligns_numbers_at_the_right():
+    page = long_table(1)._repr_html_()
+    assert re.search(r'"text-align:left;[^"]*">row 0</td><td style="text-align:right;', page)
+    assert "<p><small>All of them.</small></p>" in page
+
+
+@pytest.mark.parametrize("text", [*filter(None, HOSTILE), "\ud800", "\x00\x1b", "\u202e"])
+def test_hostile_text_stays_in_its_cell_of_a_notebook(text):
+    page = Cells()
+    shown = table(name=text, cell=text, title=text)._repr_html_()
+    page.feed(shown)
+    assert page.texts[0] == page.texts[2] == page.texts[4]
+    assert set(page.tags) == {"table", "caption", "thead", "tr", "th", "tbody", "td"}
+    shown.encode()
+    assert not set("\x00\x1b\u202e\u2028") & set(shown)
+
+
+def test_no_width_breaks_a_word():
+    names = ("run", "coordinates", "components", "near-Gaussian", "explained", "chance", "belongs")
+    table = Table(
+        title="",
+        columns=tuple(Column(name=name) for name in names),
+        rows=(("seed-0", 64, 24, 2, 0.9, 0.28, "yes"),),
+    )
+    for width in range(40, 100):
+        shown = plain_text(table, width).split()
+        assert set(names) <= set(shown), width

@@ -63,6 +63,7 @@ def test_drawing_leaves_pyplot_alone() -> None:
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.delitem(sys.modules, "upto.report.notebook_figure", raising=False)
     with pytest.raises(MissingExtraError, match=r"upto\[plot\]"):
         draw(sample.comparison())
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from upto.core.estimate import Estimate
+from upto.core.short_repr import Record
 
 Carries = Literal["batch", "label", "both", "neither"]
 Reading = Literal["difference", "ratio", "normalised"]
@@ -102,7 +103,7 @@ class TopScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConditionScore:
+class ConditionScore(Record):
     """Scores of a condition over all folds of a task, or of all tasks if `task` is None.
 
     Intervals of means over folds are widened because folds share training rows (Nadeau and Bengio)
@@ -123,7 +124,7 @@ class ConditionScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Concentration:
+class Concentration(Record):
     """Predictive advantage of the top columns over the rest, in one of three readings."""
 
     condition: str
@@ -133,7 +134,7 @@ class Concentration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConditionDifference:
+class ConditionDifference(Record):
     """Difference between two conditions on the same folds.
 
     `p_value` is two-sided and Holm-adjusted for the number of conditions compared with `against`.
@@ -187,7 +188,7 @@ class ComponentCarries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchMap:
+class BatchMap(Record):
     """t-SNE map; `batch` and `label` are indices into the result's lists."""
 
     condition: str
@@ -198,7 +199,7 @@ class BatchMap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leak:
+class Leak(Record):
     """Label predictability without the embedding, on the same folds.
 
     `well` is the AUROC of well positions, None if they are unknown. `batch` is that of labels

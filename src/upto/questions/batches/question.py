@@ -13,7 +13,7 @@ from upto.core import (
     UNRECORDED,
     Finding,
     InputError,
-    SilentProgress,
+    choose_progress,
     unique_findings,
     with_provenance,
 )
@@ -100,7 +100,7 @@ def batches(
     seed: int = 0,
     threads: int | None = None,
     engine: Engine | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> BatchesResult:
     """Compare transforms of an embedding by labels predicted on held-out batches.
 
@@ -160,7 +160,8 @@ def batches(
     engine
         Engine of the passes, as an object or by name.
     progress
-        Progress reporter.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Raises
     ------
@@ -170,7 +171,7 @@ def batches(
     percents = as_percents(concentration)
     check_options(classifier=classifier, fit=fit, probe_labels=probe_labels, folds=folds, seed=seed)
     kinds = find_conditions(conditions, has_controls=control is not None)
-    progress = progress or SilentProgress()
+    progress = choose_progress(progress)
     engine = choose_engine(engine)
     given = single_run(run, "batches")
     check_components(n_components, given)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from upto.batch_metrics.effects import LIMIT, ComponentEffect, batch_and_label_shares
-from upto.core import InputError, SilentProgress
+from upto.core import InputError, choose_progress
 from upto.corrections.biology import SPACES, Space, choose_components, keeping_map
 from upto.corrections.cost_of_dropping import DroppingCost
 from upto.engines import choose_engine, select_rows
@@ -107,7 +107,7 @@ def keep_biology(
     limit: float = LIMIT,
     seed: int = 0,
     engine: Engine | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> KeptBiology:
     """Write a run without the independent components that carry batch but no label.
 
@@ -139,7 +139,8 @@ def keep_biology(
     engine
         Engine of the passes, as an object or by name.
     progress
-        Progress reporter.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Raises
     ------
@@ -149,7 +150,7 @@ def keep_biology(
     if space not in SPACES:
         message = f"unknown space {space!r}: choose one of {', '.join(SPACES)}."
         raise InputError(message)
-    engine, progress = choose_engine(engine), progress or SilentProgress()
+    engine, progress = choose_engine(engine), choose_progress(progress)
     inputs = [run] if isinstance(run, str | Path) else []
     check_output(out, inputs=inputs)
     embeddings = single_run(run, "keep_biology", ids=ids)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from upto.core.fits import Agreement, RunSummary
 from upto.core.group import Group
 from upto.core.result import pick
+from upto.core.short_repr import Record
 from upto.core.table import Cell, Table, columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Matrix:
+class Matrix(Record):
     """Errors of every ordered pair of runs up to one group, row mapped onto column."""
 
     up_to: Group
@@ -29,7 +30,7 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pairs:
+class Pairs(Record):
     """Every ordered pair of three or more runs; entry [i][j] maps run i onto run j."""
 
     matrices: tuple[Matrix, ...]

@@ -12,7 +12,7 @@ from upto.core import (
     Finding,
     Group,
     InputError,
-    SilentProgress,
+    choose_progress,
     unique_findings,
     with_provenance,
 )
@@ -60,7 +60,7 @@ def compare(
     decoders: Sequence[Any] | None = None,
     seed: int = 0,
     engine: Engine | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> CompareResult:
     """Find the group up to which two or more runs agree, and the error of the best map.
 
@@ -108,7 +108,8 @@ def compare(
     engine
         Engine or its name; chosen automatically by default.
     progress
-        Progress reporter.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Returns
     -------
@@ -138,7 +139,7 @@ def compare(
         ica=ica,
         seed=seed,
     )
-    engine, progress = choose_engine(engine), progress or SilentProgress()
+    engine, progress = choose_engine(engine), choose_progress(progress)
     given = take_runs(runs)
     if len(given) < 2:
         message = f"a comparison needs two or more runs, not {len(given)}."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from upto.core import Embeddings, InputError, SilentProgress, with_provenance
+from upto.core import Embeddings, InputError, choose_progress, with_provenance
 from upto.engines import blas_threads_for, choose_engine
 from upto.evidence.held_out_rows import choose_held_out
 from upto.files import check_output, match_rows, open_writer
@@ -66,7 +66,7 @@ def consensus(
     permutations: int = 199,
     seed: int = 0,
     engine: Engine | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> ConsensusResult:
     """Find the space that runs share, and the components that appear in every run.
 
@@ -101,7 +101,8 @@ def consensus(
     engine
         Engine or its name; chosen automatically by default.
     progress
-        Progress reporter.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Returns
     -------
@@ -123,7 +124,7 @@ def consensus(
     (0, 1, 2)
     """
     _check_options(up_to, n_components, held_out, permutations, seed)
-    engine, progress = choose_engine(engine), progress or SilentProgress()
+    engine, progress = choose_engine(engine), choose_progress(progress)
     if output is not None:
         check_package(Path(output), "writing")
     given = take_runs(runs)

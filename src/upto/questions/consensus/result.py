@@ -9,6 +9,7 @@ from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
 from upto.core.result import Result
+from upto.core.short_repr import Record
 from upto.core.table import Cell, Table, columns
 
 SHOWN_RUNS = 12
@@ -17,7 +18,7 @@ ConsensusUpTo = Literal["rigid", "similarity", "ica", "signed-permutation"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsensusRun:
+class ConsensusRun(Record):
     """One run compared with the consensus of the others.
 
     `explained` is the share of the run's held-out variance that the consensus of the other runs
@@ -45,7 +46,7 @@ class ConsensusRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsensusComponent:
+class ConsensusComponent(Record):
     """One coordinate of the consensus: a principal axis, or an independent component.
 
     `variance` is its share of the variance of the consensus, or of a run on average.

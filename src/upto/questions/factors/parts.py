@@ -9,6 +9,7 @@ from upto.core.estimate import Estimate
 from upto.core.fits import Agreement, Supremum
 from upto.core.group import Group
 from upto.core.result import pick
+from upto.core.short_repr import Record
 
 BEYOND_CHANCE = 0.05
 """Largest p-value at which a score or an error is beyond chance."""
@@ -63,7 +64,7 @@ class FactorMatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LatentForm:
+class LatentForm(Record):
     """The latents in one form: unchanged, or after ICA.
 
     `converged` and `n_iterations` are None without ICA. `dead` latents are constant, and `active`
@@ -92,7 +93,7 @@ class LatentForm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FormScore:
+class FormScore(Record):
     """One score of the latents in one form.
 
     `chance` is the mean over permuted rows, `limit` the value to exceed for a p-value of 5 %, and
@@ -125,7 +126,7 @@ class FormScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StructureFit:
+class StructureFit(Record):
     """Error of one form to the true factors up to one group.
 
     `error` is the mean distance to the truth on held-out rows over the diameter of the truth, in
@@ -148,7 +149,7 @@ class StructureFit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Structure:
+class Structure(Record):
     """Strictest group `up_to` which one form identifies the true factors.
 
     `verdict` is the sentence that states it.

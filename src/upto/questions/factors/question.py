@@ -13,6 +13,7 @@ from upto.core import (
     Finding,
     InputError,
     SilentProgress,
+    choose_progress,
     unique_findings,
     with_provenance,
 )
@@ -75,7 +76,7 @@ def factors(
     max_rows: int = 5000,
     seed: int = 0,
     engine: Engine | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> FactorsResult:
     """Score how well latents match known factors, before and after ICA.
 
@@ -121,7 +122,8 @@ def factors(
     engine
         Engine of the passes, as an object or by name.
     progress
-        Progress reporter.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Raises
     ------
@@ -142,7 +144,7 @@ def factors(
     _check_counts(refits, half_samples, max_rows)
     wanted = find_forms(forms)
     chosen = find_scores(DEFAULT_SCORES if scores is None else scores)
-    engine, progress = choose_engine(engine), progress or SilentProgress()
+    engine, progress = choose_engine(engine), choose_progress(progress)
     check_packages((run, factors))
     given, columns, found = with_factors(single_run(run, "factors"), factors, ids=ids, names=names)
     columns = clean_columns(columns)

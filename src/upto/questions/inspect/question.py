@@ -9,7 +9,7 @@ import numpy as np
 from upto.core import (
     UNRECORDED,
     Finding,
-    SilentProgress,
+    choose_progress,
     unique_findings,
     with_provenance,
 )
@@ -39,7 +39,7 @@ def inspect(
     ica: bool = True,
     seed: int = 0,
     engine: Engine | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> InspectResult:
     """Summarise one run before comparing it with others.
 
@@ -56,7 +56,8 @@ def inspect(
     engine
         Engine, as an object or by name.
     progress
-        Receiver of progress reports.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def inspect(
         If the run is not valid.
     """
     check_whole(seed=seed)
-    engine, progress = choose_engine(engine), progress or SilentProgress()
+    engine, progress = choose_engine(engine), choose_progress(progress)
     (embeddings,) = place_runs(engine, [single_run(run, "inspect", blocks=True)])
     with progress.task("inspect", 2) as advance:
         (surveyed,) = survey_runs(engine, [embeddings])

@@ -14,7 +14,7 @@ from upto.core import (
     UNRECORDED,
     Finding,
     InputError,
-    SilentProgress,
+    choose_progress,
     refuse_scale,
     unique_findings,
     with_provenance,
@@ -56,7 +56,7 @@ def layers(
     max_rows: int = 1024,
     seed: int = 0,
     engine: Engine | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> LayersResult:
     """Compare every layer of each run with every layer of each other run.
 
@@ -85,7 +85,8 @@ def layers(
     engine
         Engine or its name; chosen automatically by default.
     progress
-        Progress reporter.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Raises
     ------
@@ -103,7 +104,7 @@ def layers(
     """
     check_options(held_out, permutations, half_samples, max_rows, seed)
     wanted = as_measures(measures)
-    engine, progress = choose_engine(engine), progress or SilentProgress()
+    engine, progress = choose_engine(engine), choose_progress(progress)
     stacks = as_stacks(runs)
     _refuse_number(stacks)
     named = [

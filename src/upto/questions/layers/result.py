@@ -11,6 +11,7 @@ from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
 from upto.core.result import Result, pick
+from upto.core.short_repr import Record
 from upto.core.table import Cell, Column, Table, columns
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LayeredRun:
+class LayeredRun(Record):
     """A run and its layers, first layer first."""
 
     name: str
@@ -57,7 +58,7 @@ class LayerMeasure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counterpart:
+class Counterpart(Record):
     """The layer of the second run closest to a layer of the first.
 
     Layers are positions in their runs. `p_value` is adjusted for all pairs of layers; `share` is
@@ -77,7 +78,7 @@ class Counterpart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LayerStep:
+class LayerStep(Record):
     """A layer of the first run and the layer aligned with it by name, depth or order.
 
     `chance` is the mean over random pairings of rows, and `limit` the value that a pair of layers
@@ -93,7 +94,7 @@ class LayerStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LayerPair:
+class LayerPair(Record):
     """The layers of two runs, or of one run, by one measure.
 
     The rows of `value`, `limit` and `p_value` are the layers of the first run and the columns those

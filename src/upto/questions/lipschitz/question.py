@@ -12,7 +12,7 @@ from upto.core import (
     Estimate,
     InputError,
     Promise,
-    SilentProgress,
+    choose_progress,
     finite_or_none,
     unique_findings,
     with_provenance,
@@ -73,7 +73,7 @@ def lipschitz(
     steps: int = 128,
     seed: int = 0,
     engine: Engine | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> LipschitzResult:
     """Measure how far a decoder is from an isometry, at many latents.
 
@@ -109,7 +109,8 @@ def lipschitz(
     engine
         Engine for the passes over the latents, as an object or by name.
     progress
-        Receiver of progress reports.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Raises
     ------
@@ -134,7 +135,7 @@ def lipschitz(
         message = f"there is no method {method!r}: choose auto, dense or lanczos."
         raise InputError(message)
     check_decoder(decoder)
-    engine, progress = choose_engine(engine), progress or SilentProgress()
+    engine, progress = choose_engine(engine), choose_progress(progress)
     sample = read_sample(engine, latents, outputs, n_points=n_points, seed=seed)
     if decoder is not None:
         with importing_from_here(decoder):

@@ -13,13 +13,14 @@ from upto.core.panel import Marks, Panel
 from upto.core.promise import Promise, conditions_table, constants_table, promise_table
 from upto.core.provenance import Provenance
 from upto.core.result import Result
+from upto.core.short_repr import Record
 from upto.core.table import Cell, Column, Table
 
 Method = Literal["dense", "lanczos", "neighbours"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class Spread(Record):
     """Summary of one constant over all points; None means infinite.
 
     `row` is the row of the latents with the worst value.
@@ -67,7 +68,7 @@ class PointStretch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorstPoint:
+class WorstPoint(Record):
     """The point with the largest constant, and the direction most stretched or shrunk there.
 
     `direction` is empty if the Jacobian was not formed.
@@ -81,7 +82,7 @@ class WorstPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Secants:
+class Secants(Record):
     """Ratios of distances over all pairs of points, near and far.
 
     `lipschitz` is attained by a pair, so the global constant is at least this. None means infinite.

@@ -12,7 +12,7 @@ from upto.core import (
     UNRECORDED,
     Finding,
     InputError,
-    SilentProgress,
+    choose_progress,
     unique_findings,
     with_provenance,
 )
@@ -63,7 +63,7 @@ def similarity(
     max_rows: int = 2048,
     seed: int = 0,
     engine: Engine | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> SimilarityResult:
     """Score every pair of runs by similarity measures, each value with its chance level.
 
@@ -95,7 +95,8 @@ def similarity(
     engine
         Engine or its name; chosen automatically by default.
     progress
-        Progress reporter.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Raises
     ------
@@ -113,7 +114,7 @@ def similarity(
     """
     check_options(held_out, permutations, half_samples, max_rows, seed)
     wanted = as_measures(measures)
-    engine, progress = choose_engine(engine), progress or SilentProgress()
+    engine, progress = choose_engine(engine), choose_progress(progress)
     given = take_runs(runs)
     if len(given) < 2:
         message = f"a similarity needs two or more runs, not {len(given)}."

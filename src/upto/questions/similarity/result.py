@@ -10,6 +10,7 @@ from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
 from upto.core.result import Result
+from upto.core.short_repr import Record
 from upto.core.table import Cell, Table, columns
 
 
@@ -25,7 +26,7 @@ class MeasuredRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasureSummary:
+class MeasureSummary(Record):
     """Properties of one measure, and its summary over all pairs.
 
     `low` and `high` are the ends of its range, None if unbounded; `ignores` lists the
@@ -50,7 +51,7 @@ class MeasureSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Similarity:
+class Similarity(Record):
     """One measure of two runs.
 
     `chance` is the mean over random pairings of rows and `limit` the value a pair must beat for a

@@ -13,7 +13,7 @@ from upto.core import (
     Embeddings,
     Estimate,
     Finding,
-    SilentProgress,
+    choose_progress,
     unique_findings,
     with_provenance,
 )
@@ -66,7 +66,7 @@ def unmix(
     resume: bool = False,
     seed: int = 0,
     engine: Engine | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> UnmixResult:
     """Fit the independent components of a run and test which of them are identifiable.
 
@@ -103,7 +103,8 @@ def unmix(
     engine
         Engine, as an object or by name.
     progress
-        Receiver of progress reports.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Raises
     ------
@@ -112,7 +113,7 @@ def unmix(
     """
     check_fraction(held_out=held_out)
     check_whole(bootstraps=bootstraps, seed=seed)
-    engine, progress = choose_engine(engine), progress or SilentProgress()
+    engine, progress = choose_engine(engine), choose_progress(progress)
     inputs = [run] if isinstance(run, str | Path) else []
     if output is not None:
         check_output(output, inputs=inputs)

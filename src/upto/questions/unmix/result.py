@@ -9,12 +9,13 @@ from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
 from upto.core.result import Result
+from upto.core.short_repr import Record
 from upto.core.table import Cell, Column, Table
 from upto.core.trace import Identifiability, TraceStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Component:
+class Component(Record):
     """One component.
 
     `nongaussianity` is the difference of the mean contrast from a Gaussian's on held-out rows, and

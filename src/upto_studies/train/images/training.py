@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import InputError, SilentProgress
+from upto.core import InputError, choose_progress
 from upto.engines.device_rows import host_array, load_torch, placed_param
 from upto_studies.train.arguments import checked_device, checked_seeds
 from upto_studies.train.checkpoints import TrainingCheckpoint, fingerprint
@@ -40,7 +40,7 @@ def train_images(
     device: str = "cpu",
     checkpoint: str | Path | None = None,
     resume: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> list[ImageAutoencoder]:
     """Train one autoencoder per model and seed.
 
@@ -62,7 +62,8 @@ def train_images(
     resume
         Whether to continue from that file, if it exists.
     progress
-        Receiver of progress reports.
+        True for bars, or a line every minute in a log; False for nothing. By default, bars in a
+        notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
     Raises
     ------
@@ -92,7 +93,7 @@ def train_images(
         resume=resume,
     )
     label = f"training {len(trainer.members)} autoencoders"
-    with (progress or SilentProgress()).task(label, training.steps) as advance:
+    with choose_progress(progress).task(label, training.steps) as advance:
         advance(trainer.done)
         trainer.train_to(training.steps, advance)
     trainer.keep()
