@@ -17,6 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from upto.core import InputError, SelectedRows
+from upto.core.errors import reason
 from upto.engines.base import add
 from upto.engines.threads import ThreadsEngine
 
@@ -178,12 +179,32 @@ def _opened(source: Any, span: tuple[int, int]) -> NDArray[Any]:
     start, stop = span
     try:
         return np.asarray(source[start:stop])
-    except OSError as error:
+    except (OSError, InputError) as error:
+        path = _path(source)
+        if isinstance(error, InputError) and (path is None or os.path.exists(path)):  # noqa: PTH110
+            # The file is there, and what is wrong with it is said.
+            raise
+        rows = f"rows {start} to {stop}" if path is None else f"{path}"
         message = (
-            f"a worker cannot read rows {start} to {stop}: {error}. Move the file to where every "
-            "worker can read it, or load it into memory first."
+            f"the worker {_own_address()} cannot read {rows} ({reason(error)}): put the file where "
+            "every worker finds it under the same path, or load it into memory first."
         )
         raise InputError(message) from None
+
+
+def _path(source: Any) -> Any:
+    while isinstance(source, SelectedRows):
+        source = source.source
+    return getattr(source, "path", None)
+
+
+def _own_address() -> str:
+    from distributed import get_worker
+
+    try:
+        return str(get_worker().address)
+    except ValueError:
+        return f"of process {os.getpid()}"
 
 
 class _Hold:
