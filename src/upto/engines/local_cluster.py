@@ -65,7 +65,10 @@ class WorkerProcesses:
         end = time.monotonic() + _START
         while len(self.client.nthreads()) < n_workers:
             if time.monotonic() > end or self._processes.poll() is not None:
-                message = f"{n_workers} workers did not start on this machine{self._last_words()}."
+                message = (
+                    f"{n_workers} workers did not start on this machine within {_START:g} s"
+                    f"{self._last_words()}: give fewer --workers."
+                )
                 raise UptoError(message)
             time.sleep(0.05)
 
@@ -74,7 +77,7 @@ class WorkerProcesses:
             "--nworkers": n_workers,
             "--nthreads": max(1, (os.cpu_count() or 1) // n_workers),
             "--local-directory": self._folder,
-            "--death-timeout": int(_END),
+            "--death-timeout": int(_START),
         }
         command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-dashboard"]
         with self._log.open("wb") as log:
@@ -89,7 +92,8 @@ class WorkerProcesses:
             )
 
     def _last_words(self) -> str:
-        lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        text = self._log.read_text(encoding="utf-8", errors="replace").strip()
+        lines = [line for line in text.splitlines() if " - INFO - " not in line]
         return f" ({reason(lines[-1])})" if lines else ""
 
     @property
@@ -97,14 +101,12 @@ class WorkerProcesses:
         return self._folder / "log"
 
     def _close(self) -> None:
-        if self.client is not None:
-            with suppress(OSError):
-                self.client.close(timeout=_END)
+        for part in (self.client, self._scheduler):
+            if part is not None:
+                with suppress(OSError):
+                    part.close(timeout=_END)
         if self._processes is not None:
             _kill(self._processes)
-        if self._scheduler is not None:
-            with suppress(OSError):
-                self._scheduler.close(timeout=_END)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
