@@ -176,7 +176,7 @@ def test_a_file_is_told_how_far_the_work_is(monkeypatch):
     [({}, LineProgress), ({"progress": False}, SilentProgress), ({"quiet": True}, SilentProgress)],
 )
 def test_lines_are_for_files_unless_nothing_is_asked_for(settings, kind):
-    asked = {"format": None, "path": None, "engine": "threads", "seed": 0, "quiet": False,
+    asked = {"format": None, "path": None, "choice": None, "seed": 0, "quiet": False,
              "verbose": False, "progress": True} | settings  # fmt: skip
     assert isinstance(Output(**asked).watcher(), kind)
 

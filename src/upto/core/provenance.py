@@ -46,8 +46,9 @@ def library_versions() -> dict[str, str]:
 
 
 def record_engine(text: str) -> None:
-    """Describe the engine of the question being answered more closely than by its name."""
-    _engine.set(text)
+    """Describe the engine of the question being answered, as it was at the beginning."""
+    if _engine.get() is None:
+        _engine.set(text)
 
 
 def with_provenance(question: Callable[P, R]) -> Callable[P, R]:

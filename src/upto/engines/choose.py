@@ -35,5 +35,5 @@ def choose_engine(engine: Engine | str | None = None) -> Engine:
     if isinstance(engine, DaskEngine):
         # A cluster that is not there, or cannot do the work, is reported before any work is done.
         engine.connect()
-        record_engine(f"{engine.name} {engine.where}")
+        record_engine(f"{engine.name} at {engine.where}")
     return engine

@@ -57,7 +57,7 @@ class WorkerProcesses:
             processes=True,
             host="127.0.0.1",
             dashboard_address=":0",
-            scheduler_kwargs={"dashboard": False},
+            scheduler_kwargs={"dashboard": False, "local_directory": str(self._folder)},
             silence_logs=logging.CRITICAL,
         )
         self._processes = self._popen(self._scheduler.scheduler_address, n_workers)
