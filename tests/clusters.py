@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 
 import pytest
 
@@ -22,3 +24,31 @@ def client():
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+class ClusterProcesses:
+    """A scheduler and two workers, each a process that dask's command line starts."""
+
+    def __init__(self, folder):
+        self.file = folder / "scheduler.json"
+        self.scheduler = self._start("dask_scheduler", "--port", "0", "--no-dashboard")
+        self.workers = [self.add_worker() for _ in range(2)]
+
+    def add_worker(self):
+        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard")
+        return self._start("dask_worker", *options, "--local-directory", str(self.file.parent))
+
+    def _start(self, module, *options):
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-m", f"distributed.cli.{module}", "--host", "127.0.0.1"),
+                *("--scheduler-file", str(self.file), *options),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def close(self):
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
 from contextlib import suppress
@@ -90,7 +91,7 @@ def list_studies() -> None:
 
 @command.command("show", epilog=EPILOG)
 @click.argument("name", metavar="NAME", shell_complete=_complete_study)
-@output_options
+@functools.partial(output_options, uses=())
 def show_study(*, output: Output, name: str) -> None:
     """Show the claim of a study, how it is tested and the outcome of its recorded full run."""
     output.check()
@@ -153,7 +154,7 @@ def show_study(*, output: Output, name: str) -> None:
     help="Exit with 1 if a quantity is outside our expected range or, without one, outside the "
     "paper's claim.",
 )
-@output_options
+@functools.partial(output_options, uses=("seed", "progress"))
 def run_one(
     *,
     output: Output,

@@ -161,7 +161,7 @@ def test_warnings_stop_a_strict_command(upto, wells):
     [({}, LineProgress), ({"progress": False}, SilentProgress), ({"quiet": True}, SilentProgress)],
 )
 def test_lines_are_for_files_unless_nothing_is_asked_for(settings, kind):
-    asked = {"format": None, "path": None, "engine": "threads", "seed": 0, "quiet": False,
+    asked = {"format": None, "path": None, "choice": None, "seed": 0, "quiet": False,
              "verbose": False, "progress": True} | settings  # fmt: skip
     assert isinstance(Output(**asked).watcher(), kind)
 

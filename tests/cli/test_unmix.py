@@ -14,9 +14,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from upto import read_run
-from upto.cli.output import ENGINES
 from upto.core import Embeddings
-from upto.engines import ENGINE_NAMES
 from upto.files import open_writer
 from upto.files.write import Writer
 from upto.questions.unmix.result import UnmixResult
@@ -451,10 +449,6 @@ def test_an_interrupt_while_writing_leaves_what_was_there(
     np.testing.assert_array_equal(read_run(path).rows[:], np.ones((N_SAMPLES, 1)))
     left = {name for name in names_in(tmp_path) if not name.endswith(".checkpoint")}
     assert left == {path.name, "run.npz"}
-
-
-def test_the_engines_offered_are_those_there_are():
-    assert ENGINES == ENGINE_NAMES
 
 
 def test_a_run_in_a_manifest_is_not_written_over(unmix, tmp_path, run):

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from upto.cli.engine_choice import engine_choice, engine_options
 from upto.cli.exits import own_words
-from upto.cli.output import ENGINES, FORMATS, Output
+from upto.cli.output import FORMATS, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from click.shell_completion import CompletionItem
 
@@ -91,20 +92,23 @@ strict_option = click.option(
 
 
 def output_options(
-    command: Callable[..., Any], *, result_file: bool = True, passes: bool = True
+    command: Callable[..., Any],
+    *,
+    result_file: bool = True,
+    uses: Collection[str] = ("engine", "seed", "progress"),
 ) -> Callable[..., Any]:
     """Add the options shared by all commands, as one `output` argument.
 
-    Without `result_file`, the command defines its own `-o`, and the result goes to stdout. Without
-    `passes`, the command is deterministic algebra and takes no seed or engine.
+    Without `result_file`, the command defines its own `-o`, and the result goes to stdout. An
+    engine, a seed and progress are offered by the commands that use them.
     """
 
     @functools.wraps(command)
     def wrapped(**kwargs: Any) -> Any:
-        names = ("format", "path", "engine", "seed", "quiet", "verbose", "progress")
-        output = Output(**{name: kwargs.pop(f"output_{name}", None) for name in names})
-        with own_words():
-            return command(output=output, **kwargs)
+        names = ("format", "path", "seed", "quiet", "verbose", "progress")
+        given = {name: kwargs.pop(f"output_{name}", None) for name in names}
+        with own_words(), engine_choice(kwargs) as choice:
+            return command(output=Output(choice=choice, **given), **kwargs)
 
     path_option = click.option(
         "-o",
@@ -113,34 +117,26 @@ def output_options(
         type=click.Path(dir_okay=False, path_type=Path),
         help="File to write the result to; its suffix sets the format.",
     )
-    pass_options = (
-        click.option(
-            "--seed",
-            "output_seed",
-            default=0,
-            show_default=True,
-            type=click.IntRange(0, 2**32 - 1),
-            help="Seed of the random number generator.",
-        ),
-        click.option(
-            "--engine",
-            "output_engine",
-            default="threads",
-            show_default=True,
-            type=click.Choice(ENGINES),
-            help="Engine that runs the passes over the rows.",
-        ),
+    progress_option = click.option(
+        "--progress/--no-progress",
+        "output_progress",
+        default=True,
+        help="Show progress on stderr: bars on a terminal, lines elsewhere.",
+    )
+    seed_option = click.option(
+        "--seed",
+        "output_seed",
+        default=0,
+        show_default=True,
+        type=click.IntRange(0, 2**32 - 1),
+        help="Seed of the random number generator.",
     )
     for option in (
-        click.option(
-            "--progress/--no-progress",
-            "output_progress",
-            default=True,
-            help="Show progress on stderr: bars on a terminal, lines elsewhere.",
-        ),
+        *([progress_option] if "progress" in uses else []),
         click.option("-v", "--verbose", "output_verbose", is_flag=True, help="Show all tables."),
         click.option("-q", "--quiet", "output_quiet", is_flag=True, help="Show only the result."),
-        *(pass_options if passes else ()),
+        *([seed_option] if "seed" in uses else []),
+        *(engine_options if "engine" in uses else []),
         *([path_option] if result_file else []),
         click.option(
             "--format",

@@ -17,11 +17,10 @@ from upto.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from upto.cli.engine_choice import EngineChoice
     from upto.core import Finding, Progress, Result, Table
 
 FORMATS = ("table", "json", "csv", "md")
-ENGINES = ("threads", "torch", "dask")
-"""The names in `upto.engines.choose`, repeated because importing them would import NumPy."""
 _SUFFIXES = {".json": "json", ".csv": "csv", ".md": "md", ".txt": "table"}
 
 
@@ -31,11 +30,16 @@ class Output:
 
     format: str | None
     path: Path | None
-    engine: str
+    choice: EngineChoice
     seed: int
     quiet: bool
     verbose: bool
     progress: bool
+
+    @property
+    def engine(self) -> Any:
+        """The engine, which is connected to if it is a cluster, once everything is checked."""
+        return self.choice.engine(self.say)
 
     @property
     def chosen_format(self) -> str:

@@ -6,6 +6,7 @@ import functools
 import inspect
 import platform
 import time
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 _LONGEST = 8
 """Longest sequence that a call spells out."""
+
+_engine: ContextVar[str | None] = ContextVar("engine", default=None)
+"""What the engine of the question being answered said of itself."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,6 +47,12 @@ def library_versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {name: _version(name) for name in names}
 
 
+def record_engine(text: str) -> None:
+    """Describe the engine of the question being answered, as it was at the beginning."""
+    if _engine.get() is None:
+        _engine.set(text)
+
+
 def with_provenance(question: Callable[P, R]) -> Callable[P, R]:
     """Fill in the provenance of the results that a question returns."""
     signature = inspect.signature(question)
@@ -50,7 +60,12 @@ def with_provenance(question: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(question)
     def answer(*args: P.args, **kwargs: P.kwargs) -> R:
         started = time.perf_counter()
-        result = question(*args, **kwargs)
+        outer = _engine.set(None)
+        try:
+            result = question(*args, **kwargs)
+            described = _engine.get()
+        finally:
+            _engine.reset(outer)
         seconds = time.perf_counter() - started
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -59,7 +74,7 @@ def with_provenance(question: Callable[P, R]) -> Callable[P, R]:
         provenance = Provenance(
             call=f"upto.{question.__name__}({_arguments(signature, given)})",
             seed=given.get("seed", 0),
-            engine=engine if isinstance(engine, str) else engine.name,
+            engine=described or (engine if isinstance(engine, str) else engine.name),
             seconds=seconds,
             versions=library_versions(),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from upto.core import InputError
+from upto.core.provenance import record_engine
 from upto.engines.cluster import DaskEngine
 from upto.engines.device import TorchEngine
 from upto.engines.threads import ThreadsEngine
@@ -23,12 +24,16 @@ ENGINE_NAMES = tuple(_ENGINES)
 
 
 def choose_engine(engine: Engine | str | None = None) -> Engine:
-    """Return an engine from an object or a name; `threads` by default."""
+    """Return an engine from an object or a name, connected; `threads` by default."""
     if engine is None:
-        return ThreadsEngine()
-    if not isinstance(engine, str):
-        return engine
-    if engine not in _ENGINES:
-        message = f"there is no engine {engine!r}: choose one of {', '.join(ENGINE_NAMES)}."
-        raise InputError(message)
-    return _ENGINES[engine]()
+        engine = "threads"
+    if isinstance(engine, str):
+        if engine not in _ENGINES:
+            message = f"there is no engine {engine!r}: choose one of {', '.join(ENGINE_NAMES)}."
+            raise InputError(message)
+        engine = _ENGINES[engine]()
+    if isinstance(engine, DaskEngine):
+        # A cluster that is not there, or cannot do the work, is reported before any work is done.
+        engine.connect()
+        record_engine(f"{engine.name} at {engine.where}")
+    return engine

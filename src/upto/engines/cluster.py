@@ -6,7 +6,7 @@ import math
 from collections import deque
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -15,8 +15,6 @@ from upto.engines.blocks import check_block_rows, common_length, no_rows
 from upto.engines.cluster_calls import (
     RETRIES,
     Pass,
-    connect,
-    distributed,
     has_room,
     is_missing,
     keeping,
@@ -24,6 +22,7 @@ from upto.engines.cluster_calls import (
     send,
 )
 from upto.engines.passes import select_rows
+from upto.engines.schedulers import Wanted, check_workers, describe, distributed
 from upto.engines.threads import ThreadsEngine
 from upto.engines.workers import Job, load_chunk, portable
 
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
     from upto.engines.base import Arrays, Combine, Statistic
     from upto.engines.cluster_calls import Span
 
+MOST_WORKERS = 256
+"""More processes on one machine would be a slip of the finger."""
 _CHUNKS = 24
 _SMALLEST_CHUNK, _LARGEST_CHUNK = 2**22, 2**27
 """Bytes of a float64 chunk: large enough to be worth a task, small enough for a small worker."""
@@ -47,8 +48,14 @@ class DaskEngine:
     Parameters
     ----------
     client
-        Client to use; by default the most recent one, or one connected to the scheduler in dask's
+        Client to use; by default the current one of this process, or one of the scheduler in dask's
         configuration (``DASK_SCHEDULER_ADDRESS``).
+    address
+        Scheduler to connect to instead, e.g. ``tcp://host:8786``, or its scheduler file
+        (``.json``).
+    workers
+        Number of worker processes to start on this machine instead. They end with ``with``, with
+        `close`, or with this process.
     block_rows
         Rows per chunk, the unit read, kept and computed by one task; by default 4 to 128 MB.
     persist
@@ -63,13 +70,51 @@ class DaskEngine:
     """
 
     client: Any = None
+    address: str | None = None
+    workers: int | None = None
     block_rows: int | None = None
     persist: bool | None = None
     name: str = "dask"
 
     def __post_init__(self) -> None:
         check_block_rows(self.block_rows)
+        if sum(each is not None for each in (self.client, self.address, self.workers)) > 1:
+            message = "client, address and workers each name a cluster: give one of them."
+            raise InputError(message)
+        if self.workers is not None and not 1 <= self.workers <= MOST_WORKERS:
+            message = f"workers is {self.workers}: give a number from 1 to {MOST_WORKERS}."
+            raise InputError(message)
         distributed()
+
+    def connect(self) -> Self:
+        """Find the scheduler, wait for a worker, and check that workers have the same versions."""
+        client = self._wanted.connect() if self.client is None else self.client
+        if client.asynchronous:
+            message = "the dask engine waits for results: pass a synchronous client."
+            raise InputError(message)
+        check_workers(client)
+        return self
+
+    def close(self) -> None:
+        """Disconnect, and end the workers started on this machine; a given client stays open."""
+        self._wanted.close()
+
+    def __enter__(self) -> Self:
+        return self.connect()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def where(self) -> str:
+        """The scheduler found, with its workers, threads and memory."""
+        client = self._wanted.current() if self.client is None else self.client
+        if client is None or client.status != "running":
+            return "not connected"
+        return describe(client)
+
+    def __repr__(self) -> str:
+        return f"DaskEngine({self.where})"
 
     def place(self, rows: Any) -> Any:
         """Let the workers read rows, or send the rows to them, and keep them if they fit."""
@@ -148,16 +193,12 @@ class DaskEngine:
         return [*range(0, n_samples, length), n_samples]
 
     def _client(self) -> Any:
-        client = self.client
-        if client is None:
-            try:
-                client = distributed().get_client()
-            except ValueError:
-                client = connect()
-        if client.asynchronous:
-            message = "the dask engine waits for results: pass a synchronous client."
-            raise InputError(message)
-        return client
+        client = self._wanted.current() if self.client is None else self.client
+        return self.connect()._client() if client is None else client
+
+    @property
+    def _wanted(self) -> Wanted:
+        return Wanted(address=self.address, workers=self.workers)
 
     def _stays(self, rows: Sequence[Any]) -> bool:
         """Return whether rows are arrays in this process that fit one task."""

@@ -8,8 +8,8 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from upto.core import InputError, MissingExtraError, UptoError
-from upto.core.errors import reason
+from upto.core import UptoError
+from upto.engines.schedulers import await_workers, distributed, n_threads, no_workers
 from upto.engines.workers import map_chunk, merge, reduce_chunk
 
 if TYPE_CHECKING:
@@ -48,39 +48,6 @@ class _LostError(Exception):
     """Data were lost with a worker before a pass could use them."""
 
 
-def distributed() -> Any:
-    """Import `distributed`, or raise an error with the way to install it."""
-    try:
-        import distributed
-    except ImportError:
-        what = "the dask engine"
-        raise MissingExtraError(what, package="distributed", extra="dask") from None
-    return distributed
-
-
-def connect() -> Any:
-    """Return a client of the scheduler in dask's configuration."""
-    package = distributed()
-    import dask
-
-    address = dask.config.get("scheduler-address", None)
-    if address is None:
-        message = (
-            "the dask engine found no client: create one, as in `from dask.distributed import "
-            "Client; client = Client()`, with an address for a remote cluster, pass "
-            "DaskEngine(client=client), or set DASK_SCHEDULER_ADDRESS to that address."
-        )
-        raise InputError(message)
-    try:
-        return package.Client(address)
-    except (OSError, ValueError, RuntimeError) as error:
-        message = (
-            f"no dask scheduler answers at {address}, the address in dask's configuration "
-            f"({reason(error)}): start it, or correct DASK_SCHEDULER_ADDRESS."
-        )
-        raise InputError(message) from None
-
-
 def send(client: Any, data: list[Any], *, broadcast: bool = False) -> list[Any]:
     """Send each object to one worker, or to all of them, and return the futures."""
     try:
@@ -116,7 +83,7 @@ def persevere(client: Any, sources: Sequence[Source], work: Callable[[], T]) -> 
     why: Exception | None = None
     for attempt in range(_ATTEMPTS):
         time.sleep(0.2 * attempt)
-        _await_workers(client)
+        await_workers(client, PATIENCE)
         try:
             for source in sources:
                 source.ensure()
@@ -137,39 +104,12 @@ def persevere(client: Any, sources: Sequence[Source], work: Callable[[], T]) -> 
     raise UptoError(message) from why
 
 
-def _await_workers(client: Any) -> None:
-    end = time.monotonic() + PATIENCE
-    while not _n_threads(client):
-        if time.monotonic() > end:
-            raise _no_workers(client)
-        time.sleep(0.1)
-
-
-def _n_threads(client: Any) -> int:
-    if client.status in ("closing", "closed"):
-        message = (
-            f"the dask client is {client.status}, by its user or because its scheduler is gone: "
-            "create another client and start again."
-        )
-        raise UptoError(message)
-    with suppress(OSError):
-        return int(sum(client.nthreads().values()))
-    return 0
-
-
-def _no_workers(client: Any) -> UptoError:
-    return UptoError(
-        f"the cluster {client} has had no worker for {PATIENCE:g} s: start some, or check the "
-        "logs of those that stopped, and run this again."
-    )
-
-
 class Pass:
     """The tasks of one pass, cancelled on an error or interrupt."""
 
     def __init__(self, client: Any, job: Job, sources: Sequence[Source]) -> None:
         self._client, self._sources = client, sources
-        self._in_flight = max(2 * _n_threads(client), 2 * _GROUP)
+        self._in_flight = max(2 * n_threads(client), 2 * _GROUP)
         (self._job,) = send(client, [job], broadcast=True)
         self._futures: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -241,12 +181,12 @@ class Pass:
             else:
                 return
             now = time.monotonic()
-            if _n_threads(self._client):
+            if n_threads(self._client):
                 alone_since = None
             elif alone_since is None:
                 alone_since = now
             elif now - alone_since > PATIENCE:
-                raise _no_workers(self._client)
+                raise no_workers(self._client, PATIENCE)
 
 
 def _groups(items: Sequence[T]) -> list[Sequence[T]]:

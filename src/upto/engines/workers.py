@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import mmap
 import os
 import pickle
@@ -17,6 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from upto.core import InputError, SelectedRows
+from upto.core.errors import reason
 from upto.engines.base import add
 from upto.engines.threads import ThreadsEngine
 
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
     from upto.engines.base import Arrays
 
-_PORTABLE_BYTES = 2**18
-"""A source whose pickle is smaller refers to its rows and does not contain them."""
+_PORTABLE_BYTES, _PORTABLE_SHARE = 2**18, 64
+"""A source whose pickle is smaller, or a small part of its rows, refers to them only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,9 @@ def portable(rows: Any) -> Any:
     import cloudpickle
 
     try:
-        cloudpickle.Pickler(_Measure()).dump(rows)
+        n_bytes = math.prod(rows.shape) * np.dtype(rows.dtype).itemsize
+        room = max(_PORTABLE_BYTES, n_bytes // _PORTABLE_SHARE)
+        cloudpickle.Pickler(_Measure(room)).dump(rows)
     except Exception:  # noqa: BLE001 - pickling may fail for any reason
         return None
     return rows
@@ -72,8 +76,8 @@ def portable(rows: Any) -> Any:
 class _Measure:
     """A file that discards its input and refuses more than a reader needs."""
 
-    def __init__(self) -> None:
-        self._room = _PORTABLE_BYTES
+    def __init__(self, room: int) -> None:
+        self._room = room
 
     def write(self, data: Any) -> int:
         size = memoryview(data).nbytes
@@ -178,12 +182,34 @@ def _opened(source: Any, span: tuple[int, int]) -> NDArray[Any]:
     start, stop = span
     try:
         return np.asarray(source[start:stop])
-    except OSError as error:
+    except (OSError, InputError) as error:
+        path = _path(source)
+        if isinstance(error, InputError) and (path is None or os.path.exists(path)):  # noqa: PTH110
+            # The file is there, and the error says what is wrong with it.
+            raise
+        what = f"rows {start} to {stop}" if path is None else path
         message = (
-            f"a worker cannot read rows {start} to {stop}: {error}. Move the file to where every "
-            "worker can read it, or load it into memory first."
+            f"the worker {_own_address()} cannot read {what} ({reason(error)}): put the file where "
+            "every worker finds it under the same path, or load it into memory first."
         )
         raise InputError(message) from None
+
+
+def _path(source: Any) -> Any:
+    while isinstance(source, SelectedRows):
+        source = source.source
+    path = getattr(source, "path", "")
+    # The path of a zarr array is one within its store.
+    return path if os.path.isabs(path) else None
+
+
+def _own_address() -> str:
+    from distributed import get_worker
+
+    try:
+        return str(get_worker().address)
+    except ValueError:
+        return f"of process {os.getpid()}"
 
 
 class _Hold:

@@ -102,7 +102,7 @@ def find_components(
     Parameters
     ----------
     engine, rows
-        The engine and the rows placed on it.
+        The engine, and the rows, which it places if they are not yet.
     part
         Moments of the rows; computed in one pass by default.
     keep
@@ -134,7 +134,7 @@ def find_components(
     listener
         Called with every step and the components so far.
     """
-    contrast = contrast or LogCosh()
+    contrast, rows = contrast or LogCosh(), engine.place(rows)
     whitening = whitening_for(
         engine,
         rows,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     help="Class frequencies, one number per row of HEAD; equal by default.",
 )
 @report_option
-@functools.partial(output_options, passes=False)
+@functools.partial(output_options, uses=())
 def command(*, output: Output, head: str, frequencies: str | None, report: Path | None) -> None:
     """Test whether a classifier head or an unembedding identifies the representation below it.
 

@@ -37,6 +37,7 @@ _NOT_WITH_APPLY = (
     "resume",
     "report",
     "strict",
+    "output_seed",
 )
 
 
@@ -253,7 +254,6 @@ def _refuse_options_of_a_fit() -> None:
     context = click.get_current_context()
     for name in _NOT_WITH_APPLY:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            message = (
-                f"--{name.replace('_', '-')} concerns fitting, and --apply fits nothing: drop one."
-            )
+            option = f"--{name.removeprefix('output_').replace('_', '-')}"
+            message = f"{option} concerns fitting, and --apply fits nothing: drop one."
             raise click.UsageError(message)
