@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 import msgspec
 
 from upto.core.errors import InputError, one_sentence, reason, shortened
+from upto.core.export import Export
 from upto.printable import printable
 from upto.question import resolve
 
@@ -36,7 +37,7 @@ def pick(parts: Sequence[Part], name: str, missing: str, *, by: str = "name") ->
     raise KeyError(missing.format(name, ", ".join(names)))
 
 
-class Result(ABC):
+class Result(Export, ABC):
     """Base class of results: subclasses are frozen dataclasses with a `kind` and a `schema`.
 
     Subclasses have `verdict`, `findings`, `provenance` and `tables()`.
