@@ -33,7 +33,8 @@ class Question:
         Function that turns a result into the `Section` of a page; the template is `page.html` in
         the same folder. Without one, pages show the verdict, tables and panels.
     figure
-        Function that draws a result. Without one, its panels are drawn.
+        Function that draws a result, with panels below each other if `narrow`. Without one, its
+        panels are drawn.
     """
 
     name: str
