@@ -35,6 +35,8 @@ class Question:
     figure
         Function that draws a result, with panels below each other if `narrow`. Without one, its
         panels are drawn.
+    sources
+        Function that names the papers behind what a result used, as texts with authors and year.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Question:
     command: str | None = None
     page: str | None = None
     figure: str | None = None
+    sources: str | None = None
 
 
 def resolve(reference: str) -> Any:

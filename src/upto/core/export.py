@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from upto.core.errors import ArgumentError
-from upto.question import resolve
+from upto.question import question_of_kind, resolve
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ class Export:
     """
 
     __slots__ = ()
-    kind: str
+    kind: ClassVar[str]
     provenance: Provenance
 
     if TYPE_CHECKING:
@@ -56,10 +56,6 @@ class Export:
         """
         return self._table(table, self.data_table).to_frame(library)
 
-    @overload
-    def to_csv(self, path: None = None, *, table: int | str | None = None) -> str: ...
-    @overload
-    def to_csv(self, path: str | Path, *, table: int | str | None = None) -> None: ...
     def to_csv(
         self, path: str | Path | None = None, *, table: int | str | None = None
     ) -> str | None:
@@ -77,7 +73,7 @@ class Export:
         InputError
             If there is no such table, or the file cannot be written.
         """
-        return self._table(table, self.data_table).to_csv(path)  # type: ignore[arg-type]
+        return self._table(table, self.data_table).to_csv(path)
 
     def to_latex(
         self,
@@ -149,8 +145,17 @@ class Export:
 
     def cite(self) -> str:
         """Return BibTeX of this version of upto and of the papers behind what was used."""
-        text: str = resolve("upto.core.references:cite")(self)
-        return text
+        from upto.core.references import bibtex
+
+        return bibtex(self.sources(), self.provenance.versions.get("upto"))
+
+    def sources(self) -> tuple[str, ...]:
+        """Return texts that name the papers behind what was used."""
+        question = question_of_kind(self.kind)
+        if question is None or question.sources is None:
+            return ()
+        sources: tuple[str, ...] = resolve(question.sources)(self)
+        return sources
 
     def _table(self, asked: int | str | None, default: Any) -> Table:
         if asked is None:

@@ -113,7 +113,7 @@ class Table:
     @overload
     def to_csv(self, path: None = None) -> str: ...
     @overload
-    def to_csv(self, path: str | Path) -> None: ...
+    def to_csv(self, path: str | Path | None) -> str | None: ...
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """Return the table as CSV with full precision, or write it to `path`."""
         fields = self.fields()
@@ -124,9 +124,23 @@ class Table:
         return deliver(text.getvalue(), path)
 
     @overload
-    def to_latex(self, path: None = None, **options: str | None) -> str: ...
+    def to_latex(
+        self,
+        path: None = None,
+        *,
+        caption: str | None = None,
+        label: str | None = None,
+        note: str | None = None,
+    ) -> str: ...
     @overload
-    def to_latex(self, path: str | Path, **options: str | None) -> None: ...
+    def to_latex(
+        self,
+        path: str | Path | None,
+        *,
+        caption: str | None = None,
+        label: str | None = None,
+        note: str | None = None,
+    ) -> str | None: ...
     def to_latex(
         self,
         path: str | Path | None = None,

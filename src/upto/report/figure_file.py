@@ -29,7 +29,7 @@ _LAYOUTS = 3
 """Layouts to try: each starts from the lines and ticks of the one before."""
 _ROOM = 0.02
 """Inches by which a text may reach over the edge, because boxes of texts have a margin."""
-_STYLE: dict[str, Any] = {
+_STYLE: dict[Any, Any] = {
     "font.size": _TEXT,
     "axes.linewidth": 0.6,
     "xtick.major.width": 0.6,
@@ -66,7 +66,7 @@ def check_figure(path: str | Path, *, columns: int = 1) -> None:
         )
         raise ArgumentError(message, columns=columns)
     if Path(path).suffix.lower() not in SUFFIXES:
-        message = f"{Path(path).name} is not a figure: end its name in {', '.join(SUFFIXES)}."
+        message = f"{Path(path).name} is not a figure: end its name in one of {', '.join(SUFFIXES)}."
         raise InputError(message)
     check_target(path)
     if find_spec("matplotlib") is None:
@@ -133,8 +133,8 @@ def sized_figure(result: Result, width: float, height: float | None = None) -> F
             figure.set_layout_engine("none")
             return figure
     message = (
-        f"the labels of this figure do not fit into {width:g} × {height:.3g} inches: pass "
-        "columns=2, or a larger width or height."
+        f"the labels of this figure do not fit into {width:g} × {height:.3g} inches: save it two "
+        "columns wide, or larger."
     )
     raise InputError(message)
 
@@ -157,7 +157,7 @@ def _limit_text(figure: Figure) -> None:
             if isinstance(size, float | int) and size > _TEXT:
                 axis.set_tick_params(labelsize=_TEXT)
     for text in figure.findobj(Text):
-        if text.get_fontsize() > _TEXT:
+        if float(text.get_fontsize()) > _TEXT:
             text.set_fontsize(_TEXT)
 
 

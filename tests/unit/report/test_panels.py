@@ -53,11 +53,8 @@ def test_names_are_text_and_not_markup():
 
 
 def test_the_figure_draws_every_panel_and_hides_what_is_left_over():
-    from matplotlib.figure import Figure
 
-    figure = draw_panels(
-        (panel(POINTS), panel(LINE, y_log=True), panel(POINTS, LINE)), columns=2
-    )
+    figure = draw_panels((panel(POINTS), panel(LINE, y_log=True), panel(POINTS, LINE)), columns=2)
     axes = figure.axes
     assert [each.axison for each in axes] == [True, True, True, False]
     assert axes[1].get_yscale() == "log"
@@ -65,7 +62,6 @@ def test_the_figure_draws_every_panel_and_hides_what_is_left_over():
 
 
 def test_a_list_of_things_has_its_names_in_caption_tips_and_figure():
-    from matplotlib.figure import Figure
 
     marks = Marks(name="m", x=(0.9, 2.1), y=(1.0, 3.0))
     named = panel(marks, x_names=("first", "$second"), caption="Both.")
