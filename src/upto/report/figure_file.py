@@ -66,7 +66,9 @@ def check_figure(path: str | Path, *, columns: int = 1) -> None:
         )
         raise ArgumentError(message, columns=columns)
     if Path(path).suffix.lower() not in SUFFIXES:
-        message = f"{Path(path).name} is not a figure: end its name in one of {', '.join(SUFFIXES)}."
+        message = (
+            f"{Path(path).name} is not a figure: end its name in one of {', '.join(SUFFIXES)}."
+        )
         raise InputError(message)
     check_target(path)
     if find_spec("matplotlib") is None:

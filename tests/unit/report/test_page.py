@@ -10,8 +10,8 @@ from browser import sample_results as sample
 
 import upto.questions
 from upto.core import InputError, MissingExtraError
-from upto.report import Report
 from upto.core.references import bibtex
+from upto.report import Report
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
