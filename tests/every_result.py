@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from browser import (
@@ -16,7 +17,9 @@ from browser import (
 from browser.test_study_page import study
 
 import upto
-from upto.core import Result
+
+if TYPE_CHECKING:
+    from upto.core import Result
 
 
 def _diversity():

@@ -78,7 +78,7 @@ def test_citations_name_the_papers_behind_what_was_used(name, papers):
 
 
 @every
-@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("columns", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_every_figure_fits_its_columns(name, columns):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     from matplotlib.text import Text

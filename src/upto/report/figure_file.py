@@ -124,7 +124,13 @@ def sized_figure(result: Result, width: float, height: float | None = None) -> F
     InputError
         If its labels do not fit.
     """
-    figure = draw(result, narrow=width < sum(WIDTHS.values()) / 2)
+    from matplotlib import rc_context
+
+    with rc_context(_STYLE):
+        return _fitted(draw(result, narrow=width < sum(WIDTHS.values()) / 2), width, height)
+
+
+def _fitted(figure: Figure, width: float, height: float | None) -> Figure:
     natural_width, natural_height = figure.get_size_inches()
     if height is None:
         height = min(natural_height * max(min(width / natural_width, 1.0), 0.72), _TALLEST)
