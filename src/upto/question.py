@@ -35,7 +35,7 @@ class Question:
     figure
         Function that draws a result, with panels below each other if `narrow`. Without one, its
         panels are drawn.
-    sources
+    papers
         Function that names the papers behind what a result used, as texts with authors and year.
     """
 
@@ -47,7 +47,7 @@ class Question:
     command: str | None = None
     page: str | None = None
     figure: str | None = None
-    sources: str | None = None
+    papers: str | None = None
 
 
 def resolve(reference: str) -> Any:

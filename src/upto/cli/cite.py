@@ -23,5 +23,5 @@ def command(results: tuple[Path, ...]) -> None:
 
     read = read_results(results)
     versions = {result.provenance.versions.get("upto") for result in read}
-    sources = [source for result in read for source in result.sources()]
-    click.echo(bibtex(sources, versions.pop() if len(versions) == 1 else None), nl=False)
+    papers = [paper for result in read for paper in result.papers()]
+    click.echo(bibtex(papers, versions.pop() if len(versions) == 1 else None), nl=False)

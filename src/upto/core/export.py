@@ -1,4 +1,4 @@
-"""What a result gives to a paper: data frames, CSV, LaTeX, figures and references."""
+"""Exports of results for papers: data frames, CSV, LaTeX, figures and references."""
 
 from __future__ import annotations
 
@@ -147,15 +147,15 @@ class Export:
         """Return BibTeX of this version of upto and of the papers behind what was used."""
         from upto.core.references import bibtex
 
-        return bibtex(self.sources(), self.provenance.versions.get("upto"))
+        return bibtex(self.papers(), self.provenance.versions.get("upto"))
 
-    def sources(self) -> tuple[str, ...]:
-        """Return texts that name the papers behind what was used."""
+    def papers(self) -> tuple[str, ...]:
+        """Return texts that name the papers behind what was used, by authors and year."""
         question = question_of_kind(self.kind)
-        if question is None or question.sources is None:
+        if question is None or question.papers is None:
             return ()
-        sources: tuple[str, ...] = resolve(question.sources)(self)
-        return sources
+        papers: tuple[str, ...] = resolve(question.papers)(self)
+        return papers
 
     def _table(self, asked: int | str | None, default: Any) -> Table:
         if asked is None:

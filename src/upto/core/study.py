@@ -192,7 +192,7 @@ class StudyResult(Result):
         """Return the plots of the study."""
         return self.plots
 
-    def sources(self) -> tuple[str, ...]:
+    def papers(self) -> tuple[str, ...]:
         """Return texts that name the papers behind the study."""
         return self.paper, *(each.source for each in self.quantities)
 

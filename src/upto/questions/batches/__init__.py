@@ -13,5 +13,5 @@ QUESTION = Question(
     command="upto.questions.batches.command:command",
     page="upto.questions.batches.page:page",
     figure="upto.questions.batches.figure:draw",
-    sources="upto.questions.batches.sources:sources",
+    papers="upto.questions.batches.papers:papers",
 )

@@ -13,5 +13,5 @@ QUESTION = Question(
     command="upto.questions.compare.command:command",
     page="upto.questions.compare.page:page",
     figure="upto.questions.compare.figure:draw",
-    sources="upto.questions.compare.sources:sources",
+    papers="upto.questions.compare.papers:papers",
 )

@@ -42,7 +42,7 @@ def _pair(result: CompareResult) -> Figure:
     axes.set_xlim(left=0)
     axes.set_xlabel(_ERROR)
     first, second = (shorten(run.name, _NAME) for run in (result.first, result.second))
-    figure.suptitle(f"{first} → {second}", fontsize=10, parse_math=False)
+    chart.write_title(axes, f"{first} → {second}")
     chart.plain(axes)
     keys = [
         chart.key("held out", size=6, lw=3, alpha=0.8),

@@ -13,5 +13,5 @@ QUESTION = Question(
     command="upto.questions.consensus.command:command",
     page="upto.questions.consensus.page:page",
     figure="upto.questions.consensus.figure:draw",
-    sources="upto.questions.consensus.sources:sources",
+    papers="upto.questions.consensus.papers:papers",
 )

@@ -10,5 +10,5 @@ QUESTION = Question(
     function="upto.questions.diversity.question:diversity",
     result="upto.questions.diversity.result:DiversityResult",
     command="upto.questions.diversity.command:command",
-    sources="upto.questions.diversity.sources:sources",
+    papers="upto.questions.diversity.papers:papers",
 )

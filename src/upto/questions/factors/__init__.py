@@ -13,5 +13,5 @@ QUESTION = Question(
     command="upto.questions.factors.command:command",
     page="upto.questions.factors.page:page",
     figure="upto.questions.factors.figure:draw",
-    sources="upto.questions.factors.sources:sources",
+    papers="upto.questions.factors.papers:papers",
 )

@@ -13,5 +13,5 @@ QUESTION = Question(
     command="upto.questions.unmix.command:command",
     page="upto.questions.unmix.page:page",
     figure="upto.questions.unmix.figure:draw",
-    sources="upto.questions.unmix.sources:sources",
+    papers="upto.questions.unmix.papers:papers",
 )

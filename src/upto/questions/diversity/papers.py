@@ -8,6 +8,6 @@ if TYPE_CHECKING:
     from upto.questions.diversity.result import DiversityResult
 
 
-def sources(_: DiversityResult) -> tuple[str, ...]:
+def papers(_: DiversityResult) -> tuple[str, ...]:
     """Return the paper behind the diversity condition."""
     return ("Roeder et al. 2021",)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from upto.questions.batches.result import BatchesResult
 
 
-def sources(result: BatchesResult) -> tuple[str, ...]:
+def papers(result: BatchesResult) -> tuple[str, ...]:
     """Return the papers behind the conditions and the mixing scores."""
     steps = [step for each in result.conditions for step in each.name.split(THEN)]
     mixing = [score.name for score in result.mixing if score.value is not None]

@@ -8,6 +8,6 @@ if TYPE_CHECKING:
     from upto.questions.similarity.result import SimilarityResult
 
 
-def sources(result: SimilarityResult) -> tuple[str, ...]:
+def papers(result: SimilarityResult) -> tuple[str, ...]:
     """Return the papers behind the measures and their p-values."""
     return *(measure.source for measure in result.measures), "Westfall and Young 1993"

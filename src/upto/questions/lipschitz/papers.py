@@ -8,6 +8,6 @@ if TYPE_CHECKING:
     from upto.questions.lipschitz.result import LipschitzResult
 
 
-def sources(result: LipschitzResult) -> tuple[str, ...]:
+def papers(result: LipschitzResult) -> tuple[str, ...]:
     """Return the papers behind the bounds, if there are any."""
     return ("Powers and Størmer 1970; Kiefer and Wolfowitz 1960",) if result.promises else ()

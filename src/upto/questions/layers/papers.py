@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from upto.questions.layers.result import LayersResult
 
 
-def sources(result: LayersResult) -> tuple[str, ...]:
+def papers(result: LayersResult) -> tuple[str, ...]:
     """Return the papers behind the measures and their p-values."""
     names = [measure.name for measure in result.measures]
     return *sources_of(MEASURES, names), "Westfall and Young 1993"

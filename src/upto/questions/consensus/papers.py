@@ -10,6 +10,6 @@ if TYPE_CHECKING:
     from upto.questions.consensus.result import ConsensusResult
 
 
-def sources(result: ConsensusResult) -> tuple[str, ...]:
+def papers(result: ConsensusResult) -> tuple[str, ...]:
     """Return the papers behind the alignment of all runs."""
     return ("Gower 1975", f"{ICA}; Kuhn 1955") if result.up_to == "ica" else ("Gower 1975",)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from upto.questions.factors.result import FactorsResult
 
 
-def sources(result: FactorsResult) -> tuple[str, ...]:
+def papers(result: FactorsResult) -> tuple[str, ...]:
     """Return the papers behind the scores, the matching of latents and the forms."""
     ran_ica = any(form.converged is not None for form in result.forms)
     names = [score.name for score in result.scores]

@@ -14,7 +14,7 @@ _PROCRUSTES = {Group.RIGID, Group.SIMILARITY}
 _MATCHED = {Group.SIGNED_PERMUTATION, Group.SIGNED_SIMILARITY, Group.SCALED_PERMUTATION}
 
 
-def sources(result: CompareResult) -> tuple[str, ...]:
+def papers(result: CompareResult) -> tuple[str, ...]:
     """Return the papers behind the maps, intervals, tests and bounds of a comparison."""
     matrices = () if result.pairs is None else result.pairs.matrices
     names = {fit.name for fit in result.fits} | {matrix.name for matrix in matrices}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 _SOLVERS = {"fastica": "Hyvärinen 1999", "picard": "Ablin et al. 2018"}
 
 
-def sources(result: UnmixResult) -> tuple[str, ...]:
+def papers(result: UnmixResult) -> tuple[str, ...]:
     """Return the papers behind the solvers that ran."""
     ran = [step.solver for step in result.trace] or [result.solver]
     return tuple(_SOLVERS[each] for each in dict.fromkeys(ran) if each in _SOLVERS)
