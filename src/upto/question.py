@@ -33,7 +33,10 @@ class Question:
         Function that turns a result into the `Section` of a page; the template is `page.html` in
         the same folder. Without one, pages show the verdict, tables and panels.
     figure
-        Function that draws a result. Without one, its panels are drawn.
+        Function that draws a result, with panels below each other if `narrow`. Without one, its
+        panels are drawn.
+    papers
+        Function that names the papers behind what a result used, as texts with authors and year.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Question:
     command: str | None = None
     page: str | None = None
     figure: str | None = None
+    papers: str | None = None
 
 
 def resolve(reference: str) -> Any:

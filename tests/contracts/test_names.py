@@ -13,7 +13,7 @@ from upto.question import questions
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "upto"
 MODULES = [path for path in PACKAGE.rglob("*.py") if path.stem not in ("__init__", "__main__")]
-PARTS = {"question", "result", "findings", "text", "page", "figure", "command"}
+PARTS = {"question", "result", "findings", "text", "page", "figure", "papers", "command"}
 SAME_PART = PARTS | {"catalogue", "kinds", "base", "verdict", "parts", "sample", "promises"}
 """Names of modules that play the same part in several places."""
 NOUNS = {

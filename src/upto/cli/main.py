@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 OTHERS = {
     "report": "Combine results saved as JSON into one HTML report.",
+    "cite": "Print BibTeX of upto and of the papers behind results.",
     "explain": "Explain a finding: its meaning, why it matters and what to do.",
     "doctor": "Show installed and missing packages.",
     "demo": "Compare bundled real embeddings in a one-minute tour.",

@@ -105,7 +105,9 @@ def output_options(
 
     @functools.wraps(command)
     def wrapped(**kwargs: Any) -> Any:
-        names = ("format", "path", "seed", "quiet", "verbose", "progress")
+        names = (
+            "format", "path", "seed", "quiet", "verbose", "progress", "figure", "figure_columns"
+        )  # fmt: skip
         given = {name: kwargs.pop(f"output_{name}", None) for name in names}
         with own_words(), engine_choice(kwargs) as choice:
             return command(output=Output(choice=choice, **given), **kwargs)
@@ -142,7 +144,8 @@ def output_options(
             "--format",
             "output_format",
             type=click.Choice(FORMATS),
-            help="Format of the result; a table by default.",
+            help="Format of the result; a table by default. latex is for the package booktabs, "
+            "and html has only the tables, unlike a report.",
         ),
     ):
         option(wrapped)
@@ -150,7 +153,24 @@ def output_options(
 
 
 def report_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option to also write an HTML report."""
+    """Add the options to also write an HTML report and a figure."""
+    for option in (
+        click.option(
+            "--figure-columns",
+            "output_figure_columns",
+            type=click.IntRange(1, 2),
+            default=1,
+            show_default=True,
+            help="Width of the figure in columns of a journal: 3.5 or 7.2 inches.",
+        ),
+        click.option(
+            "--figure",
+            "output_figure",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Save the figure to this file, as .pdf, .svg or .png.",
+        ),
+    ):
+        option(command)
     return click.option(
         "--report",
         type=click.Path(dir_okay=False, path_type=Path),

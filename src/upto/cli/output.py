@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from upto.cli.engine_choice import EngineChoice
     from upto.core import Finding, Progress, Result, Table
 
-FORMATS = ("table", "json", "csv", "md")
-_SUFFIXES = {".json": "json", ".csv": "csv", ".md": "md", ".txt": "table"}
+FORMATS = ("table", "json", "csv", "md", "latex", "html")
+_SUFFIXES = {
+    ".json": "json", ".csv": "csv", ".md": "md", ".tex": "latex", ".html": "html", ".txt": "table",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,8 @@ class Output:
     quiet: bool
     verbose: bool
     progress: bool
+    figure: Path | None = None
+    figure_columns: int | None = None
 
     @property
     def engine(self) -> Any:
@@ -76,10 +80,15 @@ class Output:
             Other files to write, keyed by option.
         """
         _ = self.chosen_format
-        if self.engine in EXTRAS:
-            check_extra(self.engine, f"the {self.engine} engine")
+        if (engine := self.choice.name) in EXTRAS:
+            check_extra(engine, f"the {engine} engine")
         files = {f"--{name}": path for name, path in others.items()}
-        check_places({"-o": self.path, "--report": page, **files}, rows=rows)
+        files |= {"-o": self.path, "--report": page, "--figure": self.figure}
+        check_places(files, rows=rows)
+        if self.figure is not None:
+            from upto.report.figure_file import check_figure
+
+            check_figure(self.figure)
         if page is not None and page.suffix.lower() not in (".html", ".htm"):
             message = f"{page.name} does not end in .html, but the report is HTML: rename it."
             raise InputError(message)
@@ -116,14 +125,17 @@ class Output:
             _print(_table_text(table, self.chosen_format))
 
     def publish(self, result: Result, report: Path | None) -> None:
-        """Show the result, then write the HTML report, if requested."""
-        # Whatever happens to the page, the result is there.
+        """Show the result, then write the HTML report and the figure, if requested."""
+        # Whatever happens to the page and the figure, the result is there.
         self.show(result)
         if report is not None:
             from upto.report import Report
 
             Report([result]).write(report)
             self.say(f"wrote {report}")
+        if self.figure is not None:
+            result.save_figure(self.figure, columns=self.figure_columns or 1)
+            self.say(f"wrote {self.figure}")
 
     def text(self, result: Result) -> str:
         """Render a result in the chosen format."""
@@ -136,6 +148,15 @@ class Output:
                 f"**{table.title}**\n\n{table.to_markdown()}" for table in result.tables()
             )
             return f"{result.verdict}\n\n{tables}"
+        if self.chosen_format == "latex":
+            from upto.core.export import made_by
+
+            shown = result.tables() if self.verbose else result.brief_tables()
+            return "\n".join(table.to_latex(note=made_by(result.provenance)) for table in shown)
+        if self.chosen_format == "html":
+            from upto.core.table_page import table_page
+
+            return table_page(*result.tables(), title=f"upto {result.kind}", text=result.verdict)
         return str(result)
 
     def show_findings(self, findings: tuple[Finding, ...]) -> None:
@@ -178,6 +199,12 @@ def _table_text(table: Table, kind: str) -> str:
         import json
 
         return json.dumps(table.records(), indent=1, ensure_ascii=False) + "\n"
+    if kind == "latex":
+        return table.to_latex()
+    if kind == "html":
+        from upto.core.table_page import table_page
+
+        return table_page(table, title=table.title)
     return table.to_markdown()
 
 

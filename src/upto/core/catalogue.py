@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 from upto.core.errors import ArgumentError, InputError
@@ -116,3 +117,16 @@ class Catalogue(dict[str, Kind], Generic[Kind]):
 
     def _read(self, name: str) -> Iterable[Any]:
         return self.values() if name == "all" else (self.find(name),)
+
+
+def sources_of(catalogue: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """Return the sources of named kinds; a name may have a parameter, and need not be known.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> sources_of({"svcca": SimpleNamespace(source="Raghu et al. 2017")}, ["svcca:20", "my own"])
+    ['Raghu et al. 2017']
+    """
+    kinds = (catalogue.get(re.split("[:@]", name)[0]) for name in names)
+    return [kind.source for kind in kinds if kind is not None and kind.source]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 import msgspec
 
 from upto.core.errors import InputError, one_sentence, reason, shortened
+from upto.core.export import Export
 from upto.core.html_view import result_html
 from upto.core.short_repr import Record
 from upto.core.short_text import plain_text, short_text
@@ -38,7 +39,7 @@ def pick(parts: Sequence[Part], name: str, missing: str, *, by: str = "name") ->
     raise KeyError(missing.format(name, ", ".join(names)))
 
 
-class Result(Record, ABC):
+class Result(Record, Export, ABC):
     """Base class of results: subclasses are frozen dataclasses with a `kind` and a `schema`.
 
     Subclasses have `verdict`, `findings`, `provenance` and `tables()`.

@@ -193,6 +193,10 @@ class StudyResult(Result):
         """Return the plots of the study."""
         return self.plots
 
+    def papers(self) -> tuple[str, ...]:
+        """Return texts that name the papers behind the study."""
+        return self.paper, *(each.source for each in self.quantities)
+
     def _quantities(self) -> Table:
         rows: list[tuple[Cell, ...]] = [
             (

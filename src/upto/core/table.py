@@ -1,4 +1,4 @@
-"""Tables that render to a terminal, HTML, Markdown and CSV."""
+"""Tables that render to a terminal, HTML, Markdown, LaTeX, CSV and data frames."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import html
 import io
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 from upto.core.errors import shortened
 from upto.core.estimate import Estimate
+from upto.core.frames import frame_of
 from upto.core.html_view import table_html
 from upto.core.short_repr import Record
 from upto.core.short_text import plain_text
-from upto.printable import printable
+from upto.printable import printable, spelt_out
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console, ConsoleOptions, RenderResult
 
 _PADDING = 3
@@ -92,20 +95,42 @@ class Table(Record):
             for row in self.rows
         ]
 
+    def fields(self) -> dict[str, list[str | int | float | None]]:
+        """Return the values of each column; a column with estimates becomes three."""
+        fields: dict[str, list[str | int | float | None]] = {}
+        for index, column in enumerate(self.columns):
+            cells = [row[index] for row in self.rows]
+            values = [each.value if isinstance(each, Estimate) else each for each in cells]
+            fields[_new(column.name, fields)] = values
+            if any(isinstance(each, Estimate) for each in cells):
+                for end in ("low", "high"):
+                    # Only an estimate has ends.
+                    name = _new(f"{column.name} {end}", fields)
+                    fields[name] = [getattr(each, end, None) for each in cells]
+        return fields
+
     def records(self) -> list[dict[str, str | int | float | None]]:
         """Return one flat record per row; an estimate becomes three fields."""
-        records = []
-        for row in self.rows:
-            record: dict[str, str | int | float | None] = {}
-            for column, cell in zip(self.columns, row, strict=True):
-                if isinstance(cell, Estimate):
-                    record[column.name] = cell.value
-                    record[f"{column.name} low"] = cell.low
-                    record[f"{column.name} high"] = cell.high
-                else:
-                    record[column.name] = cell
-            records.append(record)
-        return records
+        fields = self.fields()
+        return [
+            dict(zip(fields, values, strict=True)) for values in zip(*fields.values(), strict=True)
+        ]
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame of pandas or polars.
+
+        Parameters
+        ----------
+        library
+            ``"pandas"`` or ``"polars"``; by default the first of them that is installed.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            Numbers in full precision. An estimate becomes the columns ``x``, ``x low`` and
+            ``x high``, and a missing number a missing value.
+        """
+        return frame_of(self, library)
 
     def to_markdown(self) -> str:
         """Render as a Markdown table."""
@@ -114,15 +139,63 @@ class Table(Record):
         lines = [head, ["---"] * len(head), *body]
         return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
-    def to_csv(self) -> str:
-        """Render as CSV with full precision."""
-        records = self.records()
-        fields = list(dict.fromkeys(field for record in records for field in record))
+    @overload
+    def to_csv(self, path: None = None) -> str: ...
+    @overload
+    def to_csv(self, path: str | Path | None) -> str | None: ...
+    def to_csv(self, path: str | Path | None = None) -> str | None:
+        """Return the table as CSV with full precision, or write it to `path`."""
+        fields = self.fields()
         text = io.StringIO()
-        writer = csv.DictWriter(text, fields, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(records)
-        return text.getvalue()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(fields)
+        writer.writerows(zip(*fields.values(), strict=True))
+        return deliver(text.getvalue(), path)
+
+    @overload
+    def to_latex(
+        self,
+        path: None = None,
+        *,
+        caption: str | None = None,
+        label: str | None = None,
+        note: str | None = None,
+    ) -> str: ...
+    @overload
+    def to_latex(
+        self,
+        path: str | Path | None,
+        *,
+        caption: str | None = None,
+        label: str | None = None,
+        note: str | None = None,
+    ) -> str | None: ...
+    def to_latex(
+        self,
+        path: str | Path | None = None,
+        *,
+        caption: str | None = None,
+        label: str | None = None,
+        note: str | None = None,
+    ) -> str | None:
+        r"""Return the table as LaTeX for the package booktabs, in ASCII, or write it to `path`.
+
+        A table that is too wide or too long for a page is continued in others.
+
+        Parameters
+        ----------
+        path
+            File to write.
+        caption
+            Caption in LaTeX; by default the title and caption of the table.
+        label
+            Label for ``\ref``.
+        note
+            A comment for the first line, such as the call that made the table.
+        """
+        from upto.core.latex import latex_table
+
+        return deliver(latex_table(self, caption=caption, label=label, note=note), path)
 
     def to_html(self) -> str:
         """Render as an HTML table with all text escaped."""
@@ -221,6 +294,24 @@ def _widths(spans: list[_Span], room: int) -> list[int | None]:
     for index in broken:
         widths[index] += left // len(broken)
     return [width - _PADDING for width in widths]
+
+
+def _new(name: str, taken: dict[str, Any]) -> str:
+    """Return a name that no other field has: two runs may share one."""
+    number, new = 2, name
+    while new in taken:
+        new, number = f"{name} ({number})", number + 1
+    return new
+
+
+def deliver(text: str, path: str | Path | None) -> str | None:
+    """Return a text, or write it atomically if a path is given."""
+    if path is None:
+        return text
+    from upto.core.files import write_text_atomically
+
+    write_text_atomically(path, spelt_out(text))
+    return None
 
 
 def _markdown(text: str) -> str:

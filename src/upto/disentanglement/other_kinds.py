@@ -220,7 +220,7 @@ OTHER_KINDS = (
             title=match.upper(),
             says=says,
             rewards=rewards,
-            source="DRVI, bioRxiv 2024.11.06.622266",
+            source="Moinfar and Theis 2024 (DRVI), bioRxiv 2024.11.06.622266",
             variants=SIMILARITIES,
             compute=_matched(match),
         )

@@ -44,7 +44,7 @@ def grid_shape(count: int, most: int) -> tuple[int, int]:
     return -(-count // columns), columns
 
 
-def panel_grid(figure: Figure, count: int, most: int, **options: Any) -> list[Axes]:
+def panel_grid(figure: Any, count: int, most: int, **options: Any) -> list[Axes]:
     """Return `count` axes, at most `most` in a row, and hide those left over."""
     places = figure.subplots(*grid_shape(count, most), squeeze=False, **options).flat
     for axes in places[count:]:
@@ -65,8 +65,8 @@ def plain(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
 
 
 def write_title(axes: Axes, text: str, size: float = 10) -> None:
-    """Write a title at the left; dollar signs in a name are not read as mathematics."""
-    axes.set_title(text, loc="left", fontsize=size, parse_math=False)
+    """Write a title at the left, in lines; dollar signs in a name are not mathematics."""
+    axes.set_title(text, loc="left", fontsize=size, parse_math=False, wrap=True)
 
 
 def key(label: str, mark: str = "o", colour: str = BLUE, size: float = 5, **options: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError, Result
 from upto.core.files import write_text_atomically
+from upto.core.references import bibtex
 from upto.question import questions
 from upto.report.markup import Inert
 from upto.report.summary import summarise
@@ -56,7 +57,7 @@ class Report:
             script=Inert(script),
             policy=_policy(style, script),
             version=_version(),
-            bibtex=bibtex(_version()),
+            bibtex=bibtex().strip(),
             paper=PAPER,
         )
         # Undecodable file names contain lone surrogates, which cannot be encoded.
@@ -70,26 +71,6 @@ class Report:
 
     def _repr_html_(self) -> str:
         return "".join(result._repr_html_() for result in self.results)
-
-
-def bibtex(version: str) -> str:
-    """Return the BibTeX entries of this software and the paper it implements."""
-    return (
-        f"@software{{upto,\n"
-        f"  author  = {{{{The upto developers}}}},\n"
-        f"  title   = {{upto: are two trainings the same representation, up to what?}},\n"
-        f"  version = {{{version}}},\n"
-        f"  year    = {{2026}}\n"
-        f"}}\n\n"
-        f"@misc{{identifiability2026,\n"
-        f"  title         = {{Statistical and structural identifiability in representation "
-        f"learning}},\n"
-        f"  eprint        = {{{PAPER}}},\n"
-        f"  archivePrefix = {{arXiv}},\n"
-        f"  note          = {{arXiv {PAPER}}},\n"
-        f"  year          = {{2026}}\n"
-        f"}}"
-    )
 
 
 def _environment() -> jinja2.Environment:

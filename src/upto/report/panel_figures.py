@@ -16,18 +16,13 @@ if TYPE_CHECKING:
 
 _COLOURS = (BLUE, ORANGE, *COLOURS, GREY, "#7a9a01", INK)
 _NAME = 40
-_COLUMNS = 2
 
 
-def panels_size(panels: tuple[Panel, ...]) -> tuple[float, float]:
-    """Return the width and height of a figure with all panels, in inches."""
-    rows, columns = chart.grid_shape(len(panels), _COLUMNS)
-    return 5.2 * columns, 3.4 * rows
-
-
-def draw_panels(figure: Figure, panels: tuple[Panel, ...]) -> Figure:
-    """Draw panels side by side, two per row."""
-    for axes, panel in zip(chart.panel_grid(figure, len(panels), _COLUMNS), panels, strict=True):
+def draw_panels(panels: tuple[Panel, ...], *, columns: int) -> Figure:
+    """Draw panels, so many per row."""
+    rows, columns = chart.grid_shape(len(panels), columns)
+    figure = chart.blank_figure(5.2 * columns, 3.4 * rows)
+    for axes, panel in zip(chart.panel_grid(figure, len(panels), columns), panels, strict=True):
         _draw_panel(axes, panel)
     return figure
 

@@ -9,8 +9,8 @@ from browser import sample_results as sample
 
 import upto.questions
 from upto.core import InputError
+from upto.core.references import bibtex
 from upto.report import Report
-from upto.report.page import bibtex
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -99,7 +99,7 @@ def test_contents_only_for_several_results() -> None:
 
 
 def test_the_citation_names_the_version_and_the_paper() -> None:
-    text = bibtex("9.8.7")
+    text = bibtex(version="9.8.7")
     assert "version = {9.8.7}" in text
-    assert "arXiv 2603.11970" in text
+    assert "{2603.11970}" in text
     assert text.count("{") == text.count("}")

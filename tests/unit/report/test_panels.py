@@ -53,9 +53,8 @@ def test_names_are_text_and_not_markup():
 
 
 def test_the_figure_draws_every_panel_and_hides_what_is_left_over():
-    from matplotlib.figure import Figure
 
-    figure = draw_panels(Figure(), (panel(POINTS), panel(LINE, y_log=True), panel(POINTS, LINE)))
+    figure = draw_panels((panel(POINTS), panel(LINE, y_log=True), panel(POINTS, LINE)), columns=2)
     axes = figure.axes
     assert [each.axison for each in axes] == [True, True, True, False]
     assert axes[1].get_yscale() == "log"
@@ -63,7 +62,6 @@ def test_the_figure_draws_every_panel_and_hides_what_is_left_over():
 
 
 def test_a_list_of_things_has_its_names_in_caption_tips_and_figure():
-    from matplotlib.figure import Figure
 
     marks = Marks(name="m", x=(0.9, 2.1), y=(1.0, 3.0))
     named = panel(marks, x_names=("first", "$second"), caption="Both.")
@@ -71,6 +69,6 @@ def test_a_list_of_things_has_its_names_in_caption_tips_and_figure():
     assert view.caption == "1 first; 2 $second. Both."
     assert view.plot.tips == ("m\nfirst\nerror 1", "m\n$second\nerror 3")
     assert view.plot.axis_name == "L"
-    (axes,) = draw_panels(Figure(), (named,)).axes
+    (axes,) = draw_panels((named,), columns=2).axes
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["first", "$second"]
     assert list(axes.get_xticks()) == [1, 2]

@@ -13,4 +13,5 @@ QUESTION = Question(
     command="upto.questions.batches.command:command",
     page="upto.questions.batches.page:page",
     figure="upto.questions.batches.figure:draw",
+    papers="upto.questions.batches.papers:papers",
 )

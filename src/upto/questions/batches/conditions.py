@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from upto.core import InputError
 from upto.core.catalogue import Catalogue
 from upto.core.errors import ArgumentError
+from upto.core.references import ICA
 from upto.engines.base import Engine
 from upto.files.request import listed
 
@@ -44,7 +45,8 @@ class ConditionKind:
 
     `uses_labels` marks transforms fitted to labels, and `is_transductive` those that can only
     transform the rows they were fitted to. `own_rows` and `own_controls` are the fewest rows and
-    controls that correct a batch, and `training_batches` the fewest training batches.
+    controls that correct a batch, and `training_batches` the fewest training batches. `source` is
+    its publication, if any.
     """
 
     name: str
@@ -57,6 +59,7 @@ class ConditionKind:
     own_rows: int = 0
     own_controls: int = 0
     training_batches: int = 1
+    source: str = ""
 
 
 def _whitener(making: Making) -> Any:
@@ -96,6 +99,7 @@ CONDITIONS: Catalogue[ConditionKind] = Catalogue(
         ),
         ConditionKind(
             name="ica",
+            source=ICA,
             title="PCA + ICA",
             says="Whitened, then rotated to independent components.",
             needs="nothing",
@@ -136,6 +140,7 @@ CONDITIONS: Catalogue[ConditionKind] = Catalogue(
         ),
         ConditionKind(
             name="tvn",
+            source="Ando et al. 2017",
             title="TVN",
             says="Typical variation normalization: whitened on controls, then the controls of each "
             "batch aligned to the same mean and covariance.",
@@ -145,6 +150,7 @@ CONDITIONS: Catalogue[ConditionKind] = Catalogue(
         ),
         ConditionKind(
             name="combat",
+            source="Johnson et al. 2007",
             title="ComBat",
             says="Batch offsets and scales, shrunk towards values common to all batches.",
             needs="batch",
@@ -154,6 +160,7 @@ CONDITIONS: Catalogue[ConditionKind] = Catalogue(
         ),
         ConditionKind(
             name="harmony",
+            source="Korsunsky et al. 2019",
             title="Harmony",
             says="Clusters of rows aligned across batches, by scanpy; fitted to all rows because "
             "it cannot transform new ones.",

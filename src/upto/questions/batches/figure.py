@@ -26,19 +26,22 @@ _CARRIED = {"batch": ("s", ORANGE), "label": ("o", BLUE), "both": ("D", COLOURS[
             "neither": ("+", GREY)}  # fmt: skip
 
 
-def draw(result: BatchesResult) -> Figure:
+def draw(result: BatchesResult, *, narrow: bool = False) -> Figure:
     """Draw conditions next to components, with embedding maps below."""
     rows = min(len(result.conditions), _MAX_CONDITIONS)
-    heights = max(0.34 * rows + 1.3, 3.4 if result.components else 1.6), 2.9 if result.maps else 0
-    figure = chart.blank_figure(9.6, sum(heights) + 0.3)
+    heights = [max(0.34 * rows + 1.3, 3.4 if result.components else 1.6), 2.9 if result.maps else 0]
+    if narrow:
+        heights = [heights[0] + (3.2 if result.components else 0), 2 * heights[1]]
+    figure = chart.blank_figure(4.8 if narrow else 9.6, sum(heights) + 0.3)
     upper: Any = figure
     if result.maps:
         parts: Any = figure.subfigures(2, height_ratios=heights)
         upper, lower = parts
-        _draw_maps(lower, result)
+        _draw_maps(lower, result, most=2 if narrow else 4)
     upper.suptitle(shorten(result.name, _TITLE), fontsize=10, parse_math=False)
     if result.components:
-        conditions, components = upper.subplots(1, 2, width_ratios=(3, 2))
+        sides: dict[str, Any] = {"width_ratios": (3, 2)}
+        conditions, components = upper.subplots(2) if narrow else upper.subplots(1, 2, **sides)
         _draw_components(components, result)
     else:
         conditions = upper.subplots()
@@ -99,7 +102,7 @@ def _draw_components(axes: Axes, result: BatchesResult) -> None:
         axes.plot(x, y, mark, color=colour, markersize=4, alpha=0.8, lw=0, label=label)
     ticks = share_ticks(high)
     places, texts = [share_place(tick, high) for tick in ticks], [f"{tick:g}" for tick in ticks]
-    axes.set_xticks(places, texts, fontsize=6.5)
+    axes.set_xticks(places, texts, fontsize=6.5, rotation=90)
     axes.set_yticks(places, texts, fontsize=6.5)
     axes.set_xlim(-0.04, 1.04)
     axes.set_ylim(-0.04, 1.04)
@@ -112,11 +115,11 @@ def _draw_components(axes: Axes, result: BatchesResult) -> None:
         chart.say(axes, "no component has shares")
 
 
-def _draw_maps(figure: Any, result: BatchesResult) -> None:
+def _draw_maps(figure: Any, result: BatchesResult, *, most: int) -> None:
     shown = shown_maps(result)
     titles = {condition.name: condition.title for condition in result.conditions}
     sides: tuple[By, ...] = ("batch", "label")
-    panels = figure.subplots(1, 2 * len(shown), squeeze=False)[0]
+    panels = chart.panel_grid(figure, 2 * len(shown), most)
     for number, by in enumerate(sides):
         places = map_places(result, by)
         for place, each in enumerate(shown):

@@ -13,4 +13,5 @@ QUESTION = Question(
     command="upto.questions.compare.command:command",
     page="upto.questions.compare.page:page",
     figure="upto.questions.compare.figure:draw",
+    papers="upto.questions.compare.papers:papers",
 )

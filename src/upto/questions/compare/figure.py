@@ -20,9 +20,11 @@ _NAME = 24
 _ERROR = "mean error over the diameter"
 
 
-def draw(result: CompareResult) -> Figure:
+def draw(result: CompareResult, *, narrow: bool = False) -> Figure:
     """Draw a comparison."""
-    return _pair(result) if result.pairs is None else _all_pairs(result.runs, result.pairs)
+    if result.pairs is None:
+        return _pair(result)
+    return _all_pairs(result.runs, result.pairs, narrow=narrow)
 
 
 def _pair(result: CompareResult) -> Figure:
@@ -51,10 +53,10 @@ def _pair(result: CompareResult) -> Figure:
     return figure
 
 
-def _all_pairs(runs: tuple[RunSummary, ...], pairs: Pairs) -> Figure:
+def _all_pairs(runs: tuple[RunSummary, ...], pairs: Pairs, *, narrow: bool) -> Figure:
     count = len(pairs.matrices)
-    rows, columns = chart.grid_shape(count, 3)
-    size = min(max(1.9, 0.42 * len(runs)), 4.5)
+    rows, columns = chart.grid_shape(count, 2 if narrow else 3)
+    size = min(max(1.9, 0.42 * len(runs)), 4.5) * (0.85 if narrow else 1)
     figure = chart.blank_figure(size * columns + 2.0, (size + 0.25) * rows + 0.2)
     panels = chart.panel_grid(figure, count, columns, sharex=True, sharey=True)
     top = max((v for m in pairs.matrices for r in m.error for v in r if v is not None), default=1)

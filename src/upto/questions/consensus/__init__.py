@@ -13,4 +13,5 @@ QUESTION = Question(
     command="upto.questions.consensus.command:command",
     page="upto.questions.consensus.page:page",
     figure="upto.questions.consensus.figure:draw",
+    papers="upto.questions.consensus.papers:papers",
 )

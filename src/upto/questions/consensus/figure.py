@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from upto.questions.consensus.result import ConsensusResult
 
 
-def draw(result: ConsensusResult) -> Figure:
+def draw(result: ConsensusResult, *, narrow: bool = False) -> Figure:
     """Draw the mean correlation of each component, and its correlation in every run."""
     n_runs, order = len(result.runs), reproducible_order(result)
     figure = chart.blank_figure(6.6, 2.6 + min(0.28 * n_runs, 5.0))
     above, below = figure.subplots(2, sharex=True, height_ratios=(1.4, 0.28 * n_runs))
-    chart.write_title(above, f"consensus up to {result.up_to}")
+    figure.suptitle(f"consensus up to {result.up_to}", fontsize=10)
     components = [result.components[number] for number in order]
     colours = {"in every run": BLUE, "in some runs": COLOURS[2], "in no run": GREY}
     kinds = [_where(component.n_runs, n_runs) for component in components]
@@ -33,7 +33,7 @@ def draw(result: ConsensusResult) -> Figure:
         above.axhline(result.limit, color=ORANGE, lw=1.2, label="needed to appear")
         for kind in (kind for kind in colours if kind in kinds):
             above.plot([], [], "s", color=colours[kind], label=kind)
-        chart.legend(above, ncols=4, loc="lower right", bbox_to_anchor=(1, 1))
+        chart.legend(above, ncols=2 if narrow else 4, loc="lower right", bbox_to_anchor=(1, 1))
     chart.plain(above, grid="y")
     values = zip(*(c.correlations for c in components), strict=True)
     image = chart.heat_map(below, values, size=8, aspect="auto")

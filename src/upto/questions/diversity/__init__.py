@@ -10,4 +10,5 @@ QUESTION = Question(
     function="upto.questions.diversity.question:diversity",
     result="upto.questions.diversity.result:DiversityResult",
     command="upto.questions.diversity.command:command",
+    papers="upto.questions.diversity.papers:papers",
 )

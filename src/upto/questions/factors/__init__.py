@@ -13,4 +13,5 @@ QUESTION = Question(
     command="upto.questions.factors.command:command",
     page="upto.questions.factors.page:page",
     figure="upto.questions.factors.figure:draw",
+    papers="upto.questions.factors.papers:papers",
 )

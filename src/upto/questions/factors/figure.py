@@ -26,23 +26,24 @@ _Looks = dict[str, tuple[float, tuple[str, str]]]
 """Offset within a row, marker and colour of each form."""
 
 
-def draw(result: FactorsResult) -> Figure:
+def draw(result: FactorsResult, *, narrow: bool = False) -> Figure:
     """Draw the heat maps before and after ICA, with scores and errors below."""
     forms = shown_forms(result)
     looks: _Looks = {forms[0].name: (0.0 if len(forms) == 1 else -0.18, ("s", GREY))}
     looks |= {form.name: (0.18, ("o", BLUE)) for form in forms[1:]}
     lines = _score_rows(result, looks)
     n_latents = min(max(form.n_latents for form in forms), _MAX_LATENTS)
-    above = min(max(0.2 * n_latents, 1.2), 8.0) + 1.5
+    down = 2 if narrow else 1
+    above = down * (min(max(0.2 * n_latents, 1.2), 8.0) + 1.5)
     rows = max(len(lines), len(groups_of(result.structure)))
-    below = 0.32 * rows + 1.1 if rows else 0.0
+    below = down * (0.32 * rows + 1.1) if rows else 0.0
     width = max(7.6, 2 * (0.17 * min(len(result.factors), _MAX_NAMED) + 1.1))
-    figure = chart.blank_figure(width, above + below + 0.4)
+    figure = chart.blank_figure(width / down, above + below + 0.4)
     upper: Any = figure
     if rows:
         parts: Any = figure.subfigures(2, height_ratios=(above, below))
         upper, lower = parts
-        panels = list(lower.subplots(1, bool(lines) + bool(result.structure), squeeze=False).flat)
+        panels = chart.panel_grid(lower, bool(lines) + bool(result.structure), 2 // down)
         if lines:
             _draw_scores(panels[0], lines, looks)
         if result.structure:
@@ -52,9 +53,9 @@ def draw(result: FactorsResult) -> Figure:
             chart.key("within chance", colour=INK, size=4, mfc="white"),
             chart.key("chance, mean to limit", "", ORANGE, lw=5, alpha=0.3),
         ]
-        chart.legend(lower, handles=keys, loc="outside lower center", ncols=4)
+        chart.legend(lower, handles=keys, loc="outside lower center", ncols=4 // down)
     upper.suptitle(shorten(result.name, _TITLE), fontsize=10, parse_math=False)
-    maps = upper.subplots(1, len(forms), squeeze=False)[0].tolist()
+    maps = chart.panel_grid(upper, len(forms), 2 // down)
     images = [_draw_map(axes, result, form) for axes, form in zip(maps, forms, strict=True)]
     label = "share of a factor's information"
     chart.colour_bar(upper, images[-1], maps, label, shrink=0.8, aspect=25, size=7)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LONG_NAME = 60
 
 
-def draw(result: InspectResult) -> Figure:
+def draw(result: InspectResult, *, narrow: bool = False) -> Figure:
     """Draw the fraction of variance in each principal direction."""
     figure = chart.blank_figure(6.3, 3.0)
     axes = figure.subplots()

@@ -13,4 +13,5 @@ QUESTION = Question(
     command="upto.questions.layers.command:command",
     page="upto.questions.layers.page:page",
     figure="upto.questions.layers.figure:draw",
+    papers="upto.questions.layers.papers:papers",
 )

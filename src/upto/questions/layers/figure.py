@@ -19,12 +19,14 @@ _NAME = 18
 _MAX_PAIRS = 6
 
 
-def draw(result: LayersResult) -> Figure:
+def draw(result: LayersResult, *, narrow: bool = False) -> Figure:
     """Draw all pairs of layers, and aligned layers, for the first pairs of runs."""
     pairs = result.pairs[:_MAX_PAIRS]
-    figure = chart.blank_figure(9.2, 3.7 * len(pairs))
-    panels = figure.subplots(len(pairs), 2, squeeze=False, width_ratios=(1.1, 1))
-    for pair, (heat, curve) in zip(pairs, panels, strict=True):
+    across = 1 if narrow else 2
+    figure = chart.blank_figure(4.6 * across, 3.7 * len(pairs) * 2 / across)
+    ratios = (1.1, 1)[:across]
+    panels = figure.subplots(2 * len(pairs) // across, across, squeeze=False, width_ratios=ratios)
+    for pair, (heat, curve) in zip(pairs, panels.reshape(-1, 2), strict=True):
         image = _draw_map(heat, result, pair)
         chart.colour_bar(figure, image, heat, result.measure(pair.measure).title, aspect=30)
         _draw_curve(curve, result, pair)

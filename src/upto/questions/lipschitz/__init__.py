@@ -11,4 +11,5 @@ QUESTION = Question(
     result="upto.questions.lipschitz.result:LipschitzResult",
     findings="upto.questions.lipschitz.findings:RULES",
     command="upto.questions.lipschitz.command:command",
+    papers="upto.questions.lipschitz.papers:papers",
 )

@@ -13,4 +13,5 @@ QUESTION = Question(
     command="upto.questions.similarity.command:command",
     page="upto.questions.similarity.page:page",
     figure="upto.questions.similarity.figure:draw",
+    papers="upto.questions.similarity.papers:papers",
 )

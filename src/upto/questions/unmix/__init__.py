@@ -13,4 +13,5 @@ QUESTION = Question(
     command="upto.questions.unmix.command:command",
     page="upto.questions.unmix.page:page",
     figure="upto.questions.unmix.figure:draw",
+    papers="upto.questions.unmix.papers:papers",
 )

@@ -31,7 +31,7 @@ def _colour(component: Component) -> str:
     return BLUE if component.subspace is None else COLOURS[(component.subspace - 1) % len(COLOURS)]
 
 
-def draw(result: UnmixResult) -> Figure:
+def draw(result: UnmixResult, *, narrow: bool = False) -> Figure:
     """Draw the trace, the non-Gaussianity of each component and its stability or subspace."""
     figure = chart.blank_figure(6.6, 6.4)
     trace, nongaussianity, below = figure.subplots(3, height_ratios=(1.15, 1.15, 0.6))

@@ -1,0 +1,201 @@
+"""Figures saved at the width of one or two columns of a journal."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from upto.core import InputError, MissingExtraError
+from upto.core.errors import ArgumentError
+from upto.core.files import check_target, replacing
+from upto.report.figures import draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from upto.core import Result
+
+SUFFIXES = (".pdf", ".svg", ".png")
+WIDTHS = {1: 3.5, 2: 7.2}
+"""Inches: 89 and 183 millimetres."""
+_TEXT = 7.0
+"""Points of the largest text."""
+_TALLEST = 9.4
+"""Inches of a page."""
+_LAYOUTS = 3
+"""Layouts to try: each starts from the lines and ticks of the one before."""
+_ROOM = 0.02
+"""Inches by which a text may reach over the edge, because boxes of texts have a margin."""
+_STYLE: dict[Any, Any] = {
+    "font.size": _TEXT,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "axes.titlepad": 4.0,
+    "axes.labelpad": 2.0,
+    "figure.constrained_layout.w_pad": 0.04,
+    "figure.constrained_layout.h_pad": 0.04,
+    # TrueType, because journals refuse Type 3; SVG embeds no fonts, so its letters are outlines.
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",
+    # Otherwise names inside an SVG change from file to file.
+    "svg.hashsalt": "upto",
+}
+
+
+def check_figure(path: str | Path, *, columns: int = 1) -> None:
+    """Check that a figure can be saved, before any work is done.
+
+    Raises
+    ------
+    InputError
+        If the suffix or the number of columns is unusable, or the file cannot be written.
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    if columns not in WIDTHS:
+        message = (
+            f"columns={columns!r} is not a width of a figure: pass 1 or 2, or width in inches."
+        )
+        raise ArgumentError(message, columns=columns)
+    if Path(path).suffix.lower() not in SUFFIXES:
+        message = (
+            f"{Path(path).name} is not a figure: end its name in one of {', '.join(SUFFIXES)}."
+        )
+        raise InputError(message)
+    check_target(path)
+    if find_spec("matplotlib") is None:
+        what = "a figure"
+        raise MissingExtraError(what, package="matplotlib", extra="plot")
+
+
+def save_figure(
+    result: Result,
+    path: str | Path,
+    *,
+    columns: int = 1,
+    width: float | None = None,
+    height: float | None = None,
+    dpi: int = 300,
+) -> None:
+    """Save the figure of a result at the width of one or two columns.
+
+    Parameters
+    ----------
+    result
+        Result to draw.
+    path
+        File to write; its suffix sets the format.
+    columns
+        1 or 2.
+    width, height
+        Size in inches; the width of the columns and a fitting height by default.
+    dpi
+        Dots per inch of a PNG.
+    """
+    check_figure(path, columns=columns)
+    for name, value in {"width": width, "height": height, "dpi": dpi}.items():
+        if value is not None and not (math.isfinite(value) and value > 0):
+            message = f"{name}={value!r} is not a positive number."
+            raise ArgumentError(message, **{name: value})
+    from matplotlib import rc_context
+
+    with rc_context(_STYLE):
+        figure = sized_figure(result, WIDTHS[columns] if width is None else width, height)
+        kind = Path(path).suffix.lower()[1:]
+        # Without a date, the same result gives the same file.
+        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
+        with replacing(path) as temporary:
+            figure.savefig(temporary, format=kind, dpi=dpi, metadata=metadata)
+
+
+def sized_figure(result: Result, width: float, height: float | None = None) -> Figure:
+    """Draw a result at a width and height in inches, with text of at most 7 points.
+
+    Raises
+    ------
+    InputError
+        If its labels do not fit.
+    """
+    from matplotlib import rc_context
+
+    with rc_context(_STYLE):
+        return _fitted(draw(result, narrow=width < sum(WIDTHS.values()) / 2), width, height)
+
+
+def _fitted(figure: Figure, width: float, height: float | None) -> Figure:
+    natural_width, natural_height = figure.get_size_inches()
+    if height is None:
+        height = min(natural_height * max(min(width / natural_width, 1.0), 0.72), _TALLEST)
+    figure.set_size_inches(width, height)
+    _limit_text(figure)
+    for _ in range(_LAYOUTS):
+        if _lay_out(figure) and not _is_clipped(figure):
+            figure.set_layout_engine("none")
+            return figure
+    message = (
+        f"the labels of this figure do not fit into {width:g} × {height:.3g} inches: save it two "
+        "columns wide, or larger."
+    )
+    raise InputError(message)
+
+
+def _lay_out(figure: Figure) -> bool:
+    """Place axes and texts, and return whether there was room for them."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        figure.draw_without_rendering()
+    return not any("constrained_layout not applied" in str(each.message) for each in said)
+
+
+def _limit_text(figure: Figure) -> None:
+    from matplotlib.axes import Axes
+    from matplotlib.text import Text
+
+    for axes in figure.findobj(Axes):
+        for axis in (axes.xaxis, axes.yaxis):
+            size = axis.get_tick_params().get("labelsize", _TEXT)
+            if isinstance(size, float | int) and size > _TEXT:
+                axis.set_tick_params(labelsize=_TEXT)
+    for text in figure.findobj(Text):
+        if float(text.get_fontsize()) > _TEXT:
+            text.set_fontsize(_TEXT)
+
+
+def _is_clipped(figure: Figure) -> bool:
+    """Return whether a text reaches over the edge of the figure."""
+    return any(
+        box.x0 < -_ROOM or box.y0 < -_ROOM or box.x1 > right + _ROOM or box.y1 > top + _ROOM
+        for right, top in [figure.get_size_inches()]
+        for box in text_boxes(figure)
+    )
+
+
+def text_boxes(figure: Figure) -> list[Any]:
+    """Return the boxes of all visible texts of a figure that was drawn, in inches."""
+    from matplotlib.axes import Axes
+    from matplotlib.text import Text
+
+    hidden: set[Any] = set()
+    for axes in figure.findobj(Axes):
+        if not (axes.get_visible() and axes.axison):
+            hidden.update(axes.findobj(Text))
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            margin = 1e-9 * (high - low)
+            for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+                if not low - margin <= tick.get_loc() <= high + margin:
+                    hidden.update((tick.label1, tick.label2))
+    inches = figure.dpi_scale_trans.inverted()
+    return [
+        text.get_window_extent().transformed(inches)
+        for text in figure.findobj(Text)
+        if text not in hidden and text.get_visible() and text.get_text().strip()
+    ]

@@ -1,0 +1,57 @@
+"""A result of every question, and of a study, made in a moment."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from browser import (
+    consensus_results,
+    sample_batches,
+    sample_factors,
+    sample_layers,
+    sample_results,
+    sample_similarities,
+)
+from browser.test_study_page import study
+
+import upto
+
+if TYPE_CHECKING:
+    from upto.core import Result
+
+
+def _diversity():
+    rng = np.random.default_rng(3)
+    return upto.diversity(rng.normal(size=(40, 6)))
+
+
+def _lipschitz():
+    turn = np.linalg.qr(np.random.default_rng(4).normal(size=(4, 4)))[0]
+    rows = np.random.default_rng(5).normal(size=(60, 4))
+    return upto.lipschitz(rows, np.tanh(rows @ turn))
+
+
+_MAKE = {
+    "compare": sample_results.comparison,
+    "compare, many runs": lambda: sample_results.matrix(n_runs=5),
+    "similarity": sample_similarities.similarities,
+    "similarity, many runs": lambda: sample_similarities.similarities(5),
+    "layers": lambda: sample_layers.layers(6, 4),
+    "consensus": consensus_results.consensus,
+    "unmix": sample_results.unmixed,
+    "inspect": sample_results.inspection,
+    "factors": sample_factors.factors,
+    "batches": sample_batches.batches,
+    "lipschitz": _lipschitz,
+    "diversity": _diversity,
+    "study": study,
+}
+EVERY = tuple(_MAKE)
+
+
+@cache
+def result_of(name: str) -> Result:
+    """Return the result with this name in `EVERY`."""
+    return _MAKE[name]()
