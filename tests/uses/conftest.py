@@ -1,4 +1,4 @@
-"""Six kinds of work, each done as its user would: from files and objects they hold to what they need."""
+"""Six kinds of work, each done as its user would, from what they hold to what they need."""
 
 import numpy as np
 import pytest
