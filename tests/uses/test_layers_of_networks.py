@@ -28,7 +28,7 @@ def recordings(tmp_path):
 def test_recorded_folders_are_given_to_layers_as_they_are(recordings, upto_command):
     printed = upto_command("layers", *recordings, "--format", "json", "--permutations", 19)
     result = upto.LayersResult.from_json(printed)
-    assert [model.name for model in result.models] == ["seed0", "seed1"]
+    assert [model.name for model in result.runs] == ["seed0", "seed1"]
     assert upto.layers(*recordings, permutations=19).verdict == result.verdict
 
 
