@@ -13,6 +13,7 @@ LIBRARY = ("sklearn", "matplotlib", "pandas", "pyarrow", "h5py", "zarr", "jinja2
 LIGHT = {
     "import upto; upto.Group; upto.InputError": HEAVY,
     "from upto.cli.main import main": (*HEAVY, "numpy", "scipy"),
+    "from upto.cli.main import main; main(['--help'], standalone_mode=False)": ("numpy", "scipy"),
     "from upto.question import questions; questions()": (*HEAVY, "numpy", "scipy"),
     "import upto.core": (*HEAVY, "scipy"),
     "import upto.questions.compare.question, upto.alignment, upto.ica, upto.measures": LIBRARY,
@@ -27,7 +28,7 @@ def loaded(statement: str, modules: tuple[str, ...]) -> list[str]:
     """Return which of some modules a fresh interpreter has loaded after a statement."""
     code = f"{statement}\nimport sys\nprint(*[m for m in {modules!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout.split()
+    return done.stdout.splitlines()[-1].split()
 
 
 @pytest.mark.parametrize(("statement", "modules"), LIGHT.items(), ids=LIGHT)

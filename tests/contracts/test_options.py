@@ -14,7 +14,8 @@ from upto.question import questions, resolve
 
 AFTERWARDS = {
     *("output_format", "output_path", "output_quiet", "output_verbose"),
-    *("report", "strict", "fail_above", "where", "listed"),
+    *("report", "strict", "fail_above", "where", "listed", "output_figure"),
+    "output_figure_columns",
 }
 """Options that concern what is done with the result."""
 ARGUMENTS = {

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 from upto.core.errors import shortened
 from upto.core.estimate import Estimate
-from upto.core.frames import frame_of
 from upto.core.html_view import table_html
 from upto.core.short_repr import Record
 from upto.core.short_text import plain_text
+from upto.core.table_frames import frame_of
 from upto.printable import printable, spelt_out
 
 if TYPE_CHECKING:
