@@ -275,7 +275,7 @@ def test_a_column_of_lists_is_the_embedding(library):
     np.testing.assert_array_equal(run.rows, ROWS)
     assert list(run.columns) == ["day"]
     ragged = pytest.importorskip(library).DataFrame({"e": [[1.0, 2.0], [3.0]]})
-    refused(ragged, "^e of mae has 1 float64 values in row 1 but 2 float64 values in row 0")
+    refused(ragged, "^e of mae has 1 values in row 1 but 2 in row 0: all rows need the same number")
 
 
 def test_frames_that_cannot_be_runs_are_refused():
