@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from io import IOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,11 +80,12 @@ def as_embeddings(
     >>> as_embeddings(np.eye(3), ids=["a", "b", "c"], columns={"plate": [1, 1, 2]})
     Embeddings(run: 3 × 3, ids, columns plate)
     """
+    _check_text(key=key, name=name)
     added = None
     if columns is not None and has_columns(columns):
         added, columns = columns, None
     elif columns is not None:
-        columns = (columns,) if isinstance(columns, str) else tuple(columns)
+        columns = _names(columns)
     named = ids if isinstance(ids, str) else None
     is_path = isinstance(thing, str | os.PathLike)
     if is_path:
@@ -177,6 +179,8 @@ def single_run(
 
 def is_blocks(thing: Any) -> bool:
     """Return whether a thing can only be iterated, like a generator or a data loader."""
+    if isinstance(thing, IOBase):
+        return False
     if isinstance(thing, Iterator) or is_a(thing, "torch.utils.data", "DataLoader"):
         return True
     # Attributes of the type: those of some objects cannot be read.
@@ -249,6 +253,25 @@ def _from_path(
         found = single_run(path, "as_embeddings")
         return found if name is None else replace(found, name=name)
     return read_run(_path(path), key=key, ids=ids, name=name, columns=columns)
+
+
+def _check_text(**given: Any) -> None:
+    for what, text in given.items():
+        if text is not None and not isinstance(text, str):
+            message = f"{what} is {type_of(text)}: pass text."
+            raise InputError(message)
+
+
+def _names(columns: Any) -> tuple[str, ...]:
+    is_one = isinstance(columns, str) or not isinstance(columns, Iterable)
+    names = (columns,) if is_one else tuple(columns)
+    if not all(isinstance(name, str) for name in names):
+        message = (
+            f"columns is {type_of(columns)}: pass the names of columns, or a mapping from names to "
+            "values per row."
+        )
+        raise InputError(message)
+    return tuple(map(str, names))
 
 
 def _path(given: Any) -> str | Path:

@@ -46,7 +46,7 @@ def type_of(thing: Any) -> str:
     if thing is None:
         return "None"
     kind = type(thing)
-    package = kind.__module__.partition(".")[0]
+    package = kind.__module__.partition(".")[0].lstrip("_")
     name = kind.__name__ if package in ("builtins", "__main__") else f"{package} {kind.__name__}"
     return f"{'an' if name[0] in 'aeioxAEIO' else 'a'} {shortened(name)}"
 
@@ -81,6 +81,11 @@ def as_array(given: Any, name: str, taken: str = TAKEN) -> Any:
             )
             raise InputError(message)
         return LazyRows(given)
+    if is_a(given, "h5py", "Dataset") and not given:
+        message = (
+            f"{name} is an h5py Dataset whose file is closed: open it again, or pass its path."
+        )
+        raise InputError(message)
     if hasattr(given, "toarray") or is_a(given, "sparse", "SparseArray"):
         message = f"{name} is {type_of(given)}, which is sparse: pass it as a dense array."
         raise InputError(message)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +11,7 @@ import numpy as np
 
 from upto.core import InputError
 from upto.core.errors import shortened
-from upto.files.arrays import type_of
+from upto.files.arrays import as_array, type_of
 from upto.files.request import Contents, Request, names_of_coordinates
 from upto.files.tables import ColumnKind, check_names, table_layout
 from upto.files.text_values import column_of, text_array
@@ -61,21 +63,26 @@ def read_frame(frame: Any, request: Request) -> Contents:
         If it is a series, is lazy, is sparse, or its coordinates have missing values.
     """
     table = _table(frame, str(request.path))
+    columns = {column.name: column for column in table.iter_columns()}
     kinds = {
-        name: kind for name in table.columns if (kind := _kind(table[name], request)) is not None
+        name: kind
+        for name, column in columns.items()
+        if (kind := _kind(column, request)) is not None
     }
     layout = table_layout(request, kinds)
     ids = frame_index(table.to_native())
     if layout.ids is not None:
-        ids = _labels(table[layout.ids], request)
+        ids = _labels(columns[layout.ids], request)
     if kinds[layout.features[0]] == "list":
-        rows = _stacked(table[layout.features[0]], request)
+        rows = _stacked(columns[layout.features[0]], request)
     else:
-        rows = _numbers(table, layout.features, request)
+        for name in layout.features:
+            _refuse_nulls(columns[name], name, request)
+        rows = _numbers(table, layout.features)
     return Contents(
         rows=rows,
         ids=ids,
-        columns={name: _labels(table[name], request) for name in layout.labels},
+        columns={name: _labels(columns[name], request) for name in layout.labels},
         features=names_of_coordinates(layout.features, rows.shape[1]),
     )
 
@@ -104,18 +111,20 @@ def is_series(thing: Any) -> bool:
 
 
 def index_ids(index: Any) -> NDArray[Any] | None:
-    """Return the labels of a pandas index as ids, or None if they repeat.
+    """Return the labels of a pandas index as ids, or None if they repeat or some are missing.
 
     Parameters
     ----------
     index
         The index; the labels of several levels are joined.
     """
-    if not index.is_unique:
+    if not index.is_unique or (index.nlevels == 1 and index.hasnans):
         return None
-    if index.nlevels > 1 or index.dtype == object:
-        return np.array([str(each) for each in index.tolist()], dtype=str)
-    return np.asarray(index)
+    values = np.asarray(index)
+    if values.dtype.kind == "O":
+        # Text, or labels of several levels, periods, intervals and the like.
+        values = np.array([str(each) for each in index.tolist()], dtype=str)
+    return values
 
 
 def _table(frame: Any, name: str) -> Any:
@@ -178,11 +187,20 @@ def _kind(column: Any, request: Request) -> ColumnKind | None:
     if isinstance(dtype, nw.List | nw.Array):
         return "list" if dtype.inner is not None and _is_number(dtype.inner) else None
     if dtype == nw.Object:
-        first = next((cell for cell in column.to_list() if cell is not None), None)
-        if isinstance(first, list | tuple | np.ndarray):
-            return "list"
-        return None if isinstance(first, dict) else "text"
+        return _object_kind([cell for cell in column.to_list() if not is_missing(cell)])
     return None if dtype == nw.Struct else "text"
+
+
+def _object_kind(cells: list[Any]) -> ColumnKind | None:
+    """Return the kind of a column of Python objects: numbers among missing values are numbers."""
+    if any(isinstance(cell, dict) for cell in cells[:1]):
+        return None
+    if any(isinstance(cell, list | tuple) or getattr(cell, "ndim", 0) for cell in cells[:1]):
+        return "list"
+    is_number = all(
+        isinstance(cell, Real | Decimal) and not isinstance(cell, bool) for cell in cells
+    )
+    return "number" if cells and is_number else "text"
 
 
 def _is_number(dtype: Any) -> bool:
@@ -190,30 +208,31 @@ def _is_number(dtype: Any) -> bool:
     return bool(kind.is_numeric())
 
 
-def _numbers(table: Any, features: tuple[str, ...], request: Request) -> NDArray[Any]:
+def _numbers(table: Any, features: tuple[str, ...]) -> NDArray[Any]:
     import narwhals as nw
 
     chosen = table if tuple(table.columns) == features else table.select(*features)
-    for name in features:
-        _refuse_nulls(chosen[name], name, request)
     rows: NDArray[Any] = chosen.to_numpy()
     if rows.dtype.kind not in "fiub":
         # Types that NumPy cannot join, such as decimals next to floats.
-        rows = chosen.select(nw.all().cast(nw.Float64)).to_numpy()
+        columns = [chosen[name].cast(nw.Float64).to_numpy() for name in features]
+        rows = np.column_stack([column.astype(np.float64) for column in columns])
     return rows
 
 
 def _stacked(column: Any, request: Request) -> NDArray[Any]:
     """Return a column of lists as one array."""
     _refuse_nulls(column, column.name, request)
-    cells = [np.asarray(cell) for cell in column.to_list()]
-    shape = cells[0].shape if cells else (0,)
+    where = request.item(column.name)
+    cells = [np.asarray(as_array(cell, where)) for cell in column.to_list()]
     for row, cell in enumerate(cells):
-        if cell.shape != shape or cell.dtype.kind not in "fiub":
+        if cell.dtype.kind not in "fiub":
+            message = f"{where} has {cell.dtype} values in row {row}, not real numbers."
+            raise InputError(message)
+        if cell.shape != cells[0].shape:
             message = (
-                f"{request.item(column.name)} has {cell.size} {cell.dtype} values in row {row} but "
-                f"{cells[0].size} {cells[0].dtype} values in row 0: all rows need the same number "
-                "of numbers."
+                f"{where} has {cell.size} values in row {row} but {cells[0].size} in row 0: all "
+                "rows need the same number."
             )
             raise InputError(message)
     return np.stack(cells) if cells else np.empty((0, 0))

@@ -150,13 +150,19 @@ def refuse_many(thing: Any, request: Request) -> None:
 
 def _entry(item: Any) -> Entry:
     shape = tuple(int(size) for size in getattr(item, "shape", ()))
+    if isinstance(item, np.ndarray):
+        # Views of AnnData have the methods of sparse matrices.
+        return _dense_entry(shape, item.dtype)
     if is_frame(item):
         return Entry(shape, "data frame", "is a data frame: pass the frame itself.")
     if hasattr(item, "toarray") or hasattr(item, "to_memory") or hasattr(item, "todense"):
         return Entry(shape, "sparse", SPARSE)
     if not hasattr(item, "dtype"):
         return Entry(shape, type(item).__name__, f"is {type_of(item)}: choose a numeric array.")
-    dtype = np.dtype(item.dtype)
+    return _dense_entry(shape, np.dtype(item.dtype))
+
+
+def _dense_entry(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Entry:
     if dtype.kind == "O":
         return Entry(shape, "object", "holds Python objects: convert them to numbers.")
     return Entry(shape, str(dtype), problem_of(shape, dtype))

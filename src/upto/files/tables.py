@@ -144,7 +144,7 @@ def _features(
     if not lists and not (lists := [name for name in free if kinds[name] == "number"]):
         message = (
             f"{request.path} has no numeric columns to use as features: its columns are "
-            f"{listed([*kinds])}. Write the embedding as one column per coordinate."
+            f"{listed([*kinds]) or 'none'}. Write the embedding as one column per coordinate."
         )
         raise InputError(message)
     return tuple(lists)

@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 _TAKEN = "one value per row, or the name of a column"
 
 
-def as_values(given: Any, what: str) -> NDArray[Any]:
+def as_values(given: Any, what: str, taken: str = _TAKEN) -> NDArray[Any]:
     """Return a list, array, series, categorical or tensor as an array of any shape.
 
     Parameters
     ----------
     given
         The values; text in a list keeps its missing values.
-    what
-        Name of the argument, for messages.
+    what, taken
+        Name of the argument, and what it could be, for messages.
     """
     if isinstance(given, list | tuple) and any(isinstance(each, str) for each in given):
         mixed = np.empty(len(given), dtype=object)
         mixed[:] = given
         return mixed
-    values = series_values(given) if is_series(given) else as_array(given, what, _TAKEN)
+    values = series_values(given) if is_series(given) else as_array(given, what, taken)
     values = np.asarray(values)
-    return values.astype(str) if values.dtype.kind == "T" else values
+    return values.astype(object) if values.dtype.kind == "T" else values
 
 
 def as_vector(
@@ -68,8 +68,8 @@ def as_vector(
         raise InputError(message)
     if not missing and (count := n_missing(values)):
         message = (
-            f"{what} has {count} missing values in {len(values)} rows: fill them, or drop those "
-            "rows."
+            f"{what} has {count} missing value{'s' * (count > 1)} in {len(values)} rows: fill or "
+            "drop those rows."
         )
         raise InputError(message)
     return values

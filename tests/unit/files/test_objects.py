@@ -133,6 +133,23 @@ def test_a_key_is_refused_where_there_is_nothing_to_choose():
     refused(ROWS, "^key='X' chooses among the arrays of an object or file, but mae is", key="X")
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"key": 3}, "^key is an int: pass text"),
+        ({"name": 3}, "^name is an int: pass text"),
+        ({"columns": 3}, "^columns is an int: pass the names of columns, or a mapping"),
+        ({"columns": ["day"]}, "^run has no column 'day': its columns are none"),
+        ({"columns": {"day": [1]}}, r"^columns\['day'\] has shape \(1,\) but"),
+        ({"ids": ROWS}, r"^ids has shape \(6, 3\) but run has 6 rows"),
+        ({"ids": [*IDS[:5], None]}, "^ids has 1 missing value in 6 rows"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        upto.as_embeddings(ROWS, **options)
+
+
 def test_sparse_matrices_are_refused():
     sparse = pytest.importorskip("scipy.sparse")
     refused(sparse.csr_array(ROWS), "^mae is a scipy csr_array, which is sparse: pass it as")
@@ -252,6 +269,9 @@ def test_an_index_becomes_ids_unless_it_is_the_default_or_repeats():
     pd = pytest.importorskip("pandas")
     several = upto.as_embeddings(table.set_axis(pd.MultiIndex.from_tuples(pairs)))
     assert several.ids.tolist() == [str(pair) for pair in pairs]
+    assert upto.as_embeddings(table.set_axis([None, *IDS[1:]])).ids is None
+    days = pd.period_range("2020", periods=6, freq="D")
+    assert upto.as_embeddings(table.set_axis(days)).ids[0] == "2020-01-01"
     assert upto.as_embeddings(table.set_axis(IDS), ids=range(6)).ids.tolist() == [*range(6)]
 
 
@@ -261,6 +281,8 @@ def test_types_of_columns_are_joined():
     np.testing.assert_array_equal(
         upto.as_embeddings(whole.convert_dtypes()).rows, [[1, 1.5, 1], [2, 2.5, 2]]
     )
+    objects = whole.astype({"b": object})
+    np.testing.assert_array_equal(upto.as_embeddings(objects).rows, whole)
     pl = pytest.importorskip("polars")
     decimals = pl.DataFrame({"a": [1, 2], "b": ["1.5", "2.5"]}).with_columns(
         pl.col("b").cast(pl.Decimal(10, 2))
@@ -275,7 +297,7 @@ def test_a_column_of_lists_is_the_embedding(library):
     np.testing.assert_array_equal(run.rows, ROWS)
     assert list(run.columns) == ["day"]
     ragged = pytest.importorskip(library).DataFrame({"e": [[1.0, 2.0], [3.0]]})
-    refused(ragged, "^e of mae has 1 float64 values in row 1 but 2 float64 values in row 0")
+    refused(ragged, "^e of mae has 1 values in row 1 but 2 in row 0: all rows need the same number")
 
 
 def test_frames_that_cannot_be_runs_are_refused():
@@ -283,6 +305,8 @@ def test_frames_that_cannot_be_runs_are_refused():
     holes = pd.DataFrame({"a": [1.0, 2.0], "b": pd.array([1, None], dtype="Int64")})
     refused(holes, "^mae has 1 missing value in the column 'b': fill or drop")
     refused(pl.DataFrame({"a": [1.0, None, None]}), "^mae has 2 missing values in the column 'a'")
+    refused(pd.DataFrame({"a": [1.0, pd.NA]}), "^mae has 1 missing value in the column 'a'")
+    refused(pd.DataFrame({"e": [["x"], ["y"]]}), "^e of mae has <U1 values in row 0, not real")
     refused(pd.DataFrame({"a": list("xy")}), "^mae has no numeric columns to use as features")
     refused(pd.DataFrame({"a": [1j, 2j]}), "column 'a' of mae contains complex128 values")
     refused(pd.DataFrame(ROWS, columns=["a", "a", "b"]), "^mae has two columns named 'a'")
@@ -335,6 +359,10 @@ def test_an_annotated_object_is_read_as_its_file(adata, key, tmp_path):
 
 def test_an_annotated_object_shares_its_memory(adata):
     assert np.shares_memory(upto.as_embeddings(adata, key="X").rows, adata.X)
+
+
+def test_a_view_of_an_annotated_object_is_taken(adata):
+    np.testing.assert_array_equal(upto.as_embeddings(adata[::2], key="X_pca").rows, ROWS[::2, :2])
 
 
 def test_the_arrays_of_an_annotated_object_are_listed(adata):
@@ -401,6 +429,8 @@ def test_groups_of_arrays_need_a_key(tmp_path):
         np.testing.assert_array_equal(np.asarray(run), 2 * ROWS)
         with pytest.raises(InputError, match=r"holds 2 arrays .* one/rows \(6 × 3 float64\), two"):
             upto.as_embeddings(file)
+        rows = file["two"]
+    refused(rows, "^mae is an h5py Dataset whose file is closed")
     refused(file, "^mae is a h5py File that is closed: open it again")
     zarr = pytest.importorskip("zarr")
     group = zarr.group()

@@ -110,8 +110,8 @@ def test_classes_may_be_numbers_in_a_tensor():
     [
         (LABELS[:9], r"^{} has shape \(9,\) but \w+ has 80 rows: pass one value per row\.$"),
         (np.zeros((80, 2)), r"^{} has shape \(80, 2\) but"),
-        ([None] * 80, r"^{} has 80 missing values in 80 rows: fill"),
-        ([1.0] * 79 + [np.nan], r"^{} has 1 missing values in 80 rows"),
+        ([None] * 80, r"^{} has 80 missing values in 80 rows: fill or drop"),
+        ([1.0] * 79 + [np.nan], r"^{} has 1 missing value in 80 rows"),
         ({"a": 1}, r"^{} is a dict: pass one value per row, or the name of a column\.$"),
         (7, r"^{} is an int: pass one value per row, or the name of a column\.$"),
     ],

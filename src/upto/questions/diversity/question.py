@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,11 +57,14 @@ def diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = None) -
     embeddings = single_run(head, "diversity", name="head")
     # Refuse non-numeric entries before computing with them.
     vectors = as_head(np.asarray(embeddings.rows[0 : len(embeddings)]))
-    counts: ArrayLike | None = None
+    counts: Any = None
     if isinstance(frequencies, str | Path):
         counts = _read_counts(frequencies)
     elif frequencies is not None:
         counts = as_vector(frequencies, len(vectors), "frequencies", of=embeddings.name)
+        if counts.dtype.kind not in "fiub":
+            message = f"frequencies has {counts.dtype} values: pass one number per class."
+            raise InputError(message)
     checked = head_diversity(vectors, frequencies=counts, deviations=stored_rounding(vectors))
     variance = checked.smallest_variance
     return DiversityResult(

@@ -328,7 +328,7 @@ def _columns(
         found_columns = as_columns(source, None, "factors")
         columns = {name: _as_typed(values) for name, values in found_columns.items()}
     else:
-        table = as_values(source, "factors")
+        table = as_values(source, "factors", "a data frame, a mapping or an array of values")
         if table.ndim not in (1, 2) or table.size == 0:
             message = (
                 f"factors have shape {table.shape}: pass one row per sample and one column per "

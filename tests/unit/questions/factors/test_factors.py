@@ -489,7 +489,7 @@ def test_what_is_not_there_is_said(turned):
         ({"x": np.zeros(500)}, {"unordered": "x", "ordered": "x"}, "unordered and ordered: choose"),
         (np.zeros(500), {"continuous": True}, "continuous is True: pass a list of names"),
         (np.zeros(500), {"discrete": np.array([True])}, ": pass a list of names of factors"),
-        (5, {}, r"factors is an int: pass one value per row"),
+        (5, {}, r"factors is an int: pass a data frame, a mapping or an array"),
         ({"x": np.r_[np.inf, np.zeros(499)]}, {}, "'x' has 1 infinite values"),
         ({"x": np.r_[1e300, np.zeros(499)]}, {}, r"'x' has values of size 1e\+300"),
         ({"x": np.r_[1e-310, np.zeros(499)]}, {}, "'x' has values of size 1e-310"),
