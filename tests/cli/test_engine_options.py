@@ -40,9 +40,7 @@ CHOICES = {
 
 
 @pytest.mark.parametrize(("options", "wanted"), CHOICES.items(), ids=CHOICES)
-def test_a_cluster_implies_dask_and_the_command_line_wins(
-    upto, pair, monkeypatch, options, wanted
-):
+def test_a_cluster_implies_dask_and_the_command_line_wins(upto, pair, monkeypatch, options, wanted):
     chosen = []
 
     def engine(self, say):

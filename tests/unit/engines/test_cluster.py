@@ -328,7 +328,9 @@ def test_a_file_the_workers_cannot_see_is_reported(engine, rows, tmp_path):
         _saved(rows, tmp_path)
     )
     (tmp_path / "rows.npy").unlink()
-    with pytest.raises(InputError, match=r"the worker tcp://.* cannot read .*rows\.npy .*every worker"):
+    with pytest.raises(
+        InputError, match=r"the worker tcp://.* cannot read .*rows\.npy .*every worker"
+    ):
         engine.reduce_blocks(total, placed)
 
 
@@ -348,7 +350,9 @@ def test_without_a_client_the_error_says_how_to_make_one(rows, monkeypatch):
         raise ValueError(message)
 
     monkeypatch.setattr(distributed, "get_client", none)
-    with pytest.raises(InputError, match=r"found no scheduler: give its address .*--workers.*Client\."):
+    with pytest.raises(
+        InputError, match=r"found no scheduler: give its address .*--workers.*Client\."
+    ):
         DaskEngine(block_rows=10).reduce_blocks(total, rows)
 
 
