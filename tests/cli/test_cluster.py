@@ -49,7 +49,7 @@ def finish(running, code=0):
 def folder(tmp_path_factory):
     """Two runs of some chunks each: every worker has something to do."""
     folder, rng = tmp_path_factory.mktemp("shared"), np.random.default_rng(0)
-    sources = rng.laplace(size=(80_000, 16))
+    sources = rng.laplace(size=(40_000, 16))
     for name in "ab":
         noise = 0.01 * rng.normal(size=sources.shape)
         np.save(folder / f"{name}.npy", sources @ rng.normal(size=(16, 16)) + noise)
@@ -146,7 +146,7 @@ def test_workers_of_this_machine_end_with_the_command(folder, compared):
     found = check_compared(out, compared)
     assert "2 workers" in found.provenance.engine
     address = found.provenance.engine.split()[2].rstrip(":")
-    with pytest.raises(OSError, match="Timed out|refused"):
+    with pytest.raises(OSError, match=r"Timed out|refused"):
         distributed.Client(address, timeout=1)
     assert {path.name for path in folder.iterdir()} == before
     assert not [line for line in err.splitlines() if "distributed" in line]

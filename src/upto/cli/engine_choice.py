@@ -110,7 +110,6 @@ def _silence_logs() -> None:
     from upto.engines.schedulers import distributed
 
     distributed()
-    for name in ("distributed", "tornado", "asyncio"):
-        logger = logging.getLogger(name)
-        logger.handlers = [logging.NullHandler()]
-        logger.propagate = False
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)

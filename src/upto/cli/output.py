@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from upto.cli.engine_choice import EngineChoice
 from upto.cli.exits import say
 from upto.core.errors import InputError
 from upto.core.extras import EXTRAS, check_extra
@@ -17,7 +18,6 @@ from upto.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from upto.cli.engine_choice import EngineChoice
     from upto.core import Finding, Progress, Result, Table
 
 FORMATS = ("table", "json", "csv", "md", "latex", "html")

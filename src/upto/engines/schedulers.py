@@ -113,15 +113,7 @@ def _connected(given: str) -> Any:
     address = _in_file(given, end) if given.endswith(".json") else given
     at = given if address == given else f"{address}, the address in {given}"
     package = distributed()
-    try:
-        # A client of an address that cannot be would complain again at exit.
-        package.comm.resolve_address(address)
-    except (OSError, ValueError) as error:
-        message = (
-            f"{at} is no address of a dask scheduler ({reason(error)}): give one such as "
-            "tcp://host:8786, or a scheduler file."
-        )
-        raise InputError(message) from None
+    _check_address(package, address, at)
     try:
         return package.Client(address, timeout=seconds, set_as_default=False)
     except (OSError, ValueError, RuntimeError) as error:
@@ -130,6 +122,25 @@ def _connected(given: str) -> Any:
             "or correct the address."
         )
         raise InputError(message) from None
+
+
+def _check_address(package: Any, address: str, at: str) -> None:
+    """Refuse an address that cannot be: a client of it would fail, and once more at exit."""
+    try:
+        package.comm.resolve_address(address)
+        security = package.Security().get_connection_args("client")
+    except (OSError, ValueError) as error:
+        message = (
+            f"{at} is no address of a dask scheduler ({reason(error)}): give one such as "
+            "tcp://host:8786, or a scheduler file."
+        )
+        raise InputError(message) from None
+    if address.startswith(("tls://", "wss://")) and security.get("ssl_context") is None:
+        message = (
+            f"{at} needs certificates: set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__CLIENT__CERT "
+            "and …__CLIENT__KEY to their files."
+        )
+        raise InputError(message)
 
 
 def _configured_seconds() -> float:
@@ -196,8 +207,8 @@ def no_workers(client: Any, seconds: float) -> UptoError:
     """Return the error of a cluster without workers."""
     address = client.scheduler.address if client.scheduler else client
     return UptoError(
-        f"the cluster {address} has had no worker for {seconds:g} s: start some with `dask worker`, "
-        "or check the logs of those that stopped, and run this again."
+        f"the cluster {address} has had no worker for {seconds:g} s: start some with `dask "
+        "worker`, or check the logs of those that stopped, and run this again."
     )
 
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -184,7 +185,7 @@ def _opened(source: Any, span: tuple[int, int]) -> NDArray[Any]:
         return np.asarray(source[start:stop])
     except (OSError, InputError) as error:
         path = _path(source)
-        if isinstance(error, InputError) and (path is None or os.path.exists(path)):  # noqa: PTH110
+        if isinstance(error, InputError) and (path is None or Path(path).exists()):
             # The file is there, and the error says what is wrong with it.
             raise
         what = f"rows {start} to {stop}" if path is None else path
@@ -200,7 +201,7 @@ def _path(source: Any) -> Any:
         source = source.source
     path = getattr(source, "path", "")
     # The path of a zarr array is one within its store.
-    return path if os.path.isabs(path) else None
+    return path if Path(path).is_absolute() else None
 
 
 def _own_address() -> str:
