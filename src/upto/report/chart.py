@@ -65,8 +65,8 @@ def plain(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
 
 
 def write_title(axes: Axes, text: str, size: float = 10) -> None:
-    """Write a title at the left, in lines; dollar signs in a name are not mathematics."""
-    axes.set_title(text, loc="left", fontsize=size, parse_math=False, wrap=True)
+    """Write a title at the left; dollar signs in a name are not read as mathematics."""
+    axes.set_title(text, loc="left", fontsize=size, parse_math=False)
 
 
 def key(label: str, mark: str = "o", colour: str = BLUE, size: float = 5, **options: Any) -> Any:

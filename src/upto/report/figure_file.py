@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError, MissingExtraError
@@ -25,8 +27,12 @@ _TEXT = 7.0
 """Points of the largest text."""
 _TALLEST = 9.4
 """Inches of a page."""
-_LAYOUTS = 3
+_LAYOUTS = 4
 """Layouts to try: each starts from the lines and ticks of the one before."""
+_TIGHT = 0.85
+"""Distance of two lines over the height of their boxes, which have a margin."""
+_SHORTEST = 8
+"""Fewest characters of a line."""
 _ROOM = 0.02
 """Inches by which a text may reach over the edge, because boxes of texts have a margin."""
 _STYLE: dict[Any, Any] = {
@@ -137,9 +143,12 @@ def _fitted(figure: Figure, width: float, height: float | None) -> Figure:
     figure.set_size_inches(width, height)
     _limit_text(figure)
     for _ in range(_LAYOUTS):
-        if _lay_out(figure) and not _is_clipped(figure):
+        has_room = _lay_out(figure)
+        _thin_labels(figure)
+        if has_room and not _is_clipped(figure):
             figure.set_layout_engine("none")
             return figure
+        _break_lines(figure)
     message = (
         f"the labels of this figure do not fit into {width:g} × {height:.3g} inches: save it two "
         "columns wide, or larger."
@@ -153,6 +162,64 @@ def _lay_out(figure: Figure) -> bool:
         warnings.simplefilter("always")
         figure.draw_without_rendering()
     return not any("constrained_layout not applied" in str(each.message) for each in said)
+
+
+def _thin_labels(figure: Figure) -> None:
+    """Hide labels of ticks, at equal steps, where they would overlap."""
+    from matplotlib.axes import Axes
+
+    for axes in figure.findobj(Axes):
+        for side, axis in enumerate((axes.xaxis, axes.yaxis)):
+            low, high = sorted(axis.get_view_interval())
+            labels = [
+                label
+                for tick in axis.get_major_ticks()
+                for label in (tick.label1, tick.label2)
+                if low <= tick.get_loc() <= high and label.get_visible() and label.get_text()
+            ]
+            ends = [label.get_window_extent().get_points()[:, side] for label in labels]
+            middles = sorted(sum(pair) / 2 for pair in ends)
+            steps = [after - before for before, after in pairwise(middles)]
+            if not steps or min(steps) <= 0:
+                continue
+            upright = side == 0 and labels[0].get_rotation() == 0
+            needed = max(end - start for start, end in ends) * (1.05 if upright else _TIGHT)
+            every = math.ceil(needed / min(steps))
+            for index, label in enumerate(labels):
+                label.set_visible(index % every == 0)
+
+
+def _break_lines(figure: Figure) -> None:
+    """Break titles and labels that reach over the edge into lines.
+
+    Matplotlib's own wrapping would read dollar signs in a name as mathematics.
+    """
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+    from matplotlib.text import Text
+
+    found = [each for part in figure.findobj(FigureBase) for each in part.get_children()]
+    for axes in figure.findobj(Axes):
+        # Not its texts, which stand at a place in the plane.
+        found += [each for each in axes.get_children() if each not in axes.texts]
+        found += [axes.xaxis.label, axes.yaxis.label]
+    inches = figure.dpi_scale_trans.inverted()
+    for text in found:
+        if not (isinstance(text, Text) and text.get_text().strip()):
+            continue
+        box, side = text.get_window_extent().transformed(inches), int(text.get_rotation() == 90)
+        low, high = box.get_points()[:, side]
+        size = figure.get_size_inches()[side]
+        if low >= -_ROOM and high <= size + _ROOM:
+            continue
+        middle = (low + high) / 2
+        is_left = side == 0 and text.get_horizontalalignment() == "left"
+        room = size - low if is_left else 2 * min(middle, size - middle)
+        lines = text.get_text().splitlines()
+        count = int(max(map(len, lines)) * room / (high - low)) - 1
+        if count >= _SHORTEST:
+            parts = [part for each in lines for part in wrap(each, count, break_on_hyphens=False)]
+            text.set_text("\n".join(parts))
 
 
 def _limit_text(figure: Figure) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from importlib.util import find_spec
+from itertools import pairwise
 
 import pytest
 from browser import sample_results as sample
@@ -48,6 +49,22 @@ def test_the_same_result_gives_the_same_file(tmp_path, suffix):
     first = saved(tmp_path / f"a{suffix}")
     assert first == saved(tmp_path / f"b{suffix}")
     assert b"Date" not in first
+
+
+def test_long_and_hostile_names_are_broken_into_lines_and_not_read_as_mathematics():
+    name = r"$\frac{$ a name with words"
+    figure = figure_file.sized_figure(sample.comparison(first=name, second="b" * 30), 3.5)
+    title = figure.axes[0].get_title(loc="left")
+    assert "\n" in title
+    assert r"$\frac{$" in title
+    assert max(box.x1 for box in figure_file.text_boxes(figure)) < 3.53
+
+
+def test_labels_of_many_runs_do_not_overlap():
+    figure = figure_file.sized_figure(sample.matrix(n_runs=20), 3.5)
+    boxes = [label.get_window_extent() for label in figure.axes[0].get_yticklabels()]
+    assert 5 < len(boxes) < 20
+    assert all(above.y0 > below.y1 - 2 for above, below in pairwise(boxes))
 
 
 def test_settings_of_the_user_stay_as_they_are(tmp_path):

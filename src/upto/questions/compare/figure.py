@@ -56,7 +56,7 @@ def _pair(result: CompareResult) -> Figure:
 def _all_pairs(runs: tuple[RunSummary, ...], pairs: Pairs, *, narrow: bool) -> Figure:
     count = len(pairs.matrices)
     rows, columns = chart.grid_shape(count, 2 if narrow else 3)
-    size = min(max(1.9, 0.42 * len(runs)), 4.5) * (0.85 if narrow else 1)
+    size = 1.8 if narrow else min(max(1.9, 0.42 * len(runs)), 4.5)
     figure = chart.blank_figure(size * columns + 2.0, (size + 0.25) * rows + 0.2)
     panels = chart.panel_grid(figure, count, columns, sharex=True, sharey=True)
     top = max((v for m in pairs.matrices for r in m.error for v in r if v is not None), default=1)

@@ -42,7 +42,7 @@ def _measures(result: SimilarityResult, *, narrow: bool) -> Figure:
         place = chart.on_range(line.far, line.near)
         chart.chance_mark(axes, row, line.limit, line.chance, place=place)
         chart.value_mark(axes, row, line.value, place=place, beyond=line.is_beyond)
-    axes.set_xlabel("range of each measure", labelpad=-6, fontsize=8)
+    axes.set_xlabel("range" if narrow else "range of each measure", labelpad=-6, fontsize=8)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     # Measures have different units, so values are printed at the right.
@@ -69,7 +69,7 @@ def _maps(result: SimilarityResult, *, narrow: bool) -> Figure:
     measures = result.measures[:_MAX_MAPS]
     most = 2 if narrow else 3
     rows, columns = chart.grid_shape(len(measures), most)
-    size = min(max(2.2, 0.36 * len(result.runs)), 4.5) * (0.65 if narrow else 1)
+    size = 1.4 if narrow else min(max(2.2, 0.36 * len(result.runs)), 4.5)
     figure = chart.blank_figure((size + 1.3) * columns, (size + 0.9) * rows)
     for measure, axes in zip(measures, chart.panel_grid(figure, len(measures), most), strict=True):
         image = _map(axes, result, measure, narrow=narrow)
