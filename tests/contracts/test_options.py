@@ -115,8 +115,9 @@ def called(folder, monkeypatch):
 
     for question in questions():
         module = question.function.partition(":")[0]
-        monkeypatch.setattr(f"{module}.{question.name}", reach)
+        # First the name of the package, which is looked up in the module when it is restored.
         monkeypatch.setattr(upto, question.name, reach)
+        monkeypatch.setattr(f"{module}.{question.name}", reach)
     monkeypatch.setattr(upto_studies.run, "run_study", reach)
     monkeypatch.setattr(
         EngineChoice, "engine", lambda self, say: (self.name, self.cluster, self.workers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from upto.core import Column, Estimate, InputError, Table, frames
+from upto.core import Column, Estimate, InputError, Table, table_frames
 
 TABLE = Table(
     title="T",
@@ -58,7 +58,7 @@ def test_records_and_csv_have_the_same_fields():
     ],
 )
 def test_the_first_installed_library_is_used(monkeypatch, installed, library, said):
-    monkeypatch.setattr(frames, "find_spec", lambda name: name if name in installed else None)
+    monkeypatch.setattr(table_frames, "find_spec", lambda name: name if name in installed else None)
     pytest.importorskip(said, reason=f"{said} is not installed")
     assert type(TABLE.to_frame(library)).__module__.startswith(said)
 
@@ -68,7 +68,7 @@ def test_the_first_installed_library_is_used(monkeypatch, installed, library, sa
     [(None, "needs pandas or polars, and neither is installed"), ("polars", "needs polars, which")],
 )
 def test_a_missing_library_is_named(monkeypatch, library, said):
-    monkeypatch.setattr(frames, "find_spec", lambda _: None)
+    monkeypatch.setattr(table_frames, "find_spec", lambda _: None)
     with pytest.raises(InputError, match=said):
         TABLE.to_frame(library)
 
