@@ -451,7 +451,7 @@ def test_runs_given_in_other_ways_are_refused_or_told_apart(rng, tmp_path):
     x = rng.normal(size=(6, 2))
     (bare,) = as_stacks([x])
     assert (bare.name, bare.names) == ("first", ("output",))
-    with pytest.raises(InputError, match="^first is an int: pass an array"):
+    with pytest.raises(InputError, match=r"^first is an int: pass an array"):
         as_stacks([3])
     with pytest.raises(InputError, match="A has 2 entries, 1 of them without a layer"):
         as_stacks([Embeddings(rows=x, name="A"), Embeddings(rows=x, name="A", layer="b")])
