@@ -201,7 +201,7 @@ def test_labels_of_the_wrong_length_are_refused(upto, tmp_path, pair):
     (tmp_path / "labels.txt").write_text("a\nb\n")
     result = upto("compare", *pair, "--labels", "labels.txt", *FAST)
     assert result.exit_code == 3
-    assert "labels have shape (2,) but first has 300 rows" in result.stderr
+    assert "labels has shape (2,) but first has 300 rows" in result.stderr
 
 
 def test_an_unknown_column_of_labels_is_refused(upto, pair):

@@ -13,6 +13,7 @@ from upto.core import Embeddings, InputError
 from upto.files.arrays import TAKEN, as_array, is_a, type_of
 from upto.files.formats import read_run
 from upto.files.frames import is_frame, read_frame
+from upto.files.manifest import manifest_of
 from upto.files.object_arrays import (
     is_group,
     read_annotated_object,
@@ -21,7 +22,7 @@ from upto.files.object_arrays import (
     refuse_many,
 )
 from upto.files.packages import check_packages
-from upto.files.request import Contents, Request, listed
+from upto.files.request import Contents, Request, listed, split_key
 from upto.files.run_names import with_distinct_names
 from upto.files.runs import read_runs
 from upto.files.spool import spool
@@ -164,17 +165,17 @@ def single_run(
         blocks_of: Any = run
         found = spool(iter(blocks_of), lambda block, label: as_embeddings(block, name=label), name)
         return found if ids is None else as_embeddings(found, ids=ids)
-    if isinstance(run, str | os.PathLike) and Path(run).suffix.lower() == ".toml":
-        listed_runs = read_runs([_path(run)])
-        if len(listed_runs) != 1:
-            message = (
-                f"{asker} takes one run, but the manifest lists {len(listed_runs)}: name one of "
-                "them."
-            )
-            raise InputError(message)
-        return as_embeddings(listed_runs[0], ids=ids)
-    is_named = isinstance(run, str | os.PathLike | Embeddings)
-    return as_embeddings(run, ids=ids, name=None if is_named else name)
+    if isinstance(run, str | os.PathLike):
+        found = _only(read_runs([_path(run)], ids=ids if isinstance(ids, str) else None), asker)
+        return found if isinstance(ids, str) else as_embeddings(found, ids=ids)
+    return as_embeddings(run, ids=ids, name=None if isinstance(run, Embeddings) else name)
+
+
+def _only(runs: tuple[Embeddings, ...], asker: str) -> Embeddings:
+    if len(runs) != 1:
+        message = f"{asker} takes one run, but the manifest lists {len(runs)}: name one of them."
+        raise InputError(message)
+    return runs[0]
 
 
 def is_blocks(thing: Any) -> bool:
@@ -249,10 +250,11 @@ def _has_columns(thing: Any) -> bool:
 def _from_path(
     path: Any, key: str | None, ids: str | None, name: str | None, columns: Any
 ) -> Embeddings:
-    if Path(path).suffix.lower() == ".toml":
-        found = single_run(path, "as_embeddings")
-        return found if name is None else replace(found, name=name)
-    return read_run(_path(path), key=key, ids=ids, name=name, columns=columns)
+    if manifest_of(split_key(_path(path))[0]) is None:
+        return read_run(_path(path), key=key, ids=ids, name=name, columns=columns)
+    chosen = path if key is None else f"{path}::{key}"
+    found = _only(read_runs([_path(chosen)]), "as_embeddings")
+    return found if name is None else replace(found, name=name)
 
 
 def _check_text(**given: Any) -> None:

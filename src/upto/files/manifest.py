@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +51,9 @@ def manifest_of(path: Path) -> Path | None:
     if path.suffix.lower() == ".toml":
         return path
     inside = path / MANIFEST
-    return inside if path.suffix.lower() != ".zarr" and inside.is_file() else None
+    # Unlike `Path.is_file`, false for names that are too long and links in a loop.
+    is_recording = path.suffix.lower() != ".zarr" and os.path.isfile(inside)  # noqa: PTH113
+    return inside if is_recording else None
 
 
 def listed_runs(manifest: Path) -> tuple[ListedRun, ...]:

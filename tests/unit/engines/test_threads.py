@@ -232,7 +232,7 @@ def test_an_engine_is_chosen_by_name_by_object_or_by_default():
     engine = ThreadsEngine(n_threads=1)
     assert choose_engine(engine) is engine
     assert choose_engine() == ThreadsEngine()
-    for name in ENGINE_NAMES:
+    for name in {*ENGINE_NAMES} - {"dask"}:  # a cluster is connected to
         assert choose_engine(name).name == name
     with pytest.raises(InputError, match="there is no engine 'spark': choose one of threads"):
         choose_engine("spark")

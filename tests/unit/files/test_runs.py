@@ -6,7 +6,7 @@ import pytest
 import upto
 from upto.core import Embeddings, InputError
 from upto.files import read_manifest, read_runs
-from upto.files.accept import as_embeddings
+from upto.files.accept import take_runs
 
 
 @pytest.fixture
@@ -51,14 +51,14 @@ def test_names_are_as_short_as_they_can_be(folder, paths, expected):
     files = [str(folder / path) for path in paths]
     assert names(read_runs(files)) == expected
     # The same if each is read on its own.
-    assert names(as_embeddings([read_runs([file])[0] for file in files])) == expected
-    assert names(as_embeddings(files)) == expected
+    assert names(take_runs([read_runs([file])[0] for file in files])) == expected
+    assert names(take_runs(files)) == expected
 
 
 def test_arrays_have_ordinals_and_equal_names_are_numbered(values):
-    assert names(as_embeddings([values, values])) == ["first", "second"]
+    assert names(take_runs([values, values])) == ["first", "second"]
     named = Embeddings(rows=values, name="x")
-    assert names(as_embeddings([named, named, values])) == ["x", "x (2)", "third"]
+    assert names(take_runs([named, named, values])) == ["x", "x (2)", "third"]
 
 
 def test_a_manifest_lists_runs_relative_to_itself(folder, values):
@@ -126,7 +126,7 @@ def test_recordings_are_named_by_folder_and_layer(folder, values):
     assert names(read_runs([f"{first}::conv1", f"{other}/::conv1"])) == [
         *("one/seed0/conv1", "two/seed0/conv1")
     ]
-    assert names(as_embeddings([first / "runs.toml", other / "runs.toml"])) == [
+    assert names(take_runs([first / "runs.toml", other / "runs.toml"])) == [
         *("one/seed0/conv1", "one/seed0/conv2", "two/seed0/conv1", "two/seed0/conv2")
     ]
     with pytest.raises(InputError, match=r"seed0 has 2 layers \(conv1, conv2\): name one, as in "):

@@ -70,12 +70,12 @@ def test_only_the_verdicts_row_is_marked() -> None:
 
 def test_the_bracket_runs_from_the_larger_bound_to_what_was_reached() -> None:
     result = sample.comparison()
-    bracket = summarise(result).body.bracket
+    bracket = summarise(result).body.worst.own
     assert bracket is not None
     assert (bracket.low, bracket.high) == (result.rigid.supremum.low, result.rigid.supremum.high)
     bare = tuple(dataclasses.replace(fit, supremum=None) for fit in result.fits)
-    assert summarise(dataclasses.replace(result, fits=bare)).body.bracket is None
-    assert summarise(dataclasses.replace(result, fits=())).body.bracket is None
+    assert summarise(dataclasses.replace(result, fits=bare)).body.worst is None
+    assert summarise(dataclasses.replace(result, fits=())).body.worst is None
 
 
 def test_an_identical_pair_has_no_ratio_to_chance() -> None:

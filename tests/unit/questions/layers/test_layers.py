@@ -449,8 +449,10 @@ def test_the_verdict_of_runs_aligned_in_different_ways_says_so(rng):
 
 def test_runs_given_in_other_ways_are_refused_or_told_apart(rng, tmp_path):
     x = rng.normal(size=(6, 2))
-    with pytest.raises(InputError, match="run 1 is ndarray: pass a recorded folder, a manifest"):
-        as_stacks([x])
+    (bare,) = as_stacks([x])
+    assert (bare.name, bare.names) == ("first", ("output",))
+    with pytest.raises(InputError, match=r"^first is an int: pass an array"):
+        as_stacks([3])
     with pytest.raises(InputError, match="A has 2 entries, 1 of them without a layer"):
         as_stacks([Embeddings(rows=x, name="A"), Embeddings(rows=x, name="A", layer="b")])
     with pytest.raises(InputError, match="A has the layer 'b' 2 times"):

@@ -236,10 +236,13 @@ def test_columns_that_are_missing_or_too_short_are_refused(rng):
         upto.similarity(a, b, within=[1, 2, 3])
 
 
-def test_classes_may_hold_text_and_gaps(rng):
+def test_classes_may_hold_text_and_numbers_but_no_gaps(rng):
     a, b = related(rng, n=40)
-    classes = np.array(["x", None, 3.0, "y"] * 10, dtype=object)
+    classes = np.array(["x", "", 3.0, "y"] * 10, dtype=object)
     assert upto.similarity(a, b, measures=[CKA], within=classes, **FAST).n_pairings == 39
+    classes[1::4] = None
+    with pytest.raises(InputError, match=r"^within has 10 missing values in 40 rows: fill or drop"):
+        upto.similarity(a, b, measures=[CKA], within=classes, **FAST)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 7])

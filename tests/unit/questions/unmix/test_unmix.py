@@ -244,7 +244,7 @@ REFUSED = {
     "one row": (lambda x: x[:1], "has 1 row"),
     "no rows": (lambda x: x[:0], "is empty"),
     "equal rows": (lambda x: np.ones((40, 3)), "has zero variance"),
-    "one dimension": (lambda x: x[0], "has 1 dimensions"),
+    "one dimension": (lambda x: x[0], "has 1 dimension,"),
     "NaN": (lambda x: np.where(x > 1, np.nan, x), "values that are NaN or infinite"),
     "infinite": (lambda x: np.where(x > 1, np.inf, x), "values that are NaN or infinite"),
     "complex": (lambda x: x + 1j, "contains complex128 values, not real numbers"),
