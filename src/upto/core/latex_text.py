@@ -9,7 +9,7 @@ from functools import lru_cache
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
     "%": r"\%", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": "$<$", ">": "$>$", "|": "$|$", '"': "''", "`": r"\textasciigrave{}",
+    "<": "$<$", ">": "$>$", "|": "$|$", '"': "''", "`": "`{}",
     # Otherwise two of them become a dash.
     "-": "-{}",
 }  # fmt: skip
@@ -19,7 +19,7 @@ _MARKS = {
     "Ø": r"\O{}", "ł": r"\l{}", "Ł": r"\L{}", "æ": r"\ae{}", "Æ": r"\AE{}", "œ": r"\oe{}",
     "å": r"\aa{}", "Å": r"\AA{}", "ı": r"\i{}", "·": r"$\cdot$", "•": r"$\bullet$", "€": "EUR",
     "©": r"\copyright{}", "†": r"\dag{}", "‡": r"\ddag{}", "¶": r"\P{}", "£": r"\pounds{}",
-    "«": r"$\ll$", "»": r"$\gg$", "‖": r"$\|$", "½": r"$\frac12$", "¼": r"$\frac14$",
+    "ο": "$o$", "«": r"$\ll$", "»": r"$\gg$", "‖": r"$\|$", "½": r"$\frac12$", "¼": r"$\frac14$",
     "°": r"$^\circ$",
 }  # fmt: skip
 _SYMBOLS = {
@@ -34,9 +34,19 @@ _SYMBOLS = {
     "⊥": "perp", "∥": "parallel", "⊗": "otimes", "⊕": "oplus", "⋅": "cdot", "⋯": "cdots",
     "∘": "circ",
     "′": "prime", "ℓ": "ell", "⟨": "langle", "⟩": "rangle", "⌈": "lceil",
-    "⌉": "rceil", "⌊": "lfloor", "⌋": "rfloor", "ε": "varepsilon", "ϵ": "epsilon", "ς": "varsigma",
-    "ϕ": "phi", "φ": "varphi", "ϑ": "vartheta", "µ": "mu",
+    "⌉": "rceil", "⌊": "lfloor", "⌋": "rfloor", "α": "alpha", "β": "beta", "γ": "gamma",
+    "δ": "delta", "ε": "varepsilon", "ϵ": "epsilon", "ζ": "zeta", "η": "eta", "θ": "theta",
+    "ϑ": "vartheta", "ι": "iota", "κ": "kappa", "λ": "lambda", "μ": "mu", "µ": "mu", "ν": "nu",
+    "ξ": "xi", "π": "pi", "ρ": "rho", "σ": "sigma", "ς": "varsigma", "τ": "tau", "υ": "upsilon",
+    "φ": "varphi", "ϕ": "phi", "χ": "chi", "ψ": "psi", "ω": "omega", "Γ": "Gamma", "Δ": "Delta",
+    "Θ": "Theta", "Λ": "Lambda", "Ξ": "Xi", "Π": "Pi", "Σ": "Sigma", "Υ": "Upsilon", "Φ": "Phi",
+    "Ψ": "Psi", "Ω": "Omega",
 }  # fmt: skip
+# LaTeX has no commands for Greek capitals that look like Latin ones.
+_MARKS |= {
+    greek: f"$\\mathrm{{{latin}}}$"
+    for greek, latin in zip("ΑΒΕΖΗΙΚΜΝΟΡΤΧ", "ABEZHIKMNOPTX", strict=True)
+}
 _ACCENTS = {
     "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u",
     "\u0307": ".", "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0323": "d",
@@ -74,32 +84,7 @@ def _letter(letter: str) -> str:
         return _MARKS[letter]
     if letter in _SYMBOLS:
         return rf"$\{_SYMBOLS[letter]}$"
-    name = unicodedata.name(letter, "")
-    if greek := re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (\w+)", name):
-        return _greek(*greek.groups())
     return _decomposed(letter) or f"[U+{ord(letter):04X}]"
-
-
-def _greek(case: str, name: str) -> str:
-    name = {"LAMDA": "lambda"}.get(name, name.lower())
-    if case == "SMALL":
-        return "$o$" if name == "omicron" else rf"$\{name}$"
-    # LaTeX has no commands for capitals that look like Latin ones.
-    own = {
-        "gamma",
-        "delta",
-        "theta",
-        "lambda",
-        "xi",
-        "pi",
-        "sigma",
-        "upsilon",
-        "phi",
-        "psi",
-        "omega",
-    }
-    latin = {"eta": "H", "rho": "P", "chi": "X"}.get(name, name[0].upper())
-    return rf"$\{name.capitalize()}$" if name in own else rf"$\mathrm{{{latin}}}$"
 
 
 def _decomposed(letter: str) -> str:

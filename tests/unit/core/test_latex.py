@@ -80,6 +80,7 @@ def test_a_value_without_interval_stays_in_line_with_those_that_have_one():
         ("Bădoiu, Størmer, naïve, Å", r"B\u{a}doiu, St\o{}rmer, na\"{\i}ve, \AA{}"),
         ("--flag and a–b", r"-{}-flag and a--b"),
         ("two\nlines\t", "two lines"),
+        ("Σ Α ά ϡ", r"$\Sigma$ $\mathrm{A}$ \'{$\alpha$} [U+03E1]"),
         ("bell\x07 \ud800 語", "bell[U+0007] [U+D800] [U+8A9E]"),
     ],
 )  # fmt: skip
