@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,3 +151,34 @@ def test_workers_of_this_machine_end_with_the_command(folder, compared):
         distributed.Client(address, timeout=1)
     assert {path.name for path in folder.iterdir()} == before
     assert not [line for line in err.splitlines() if "distributed" in line]
+
+
+SCRIPTS = Path(__file__).parents[2] / "docs" / "clusters"
+
+
+def test_the_script_for_slurm_runs(folder, tmp_path):
+    """With a stand-in for srun, and the folder and environment of this test."""
+    text = (SCRIPTS / "slurm.sh").read_text()
+    for old, new in (
+        ("source /shared/venv/bin/activate", ""),
+        ("/shared/runs", str(folder)),
+        ("compare seed0.npy seed1.npy", "inspect a.npy --no-ica --no-progress"),
+        ("--report report.html", f"-o {tmp_path / 'result.json'}"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "srun").write_text('#!/bin/sh\n"$@" & exec "$@"\n')
+    (tmp_path / "srun").chmod(0o755)
+    paths = [str(tmp_path), str(Path(sys.executable).parent), os.environ["PATH"]]
+    found = subprocess.run(
+        ["bash", "-e", "-c", text + "\nkill $(jobs -p) && wait"],
+        env=os.environ
+        | {"PATH": os.pathsep.join(paths), "SLURM_NNODES": "2"}
+        | {"SLURM_CPUS_PER_TASK": "1", "SLURM_JOB_ID": "7"},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert (tmp_path / "result.json").exists(), found.stderr
+    assert ": 2 workers, 2 threads, " in found.stderr

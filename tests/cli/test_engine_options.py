@@ -143,7 +143,10 @@ class Empty:
         return "tcp://host:1"
 
 
-def test_a_scheduler_without_workers_is_given_up(monkeypatch):
+def test_a_scheduler_without_workers_is_given_up(dask, monkeypatch):
     monkeypatch.setattr(schedulers, "PATIENCE", 0.1)
+    assert schedulers.patience() == 0.1
     with pytest.raises(UptoError, match=r"cluster tcp://host:1 has had no worker for 0\.1 s"):
         schedulers.check_workers(Empty())
+    with dask.config.set({"distributed.comm.timeouts.connect": "2 minutes"}):
+        assert schedulers.patience() == 120

@@ -114,10 +114,9 @@ def called(folder, monkeypatch):
     import upto_studies.run
 
     for question in questions():
-        module = question.function.partition(":")[0]
-        # First the name of the package, which is looked up in the module when it is restored.
+        # The public name first: it is looked up in the module, and put back as found.
         monkeypatch.setattr(upto, question.name, reach)
-        monkeypatch.setattr(f"{module}.{question.name}", reach)
+        monkeypatch.setattr(question.function.replace(":", "."), reach)
     monkeypatch.setattr(upto_studies.run, "run_study", reach)
     monkeypatch.setattr(
         EngineChoice, "engine", lambda self, say: (self.name, self.cluster, self.workers)
@@ -125,8 +124,10 @@ def called(folder, monkeypatch):
 
     def call(name, *options):
         arguments = ARGUMENTS[name].split()[1 if name == "study" else 0 :]
+        # A command keeps the help option of the context that it is first called in.
+        settings = {"standalone_mode": False, **main.context_settings}
         with pytest.raises(ReachedError) as reached:
-            _command(name).main([*arguments, *options], standalone_mode=False)
+            _command(name).main([*arguments, *options], **settings)
         return reached.value.args
 
     return call

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PATIENCE = 10.0
-"""Seconds in which a scheduler must answer and have a worker."""
+"""Seconds in which a scheduler must answer, and then have a worker, unless dask is told others."""
 _HOW = (
     "give its address (--cluster, DaskEngine(address=...) or the variable DASK_SCHEDULER_ADDRESS), "
     "start workers on this machine (--workers, DaskEngine(workers=...)), or create a "
@@ -108,7 +108,7 @@ def _configured() -> str:
 
 
 def _connected(given: str) -> Any:
-    seconds = min(PATIENCE, _configured_seconds())
+    seconds = patience()
     end = time.monotonic() + seconds
     address = _in_file(given, end) if given.endswith(".json") else given
     at = given if address == given else f"{address}, the address in {given}"
@@ -143,11 +143,16 @@ def _check_address(package: Any, address: str, at: str) -> None:
         raise InputError(message)
 
 
-def _configured_seconds() -> float:
+def patience() -> float:
+    """Return the seconds to wait: those set for dask's connections, or fewer than its default."""
     import dask
 
-    timeout = dask.config.get("distributed.comm.timeouts.connect", PATIENCE)
-    return float(dask.utils.parse_timedelta(timeout, default="seconds"))
+    distributed()
+    key = "distributed.comm.timeouts.connect"
+    told = dask.config.get(key)
+    if told in [dask.config.get(key, None, config=each) for each in dask.config.defaults]:
+        return PATIENCE
+    return float(dask.utils.parse_timedelta(told, default="seconds"))
 
 
 def _in_file(path: str, end: float) -> str:
@@ -217,7 +222,7 @@ _checked: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
 
 def check_workers(client: Any) -> None:
     """Wait for a worker, and raise an error if one cannot run the tasks of this process."""
-    await_workers(client, PATIENCE)
+    await_workers(client, patience())
     known = _checked.setdefault(client, set())
     new = set(client.nthreads()) - known
     if new:
