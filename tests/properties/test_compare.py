@@ -96,6 +96,7 @@ def test_the_number_of_threads_does_not_change_a_bit(runs, n_threads):
 @pytest.mark.parametrize(
     "data", ["cifar_resnets", pytest.param("admet_members", marks=pytest.mark.slow)]
 )
+@pytest.mark.slow
 def test_another_order_moves_what_real_networks_give_as_far_as_the_readme_says(data, rng):
     archive = np.load(bundled_path(data))
     names = [name for name in archive.files if name.startswith(("resnet", "member"))][:2]

@@ -5,6 +5,7 @@ import pytest
 import upto
 
 
+@pytest.mark.slow
 def test_the_table_the_figure_and_the_references_come_from_one_result(rotated, tmp_path):
     pytest.importorskip("matplotlib")
     pandas = pytest.importorskip("pandas")

@@ -297,6 +297,7 @@ def test_pickles_are_never_loaded(latents, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "hidden", ["data/sample_inputs/model.pt", "data/weights/model.pt", "weights", "constants"]
 )
+@pytest.mark.slow
 def test_a_pickle_inside_an_exported_program_is_never_loaded(
     latents, tmp_path, monkeypatch, hidden
 ):
@@ -609,6 +610,7 @@ def patched():
     ],
     ids=["a hook", "a hook before", "another forward", "layers on parts", "parts first"],
 )
+@pytest.mark.slow
 def test_a_network_that_is_more_than_its_layers_has_no_certificate(rng, decoder):
     found = upto.lipschitz(rng.normal(size=(20, 4)), decoder=decoder.eval())
     assert found.certified is None

@@ -52,6 +52,7 @@ def test_chunks_behind_a_link_are_read(tmp_path, monkeypatch, values):
 
 
 @pytest.mark.parametrize("step", [pytest.param(5000, marks=pytest.mark.slow), 10**9])
+@pytest.mark.slow
 def test_zeros_that_compress_far_are_read(tmp_path, step):
     sparse = np.zeros((130_000, 100))
     sparse[::step] = 1

@@ -257,6 +257,7 @@ for path in sys.argv[2:]:
 @pytest.mark.parametrize(
     "limit", [100, *(pytest.param(size, marks=pytest.mark.slow) for size in (30_000, 150_000))]
 )
+@pytest.mark.slow
 def test_files_that_may_not_grow_are_reported_in_one_sentence(tmp_path, like, sources, limit):
     # HDF5 crashes when it is told that the disk is full, now or when the process ends.
     paths = [tmp_path / f"out.{suffix}" for suffix in SUFFIXES]

@@ -45,6 +45,7 @@ def test_fonts_survive(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", figure_file.SUFFIXES)
+@pytest.mark.slow
 def test_the_same_result_gives_the_same_file(tmp_path, suffix):
     first = saved(tmp_path / f"a{suffix}")
     assert first == saved(tmp_path / f"b{suffix}")

@@ -225,6 +225,7 @@ def test_what_is_no_mixture_is_refused(mixture, options, message):
         check_prior(mixture, **options)
 
 
+@pytest.mark.slow
 def test_coordinates_that_are_correlated_in_the_rows_refute_p2():
     """A diagonal fit has no correlations to show: the rows have."""
     rng = np.random.default_rng(3)

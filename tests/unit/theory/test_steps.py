@@ -34,6 +34,7 @@ def test_whole_numbers_are_as_coarse_in_any_type():
     ["int8 scaled", "int8, rows scaled", "int8 scaled, as bfloat16", "int4, rows scaled",
      "Q8_0", "Q4_0", "three decimals", "float8 e4m3", "float8 e5m2"],
 )  # fmt: skip
+@pytest.mark.slow
 def test_a_rank_just_too_low_is_seen(rng, stored, rank):
     assert head_diversity(STORED[stored](low_rank(rng, 500, 64, rank))).is_ill_conditioned
     assert not head_diversity(STORED[stored](rng.normal(size=(500, 64)))).is_ill_conditioned

@@ -188,6 +188,7 @@ def test_a_small_but_real_direction_is_not(latents):
     assert found.spread("lipschitz").worst == pytest.approx(1e9, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_mean_has_an_interval_that_covers_it(rng):
     """The mean over all points of a warp along one axis is known."""
     points = rng.uniform(0, 1, size=(4000, 1))

@@ -46,6 +46,7 @@ def autoregressive(rng, n_rows, width, correlation):
         pytest.param(5000, 512, 0, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_components_that_are_called_identifiable_are_sources(n_rows, width, fewest, tmp_path):
     rng = np.random.default_rng(0)
     sources = rng.laplace(size=(n_rows, width))
@@ -152,6 +153,7 @@ def test_a_single_gaussian_component_among_others_is_identifiable():
 
 
 @pytest.mark.parametrize("correlation", [pytest.param(0.9, marks=pytest.mark.slow), 0.99])
+@pytest.mark.slow
 def test_rows_that_depend_on_their_neighbours_are_a_finding_and_seldom_identifiable(correlation):
     wrong = 0
     for seed in range(8):

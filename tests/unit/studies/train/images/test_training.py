@@ -280,6 +280,7 @@ def test_on_a_slow_cpu_little_is_lost_and_what_is_torn_is_not_gone_on_with(tmp_p
         trainer.train_to(9)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_device_is_not_gone_on_from(tmp_path):
     training, path = ImageTraining(steps=1, **SMALL), tmp_path / "kept"
     train_images([model()], pictures(), seeds=[0], training=training, checkpoint=path)
