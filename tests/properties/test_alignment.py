@@ -201,6 +201,22 @@ def test_a_rigid_map_that_drops_coordinates_beats_the_padded_one(rng):
     assert np.sum((y - x @ found) ** 2) <= np.sum((y - x @ rotation[:, :3]) ** 2)
 
 
+@pytest.mark.parametrize("size", [0.1, 0.5, 1.0, 2.0, 10.0])
+@pytest.mark.parametrize("group", [Group.SIGNED_SIMILARITY, Group.SIMILARITY])
+def test_a_scaled_map_that_drops_coordinates_is_no_worse_than_the_planted_one(group, size, rng):
+    kept = rng.laplace(size=(300, 4))
+    # Coordinates to drop, which tell of those to keep and vary more.
+    source = np.column_stack([kept[:, :2] ** 2, kept])
+    turn = np.eye(4)[:, [2, 0, 3, 1]] * [1, -1, 1, -1]
+    if group is Group.SIMILARITY:
+        turn, _ = np.linalg.qr(rng.normal(size=(4, 4)))
+    target = size * (kept @ turn + 0.2 * rng.normal(size=(300, 4))) + 7
+    planted = centred(source) @ np.vstack([np.zeros((2, 4)), turn])
+    scale = np.vdot(planted, centred(target)) / np.vdot(planted, planted)
+    wanted = np.sqrt(np.square(centred(target) - scale * planted).sum(axis=1).mean())
+    assert rms(group, source, target) <= wanted * (1 + ROUNDING)
+
+
 @pytest.mark.parametrize(("source_width", "target_width"), [(1, 1), (5, 5), (3, 6)])
 def test_the_similarity_is_scipys(source_width, target_width, rng):
     width = max(source_width, target_width)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,7 +124,7 @@ def fit_map(
     if group is Group.SIGNED_PERMUTATION:
         return _signed_permutation(moments)
     if group is Group.SIGNED_SIMILARITY:
-        return _rescaled(_signed_permutation(moments), moments)
+        return _signed_similarity(moments)
     if group is Group.SCALED_PERMUTATION:
         return _scaled_permutation(moments)
     if group is Group.AFFINE:
@@ -139,10 +140,14 @@ def needs_full_scatter(group: Group, source: Any, target: Any) -> bool:
 def fit_maps(
     groups: Sequence[Group], moments: CrossMoments, *, rank_tolerance: float = RANK_TOLERANCE
 ) -> dict[Group, AffineMap]:
-    """Fit several groups; a group and its scaled version share one rotation or matching."""
+    """Fit several groups; a group and its scaled version share one rotation or matching.
+
+    They do not if coordinates are dropped, because the scale decides which.
+    """
     maps: dict[Group, AffineMap] = {}
+    shared = {} if _drops_coordinates(moments) else _UNSCALED
     for group in groups:
-        unscaled = _UNSCALED.get(group)
+        unscaled = shared.get(group)
         if unscaled in maps:
             maps[group] = _rescaled(maps[unscaled], moments)
         else:
@@ -233,11 +238,31 @@ def _identity(moments: CrossMoments) -> AffineMap:
     )
 
 
-def _signed_permutation(moments: CrossMoments) -> AffineMap:
+def _signed_permutation(moments: CrossMoments, *, at_scale: float = 1.0) -> AffineMap:
     signs = np.where(moments.cross < 0, -1.0, 1.0)
     # A source coordinate that is used costs its variance; if all are used, the sum is constant.
-    cost = np.diag(moments.source.scatter)[:, None] if _drops_coordinates(moments) else 0.0
-    return _matched(moments, gain=2 * np.abs(moments.cross) - cost, coefficient=signs)
+    variance = np.diag(moments.source.scatter)[:, None] if _drops_coordinates(moments) else 0.0
+    gain = 2 * np.abs(moments.cross) - at_scale * variance
+    return _matched(moments, gain=gain, coefficient=signs)
+
+
+def _signed_similarity(moments: CrossMoments) -> AffineMap:
+    """Match coordinates and scale them; the scale decides which of them to drop, and vice versa."""
+    if not _drops_coordinates(moments):
+        return _rescaled(_signed_permutation(moments), moments)
+
+    def error(found: AffineMap) -> float:
+        linear = found.linear()
+        return float(np.vdot(linear, moments.source.scatter @ linear - 2 * moments.cross))
+
+    best = None
+    for scale in (0.0, 1.0):
+        for _ in range(_DROPPING_STEPS):
+            found = _rescaled(_signed_permutation(moments, at_scale=scale), moments)
+            if best is not None and error(found) >= error(best):
+                break
+            best, scale = found, float(np.abs(found.scale).max())
+    return found if best is None else best
 
 
 def _drops_coordinates(moments: CrossMoments) -> bool:
@@ -269,34 +294,42 @@ def _rigid(moments: CrossMoments, *, scaled: bool) -> AffineMap:
         source_mean=moments.source.mean,
         target_mean=moments.target.mean,
         scale=np.ones(len(moments.target.mean)),
-        matrix=_dropping_rotation(moments) if _drops_coordinates(moments) else moments.rotation,
+        matrix=(
+            _dropping_rotation(moments, scaled=scaled)
+            if _drops_coordinates(moments)
+            else moments.rotation
+        ),
     )
     return _rescaled(rotation, moments) if scaled else rotation
 
 
-def _dropping_rotation(moments: CrossMoments) -> Float:
+def _dropping_rotation(moments: CrossMoments, *, scaled: bool) -> Float:
     """Return a matrix with orthonormal columns and a small squared error.
 
     Each step minimises an upper bound that is tight at the current matrix, so the error never
-    increases (the unbalanced Procrustes problem has no closed form).
+    increases (the unbalanced Procrustes problem has no closed form). With a scale, which decides
+    the directions to drop, each step is at the best scale of the current matrix.
     """
     cross, scatter = moments.cross, moments.source.scatter
     slack = float(np.linalg.eigvalsh(scatter)[-1]) * np.eye(len(scatter)) - scatter
 
-    def error(matrix: Float) -> float:
-        return float(np.vdot(matrix, scatter @ matrix) - 2 * np.vdot(matrix, cross))
+    def scale_and_error(matrix: Float) -> tuple[float, float]:
+        total = float(np.vdot(matrix, scatter @ matrix))
+        gain = float(np.vdot(matrix, cross))
+        scale = gain / total if scaled and total > 0 and gain else 1.0
+        return scale, scale**2 * total - 2 * scale * gain
 
-    best = None
-    for start in (moments.rotation, nearest_rotation(moments.source.inverse @ cross)):
-        matrix = start
+    found = []
+    for matrix in (moments.rotation, nearest_rotation(moments.source.inverse @ cross)):
+        scale, error = scale_and_error(matrix)
         for _ in range(_DROPPING_STEPS):
-            stepped = nearest_rotation(cross + slack @ matrix)
-            if error(matrix) - error(stepped) <= 1e-9 * abs(error(matrix)):
+            stepped = nearest_rotation(cross / scale + slack @ matrix)
+            next_scale, next_error = scale_and_error(stepped)
+            if error - next_error <= 1e-9 * abs(error):
                 break
-            matrix = stepped
-        if best is None or error(matrix) < error(best):
-            best = matrix
-    return start if best is None else best
+            matrix, scale, error = stepped, next_scale, next_error
+        found.append((error, matrix))
+    return min(found, key=itemgetter(0))[1]
 
 
 _DROPPING_STEPS = 30
