@@ -190,3 +190,27 @@ def test_the_same_seed_gives_the_same_json_but_for_the_seconds(upto, pair):
     for each in (first, second):
         del each["provenance"]["seconds"]
     assert first == second
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (
+            ("compare", "a.npy", "a.npy", "--format", "csv", "-o", "x.json"),
+            2,
+            "x.json is a file of",
+        ),
+        (("compare", "a.npy", "a.npy", "--figure-columns", "2"), 2, "pass --figure too"),
+        (("demo", "-o", "x.txt"), 3, "x.txt does not end in .html"),
+        (("inspect", "dangling.npy"), 3, "dangling.npy is a link to nothing, which does not exist"),
+    ],
+)
+def test_contradictions_are_refused_before_any_work(upto, tmp_path, arguments, code, sentence):
+    np.save(tmp_path / "a.npy", np.eye(4))
+    (tmp_path / "dangling.npy").symlink_to("nothing")
+    result = upto(*arguments)
+    assert (result.exit_code, sorted(tmp_path.iterdir())) == (
+        code,
+        [tmp_path / "a.npy", tmp_path / "dangling.npy"],
+    )
+    assert sentence in result.stderr

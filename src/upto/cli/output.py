@@ -48,11 +48,17 @@ class Output:
     @property
     def chosen_format(self) -> str:
         """The requested format, or that of the output's suffix."""
-        if self.format is not None:
-            return self.format
         if self.path is None:
-            return "table"
+            return self.format or "table"
         suffix = self.path.suffix.lower()
+        if self.format is not None:
+            if suffix != ".txt" and _SUFFIXES.get(suffix, self.format) != self.format:
+                message = (
+                    f"--format asks for {self.format}, but {self.path.name} is a file of "
+                    f"{_SUFFIXES[suffix]}: omit --format or rename the file."
+                )
+                raise click.UsageError(message)
+            return self.format
         if suffix not in _SUFFIXES:
             message = (
                 f"{self.path.name} does not determine a format: end it in one of "
@@ -80,6 +86,9 @@ class Output:
             Other files to write, keyed by option.
         """
         _ = self.chosen_format
+        if self.figure is None and (self.figure_columns or 1) != 1:
+            message = "--figure-columns is the width of a figure: pass --figure too."
+            raise click.UsageError(message)
         if (engine := self.choice.name) in EXTRAS:
             check_extra(engine, f"the {engine} engine")
         files = {f"--{name}": path for name, path in others.items()}

@@ -35,6 +35,9 @@ def check_exists(path: Path) -> None:
     if not folder.is_dir():
         message = f"{path} does not exist: the folder {folder} is missing."
         raise InputError(message)
+    if path.is_symlink():
+        message = f"{path} is a link to {path.readlink()}, which does not exist."
+        raise InputError(message)
     names = sorted(entry.name for entry in folder.iterdir())
     close = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(str(folder / name) for name in close)}?" if close else ""
