@@ -148,6 +148,7 @@ LONG = (
     "similarity",
     "factors",
     "which-score",
+    "clusters",
     "UP06",
     "UP070",
 )
