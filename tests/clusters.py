@@ -13,7 +13,10 @@ import pytest
 def client():
     """The client of a cluster of two processes with one thread each; workers come back."""
     distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
     with (
+        # On a busy machine a worker may take longer to come back than dask waits for it.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}),
         distributed.LocalCluster(
             n_workers=2,
             threads_per_worker=1,

@@ -81,7 +81,7 @@ def check_compared(text, compared):
 
 
 def watch(cluster, running):
-    """Return while the cluster has the tasks of a pass of the command."""
+    """Return, while the cluster has the tasks of a pass, the process that holds most data."""
 
     def is_at_it(dask_scheduler):
         return any(key.startswith("reduce_chunk") for key in dask_scheduler.tasks)
@@ -90,6 +90,9 @@ def watch(cluster, running):
         while not client.run_on_scheduler(is_at_it):
             assert running.poll() is None, running.communicate()
             time.sleep(0.02)
+        held = client.has_what()
+        fullest = max(held, key=lambda worker: len(held[worker]))
+        return client.run(os.getpid, workers=[fullest])[fullest]
 
 
 def unfinished(cluster):
@@ -107,10 +110,11 @@ def test_a_cluster_answers_as_threads_do_even_if_a_worker_is_killed(processes, f
     with distributed.Client(scheduler_file=str(processes.file), set_as_default=False) as client:
         client.wait_for_workers(2, timeout=60)
     running = start(folder, f"{COMPARE} --cluster {processes.file}")
-    watch(processes, running)
-    killed = processes.workers.pop()
+    pid = watch(processes, running)
+    (killed,) = (each for each in processes.workers if each.pid == pid)
     killed.kill()
     killed.wait()
+    processes.workers.remove(killed)
     out, err = finish(running)
     said = err.splitlines()[0]
     assert said.startswith("using dask at tcp://127.0.0.1:")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from upto.cli.engine_choice import ENGINES, MOST_WORKERS, EngineChoice
@@ -103,9 +105,11 @@ def _no_client():
 def test_a_cluster_is_named_once(dask):
     with pytest.raises(InputError, match="each name a cluster: give one of them"):
         DaskEngine(address="tcp://host:1", workers=2)
-    with pytest.raises(InputError, match="workers is 0: give a number from 1 to 256"):
-        DaskEngine(workers=0)
-    assert repr(DaskEngine(address="tcp://host:1")) == "DaskEngine(not connected)"
+    for workers in (0, 257, "2"):
+        with pytest.raises(InputError, match=f"workers is {workers!r}: give a number from 1 to 25"):
+            DaskEngine(workers=workers)
+    for address in ("tcp://host:1", Path("scheduler.json")):
+        assert repr(DaskEngine(address=address)) == "DaskEngine(not connected)"
 
 
 @pytest.mark.parametrize(

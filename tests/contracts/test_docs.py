@@ -155,6 +155,7 @@ LONG = (
     "similarity",
     "factors",
     "which-score",
+    "clusters",
     "UP06",
     "UP070",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import deque
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -70,7 +71,7 @@ class DaskEngine:
     """
 
     client: Any = None
-    address: str | None = None
+    address: str | os.PathLike[str] | None = None
     workers: int | None = None
     block_rows: int | None = None
     persist: bool | None = None
@@ -81,8 +82,8 @@ class DaskEngine:
         if sum(each is not None for each in (self.client, self.address, self.workers)) > 1:
             message = "client, address and workers each name a cluster: give one of them."
             raise InputError(message)
-        if self.workers is not None and not 1 <= self.workers <= MOST_WORKERS:
-            message = f"workers is {self.workers}: give a number from 1 to {MOST_WORKERS}."
+        if self.workers is not None and self.workers not in range(1, MOST_WORKERS + 1):
+            message = f"workers is {self.workers!r}: give a number from 1 to {MOST_WORKERS}."
             raise InputError(message)
         distributed()
 
@@ -198,7 +199,8 @@ class DaskEngine:
 
     @property
     def _wanted(self) -> Wanted:
-        return Wanted(address=self.address, workers=self.workers)
+        address = None if self.address is None else os.fspath(self.address)
+        return Wanted(address=address, workers=self.workers)
 
     def _stays(self, rows: Sequence[Any]) -> bool:
         """Return whether rows are arrays in this process that fit one task."""

@@ -20,12 +20,15 @@ from upto.engines.cluster import ClusterRows
 from upto.engines.cluster_calls import has_room, keeping
 from upto.engines.workers import MappedArray, portable
 from upto.files import read_run
+from upto.ica.components import find_components
 
 pytestmark = pytest.mark.slow
 
 cloudpickle = pytest.importorskip("cloudpickle")
 distributed = pytest.importorskip("distributed")
 zarr = pytest.importorskip("zarr")
+pyarrow = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.parquet")
 
 # Workers cannot import this file: its functions travel with their code.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -105,6 +108,7 @@ SOURCES = {
     "memory map": lambda rows, folder: _saved(rows, folder),
     "view of a map": lambda rows, folder: _saved(np.repeat(rows, 2, axis=0), folder)[::2],
     "reader": lambda rows, folder: read_run(_path(rows, folder)).rows,
+    "parquet": lambda rows, folder: read_run(_parquet(rows, folder)).rows,
     "zarr": lambda rows, folder: zarr.create_array(
         folder / "rows.zarr", data=rows, chunks=(len(rows) // 13, 2)
     ),
@@ -119,6 +123,12 @@ each_persist = pytest.mark.parametrize("persist", [True, False])
 def _path(rows, folder):
     np.save(folder / "rows.npy", rows)
     return folder / "rows.npy"
+
+
+def _parquet(rows, folder):
+    table = pyarrow.table({f"f{number}": column for number, column in enumerate(rows.T)})
+    pyarrow.parquet.write_table(table, folder / "rows.parquet", row_group_size=130)
+    return folder / "rows.parquet"
 
 
 def _saved(rows, folder):
@@ -198,7 +208,7 @@ def test_workers_read_files_and_the_client_does_not(client, persist, tmp_path):
     assert readers <= set(client.run(os.getpid).values())
 
 
-@pytest.mark.parametrize("source", ["memory map", "reader", "zarr"])
+@pytest.mark.parametrize("source", ["memory map", "reader", "parquet", "zarr"])
 def test_a_placed_file_is_pickled_as_its_place(client, source, tmp_path, rng):
     rows = rng.normal(size=(40_000, 32))
     assert rows.nbytes > 10**7
@@ -477,6 +487,36 @@ def test_what_holds_its_data_or_cannot_be_pickled_is_not_opened_by_workers(rows)
     assert portable(Holding()) is None
     assert portable(Stubborn()) is None
     assert portable(SelectedRows(rows, np.arange(5))) is None
+
+
+def test_a_reader_with_long_names_is_opened_by_workers():
+    """A wide table has more names than a small reader has bytes."""
+
+    class Wide:
+        shape, dtype = (10**6, 10**5), np.dtype("float32")
+
+        def __init__(self):
+            self.names = ["x" * 30 + str(number) for number in range(10**5)]
+
+    wide = Wide()
+    assert portable(wide) is wide
+    Wide.shape = (100, 10**5)
+    assert portable(wide) is None
+
+
+def test_ica_sends_rows_of_this_process_once(client, rng, monkeypatch):
+    rows, sent = rng.laplace(size=(N_ROWS, WIDTH)), []
+    original = ClusterRows._sent
+
+    def counted(self, spans):
+        if len(self.shape) == 2:
+            sent.append(sum(stop - start for start, stop in spans))
+        return original(self, spans)
+
+    monkeypatch.setattr(ClusterRows, "_sent", counted)
+    found = find_components(DaskEngine(client=client, block_rows=300), rows)
+    assert found.converged
+    assert sent == [N_ROWS]
 
 
 def test_a_file_that_shrank_is_reported(rows, tmp_path):
