@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.engines import ENGINE_NAMES, ThreadsEngine, add, block_length, choose_engine
+from upto.engines import (
+    ENGINE_NAMES,
+    DaskEngine,
+    ThreadsEngine,
+    add,
+    block_length,
+    choose_engine,
+)
 
 ROUNDING = 1e-12
 N_ROWS = 1000
@@ -228,7 +235,8 @@ def test_blocks_fit_the_cache_within_limits(n_samples, widths, length):
     assert block_length(n_samples, widths) == length
 
 
-def test_an_engine_is_chosen_by_name_by_object_or_by_default():
+def test_an_engine_is_chosen_by_name_by_object_or_by_default(monkeypatch):
+    monkeypatch.setattr(DaskEngine, "connect", lambda self: self)
     engine = ThreadsEngine(n_threads=1)
     assert choose_engine(engine) is engine
     assert choose_engine() == ThreadsEngine()
