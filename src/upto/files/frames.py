@@ -118,7 +118,7 @@ def coordinates_of_frame(frame: Any, name: str, fitted: Sequence[str] = ()) -> A
         fitted, wanted = (), table_layout(request, kinds).features
     if kinds[wanted[0]] == "list":
         return read_frame(frame, request).rows
-    names = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
+    names: Any = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
     is_whole = list(names) == list(wanted) or (not fitted and len(names) == len(wanted))
     return frame if is_whole else table.select(*wanted).to_native()
 
@@ -150,7 +150,10 @@ def is_series(thing: Any) -> bool:
         return False
     import narwhals as nw
 
-    return isinstance(nw.from_native(thing, pass_through=True, allow_series=True), nw.Series)
+    try:
+        return isinstance(nw.from_native(thing, pass_through=True, allow_series=True), nw.Series)
+    except nw.exceptions.NarwhalsError:
+        return False  # a frame with two columns of one name
 
 
 def index_ids(index: Any) -> NDArray[Any] | None:
