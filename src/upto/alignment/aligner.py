@@ -15,7 +15,7 @@ from upto.alignment.monotone import MonotoneFit, monotone_errors
 from upto.alignment.supremum import smallest_worst_error
 from upto.core import Group, InputError
 from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
-from upto.files.estimator_rows import rows_for_estimator, validated
+from upto.files.estimator_rows import named_rows, validated, with_target
 
 if TYPE_CHECKING:
     from upto.alignment.maps import AffineMap
@@ -51,6 +51,8 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Its linear part; maps act on the right. None for monotone functions.
     worst_error_ : float or None
         Largest error of a row in sample; None if `compare` fitted the map.
+    target_names_ : tuple of str or None
+        Names of the target's coordinates, if it had any.
 
     Examples
     --------
@@ -78,8 +80,8 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the map from the rows of `X` (source) to the rows of `y` (target).
 
-        Both are anything `upto.as_embeddings` takes; paths are loaded into memory. Rows are paired
-        by position.
+        Both are anything `upto.as_embeddings` takes; paths are loaded into memory. Rows are matched
+        by ids if both have ids, and by position otherwise.
 
         Warns
         -----
@@ -90,6 +92,7 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.norm not in ("least-squares", "supremum"):
             message = f"norm is {self.norm!r}: choose 'least-squares' or 'supremum'."
             raise InputError(message)
+        X, y, names = with_target(X, y)
         X, y = validated(self, X, y, dtype=_FLOATS, multi_output=True, y_numeric=True)
         target = y.reshape(len(X), -1)
         if target.dtype not in _FLOATS:
@@ -101,7 +104,7 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 raise InputError(message)
             monotone = MonotoneFit(X.astype(np.float64), target.astype(np.float64)).fit()
             worst = float(monotone_errors(engine, X, target, monotone).max())
-            return self.keep(monotone, X.shape[1], worst)
+            return self.keep(monotone, X.shape[1], worst, names)
         _warn_of_few_rows(group, *X.shape)
         moments = cross_moments(engine, X, target, full=needs_full_scatter(group, X, target))
         start = fit_map(group, moments, rank_tolerance=self.rank_tolerance)
@@ -109,19 +112,26 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             refined = smallest_worst_error(
                 group, X, target, start, rank_tolerance=self.rank_tolerance, engine=engine
             )
-            return self.keep(refined.map, X.shape[1], refined.worst)
-        return self.keep(start, X.shape[1], float(row_errors(engine, X, target, [start]).max()))
+            return self.keep(refined.map, X.shape[1], refined.worst, names)
+        worst = float(row_errors(engine, X, target, [start]).max())
+        return self.keep(start, X.shape[1], worst, names)
 
     def keep(
-        self, fitted: AffineMap | MonotoneMap, n_features: int, worst: float | None = None
+        self,
+        fitted: AffineMap | MonotoneMap,
+        n_features: int,
+        worst: float | None = None,
+        target_names: tuple[str, ...] = (),
     ) -> Self:
         """Set the fitted attributes from a map of rows with `n_features` coordinates.
 
-        `worst` is its largest error of a fitted row, if known.
+        `worst` is its largest error of a fitted row and `target_names` are the names of the
+        target's coordinates, if known.
         """
         self.map_ = fitted
         self.worst_error_: Any = worst
         self.n_features_in_ = n_features
+        self.target_names_ = target_names or None
         self._n_features_out = len(fitted.target_mean)
         return self
 
@@ -140,21 +150,24 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Return R² of the mapped rows of `X` for the rows of `y`, e.g. to select a group.
 
         This is the R² of `compare`: the share of the variance of all coordinates together, as in
-        scikit-learn's ``r2_score(..., multioutput="variance_weighted")``.
+        scikit-learn's ``r2_score(..., multioutput="variance_weighted")``. Rows are matched as by
+        `fit`, and the coordinates of `y` by name if the target's had names.
         """
         check_is_fitted(self)
+        X, y, _ = with_target(X, y, self.target_names_ or ())
         predicted = self.map_.predict(validated(self, X, dtype=_FLOATS, reset=False))
+        target = check_array(y, dtype=_FLOATS, ensure_2d=False, input_name="y")
+        self._check_width(target, "y")
         return float(
             r2_score(
-                rows_for_estimator(y),
-                predicted,
-                sample_weight=sample_weight,
-                multioutput="variance_weighted",
+                target, predicted, sample_weight=sample_weight, multioutput="variance_weighted"
             )
         )
 
     def inverse_transform(self, X: Any) -> Any:
         """Map rows of the target back into the source's coordinates.
+
+        Columns are matched by name if the target's had names.
 
         Raises
         ------
@@ -162,11 +175,31 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             If the fitted map is not invertible.
         """
         check_is_fitted(self)
-        X = check_array(rows_for_estimator(X), dtype=_FLOATS)
-        if X.shape[1] != self._n_features_out:
-            message = f"X has {X.shape[1]} coordinates but the target has {self._n_features_out}."
-            raise InputError(message)
+        X = check_array(named_rows(X, "X", self.target_names_ or ()), dtype=_FLOATS)
+        self._check_width(X, "X")
         return self.map_.exact_inverse().predict(X).astype(X.dtype, copy=False)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the names of the target's coordinates, or numbered names if it had none.
+
+        Parameters
+        ----------
+        input_features
+            Ignored.
+        """
+        check_is_fitted(self)
+        if self.target_names_ is None:
+            return super().get_feature_names_out(input_features)
+        return np.array(self.target_names_, dtype=object)
+
+    def _check_width(self, rows: Any, name: str) -> None:
+        width = 1 if rows.ndim == 1 else rows.shape[1]
+        if width != self._n_features_out:
+            message = (
+                f"{name} has {width} coordinates but the target has {self._n_features_out}: pass "
+                "rows of the target."
+            )
+            raise InputError(message)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

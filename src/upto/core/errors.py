@@ -58,6 +58,12 @@ class ArgumentError(InputError):
         self.given = given
 
 
+class MissingPartError(InputError, KeyError):
+    """A result has no part of the requested name."""
+
+    __str__ = Exception.__str__  # that of KeyError shows the quotes of its text
+
+
 class MissingExtraError(InputError):
     """A required optional dependency is not installed."""
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from upto.core.errors import MissingPartError
 from upto.core.group import Group
 from upto.core.html_view import table_html
 from upto.core.short_repr import Record
@@ -73,7 +74,7 @@ class Promise(Record):
                 return math.inf if each.value is None else each.value
         known = ", ".join(each.symbol for each in self.constants)
         message = f"{self.statement} has no constant {symbol!r}: choose from {known}."
-        raise KeyError(message)
+        raise MissingPartError(message)
 
     def __float__(self) -> float:
         return math.inf if self.value is None else self.value

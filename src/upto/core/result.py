@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import msgspec
 
-from upto.core.errors import InputError, one_sentence, reason, shortened
+from upto.core.errors import InputError, MissingPartError, one_sentence, reason, shortened
 from upto.core.export import Export
 from upto.core.html_view import result_html
 from upto.core.short_repr import Record
@@ -36,7 +36,7 @@ def pick(parts: Sequence[Part], name: str, missing: str, *, by: str = "name") ->
     names = [getattr(part, by) for part in parts]
     if name in names:
         return parts[names.index(name)]
-    raise KeyError(missing.format(name, ", ".join(names)))
+    raise MissingPartError(missing.format(name, ", ".join(names)))
 
 
 class Result(Record, Export, ABC):

@@ -12,11 +12,13 @@ import numpy as np
 from upto.core import InputError
 from upto.core.errors import shortened
 from upto.files.arrays import as_array, type_of
-from upto.files.request import Contents, Request, names_of_coordinates
-from upto.files.tables import ColumnKind, check_names, table_layout
+from upto.files.request import Contents, Request, listed, names_of_coordinates
+from upto.files.tables import ColumnKind, Layout, check_names, table_layout
 from upto.files.text_values import column_of, text_array
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 _LIBRARIES = frozenset(
@@ -64,15 +66,9 @@ def read_frame(frame: Any, request: Request) -> Contents:
     """
     table = _table(frame, str(request.path))
     columns = {column.name: column for column in table.iter_columns()}
-    kinds = {
-        name: kind
-        for name, column in columns.items()
-        if (kind := _kind(column, request)) is not None
-    }
+    kinds = _kinds(table, request)
     layout = table_layout(request, kinds)
-    ids = frame_index(table.to_native())
-    if layout.ids is not None:
-        ids = _labels(columns[layout.ids], request)
+    ids = _ids(table, layout, request)
     if kinds[layout.features[0]] == "list":
         rows = _stacked(columns[layout.features[0]], request)
     else:
@@ -85,6 +81,53 @@ def read_frame(frame: Any, request: Request) -> Contents:
         columns={name: _labels(columns[name], request) for name in layout.labels},
         features=names_of_coordinates(layout.features, rows.shape[1]),
     )
+
+
+def coordinates_of_frame(frame: Any, name: str, fitted: Sequence[str] = ()) -> Any:
+    """Return a frame with only the columns that are coordinates, or only the fitted ones.
+
+    A frame with no other columns is returned unchanged.
+
+    Parameters
+    ----------
+    frame
+        The frame, not a series.
+    name
+        Its name, for messages.
+    fitted
+        Names of the columns that are wanted, in order; if there are none, or the frame's columns
+        have only numbers, those that `read_frame` takes as coordinates.
+
+    Returns
+    -------
+    Any
+        A frame of the same library, or an array if one column has lists.
+
+    Raises
+    ------
+    InputError
+        If a fitted column is missing or has no numbers.
+    """
+    request = Request(path=Path(name), in_memory=True)
+    table = _table(frame, name)
+    kinds = _kinds(table, request)
+    if fitted and (set(fitted) <= {*kinds} or names_of_coordinates(kinds, len(kinds))):
+        wanted = tuple(fitted)
+        _check_fitted(wanted, kinds, name)
+    else:
+        fitted, wanted = (), table_layout(request, kinds).features
+    if kinds[wanted[0]] == "list":
+        return read_frame(frame, request).rows
+    names: Any = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
+    is_whole = list(names) == list(wanted) or (not fitted and len(names) == len(wanted))
+    return frame if is_whole else table.select(*wanted).to_native()
+
+
+def ids_of_frame(frame: Any, name: str) -> NDArray[Any] | None:
+    """Return the ids of the rows of a frame, as `read_frame` does; None if it has none."""
+    request = Request(path=Path(name), in_memory=True)
+    table = _table(frame, name)
+    return _ids(table, table_layout(request, _kinds(table, request)), request)
 
 
 def frame_columns(frame: Any, name: str) -> dict[str, NDArray[Any]]:
@@ -107,7 +150,10 @@ def is_series(thing: Any) -> bool:
         return False
     import narwhals as nw
 
-    return isinstance(nw.from_native(thing, pass_through=True, allow_series=True), nw.Series)
+    try:
+        return isinstance(nw.from_native(thing, pass_through=True, allow_series=True), nw.Series)
+    except nw.exceptions.NarwhalsError:
+        return False  # a frame with two columns of one name
 
 
 def index_ids(index: Any) -> NDArray[Any] | None:
@@ -125,6 +171,32 @@ def index_ids(index: Any) -> NDArray[Any] | None:
         # Text, or labels of several levels, periods, intervals and the like.
         values = np.array([str(each) for each in index.tolist()], dtype=str)
     return values
+
+
+def _kinds(table: Any, request: Request) -> dict[str, ColumnKind]:
+    found = {column.name: _kind(column, request) for column in table.iter_columns()}
+    return {name: kind for name, kind in found.items() if kind is not None}
+
+
+def _ids(table: Any, layout: Layout, request: Request) -> NDArray[Any] | None:
+    if layout.ids is not None:
+        return _labels(table[layout.ids], request)
+    return frame_index(table.to_native())
+
+
+def _check_fitted(fitted: tuple[str, ...], kinds: dict[str, ColumnKind], name: str) -> None:
+    if missing := [each for each in fitted if each not in kinds]:
+        message = (
+            f"{name} has no column {listed(missing, 6)}, but the estimator was fitted to "
+            f"{listed(fitted, 6)}: pass the same columns."
+        )
+        raise InputError(message)
+    if others := [each for each in fitted if kinds[each] != "number"]:
+        message = (
+            f"{name} has no numbers in the column {shortened(others[0])!r}, a coordinate the "
+            "estimator was fitted to: convert it first."
+        )
+        raise InputError(message)
 
 
 def _table(frame: Any, name: str) -> Any:

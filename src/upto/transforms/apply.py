@@ -128,13 +128,20 @@ def _places(
     if not inverse:
         return places_among(fitted_names(transform), found, embeddings.name)
     made = [f"{prefix}_{number}" for number in range(transform._n_features_out)]
-    # Coordinates may have been renamed since.
-    return places_among(made, found, embeddings.name) if sorted(made) == sorted(found) else None
+    if sorted(made) == sorted(found):
+        return places_among(made, found, embeddings.name)
+    # Coordinates without names in the fit may have got some since.
+    return places_among(target_names(transform), found, embeddings.name)
 
 
 def fitted_names(transform: Transform) -> tuple[str, ...]:
     """Return the names of the columns a transform was fitted to; empty if they had none."""
     return tuple(str(name) for name in getattr(transform, "feature_names_in_", ()))
+
+
+def target_names(transform: Transform) -> tuple[str, ...]:
+    """Return the names of the coordinates an aligner maps to; empty if they had none."""
+    return tuple(getattr(transform, "target_names_", None) or ())
 
 
 def write_transformed(
@@ -160,7 +167,7 @@ def write_transformed(
     if places is not None:
         mapping = mapping.of_columns(places)
         mixing = None if mixing is None else mixing[places]
-    names = fitted_names(transform) if inverse else ()
+    names = fitted_names(transform) if inverse else target_names(transform)
     is_single = np.dtype(embeddings.rows.dtype) in (np.dtype("float16"), np.dtype("float32"))
     writer = open_writer(
         output,

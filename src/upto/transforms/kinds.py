@@ -99,8 +99,9 @@ def kind_of(estimator: Any) -> tuple[str, Kind]:
     Raises
     ------
     InputError
-        If the estimator is of no known kind.
+        If the estimator is of no known kind, or not fitted.
     """
+    from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
     of_class = {key: kind for key, kind in KINDS.items() if isinstance(estimator, kind.type())}
@@ -111,7 +112,11 @@ def kind_of(estimator: Any) -> tuple[str, Kind]:
             f"and {last} can."
         )
         raise InputError(message)
-    check_is_fitted(estimator)
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        message = f"this {type(estimator).__name__} is not fitted: call its `fit` first."
+        raise InputError(message) from None
     return next((key, kind) for key, kind in of_class.items() if kind.found_in(estimator))
 
 
@@ -162,6 +167,9 @@ def _part_of_map(aligner: Any, name: str) -> Any:
 def _no_alignment(aligner: Any) -> str | None:
     if not isinstance(aligner.up_to, str) or aligner.up_to not in set(Group):
         return f"there is no group {aligner.up_to!r}"
+    names, width = aligner.target_names_, len(aligner.map_.target_mean)
+    if names is not None and len(set(names)) != width:
+        return f"{len(set(names))} names for {width} coordinates of the target"
     return None
 
 
@@ -225,14 +233,20 @@ KINDS: dict[str, Kind] = {
     ),
     "aligner": Kind(
         arrays=_AFFINE | {"matrix": Stored("dk")},
-        scalars=("?worst_error",),
+        scalars=(
+            "?worst_error",
+            "?target_names",
+        ),
         put=lambda aligner, arrays, width: aligner.keep(AffineMap(**arrays), width),
         flaw=_no_alignment,
         **_ALIGNER,
     ),
     "matching-aligner": Kind(
         arrays=_AFFINE | {"index": Stored("k", "positions")},
-        scalars=("?worst_error",),
+        scalars=(
+            "?worst_error",
+            "?target_names",
+        ),
         put=lambda aligner, arrays, width: aligner.keep(AffineMap(**arrays), width),
         flaw=_no_alignment,
         **_ALIGNER,
@@ -244,7 +258,7 @@ KINDS: dict[str, Kind] = {
             "values": Stored("qk"),
             "target_mean": Stored("k"),
         },
-        scalars=("n_features_in", "?worst_error"),
+        scalars=("n_features_in", "?worst_error", "?target_names"),
         put=lambda aligner, arrays, width: aligner.keep(MonotoneMap(**arrays), width),
         flaw=_no_monotone_alignment,
         **_ALIGNER,

@@ -42,6 +42,7 @@ class _Description(msgspec.Struct, omit_defaults=True):
     rank: int | None = None
     n_features_in: Annotated[int, msgspec.Meta(ge=1)] | None = None
     worst_error: float | None = None
+    target_names: tuple[str, ...] | None = None
 
 
 def save_transform(path: str | Path, estimator: Transform) -> None:
@@ -60,7 +61,7 @@ def save_transform(path: str | Path, estimator: Transform) -> None:
     Raises
     ------
     InputError
-        If the file cannot be written or the estimator is none of these.
+        If the file cannot be written, or the estimator is none of these or not fitted.
 
     Examples
     --------
@@ -104,11 +105,16 @@ def load_transform(path: str | Path) -> Transform:
         If the file is not a saved transform, is damaged, or was written by a later version of upto.
     """
     path = expanded(path)
-    arrays, words = read_tensors(path)
+    try:
+        arrays, words = read_tensors(path)
+    except InputError:
+        if path.suffix.lower() == ".safetensors" or not path.exists():
+            raise
+        words = {}  # a file of another format
     if DESCRIPTION not in words:
         message = (
             f"{path} is not a saved transform: make one with `upto unmix --save` or "
-            "`upto.save_transform`."
+            "`upto.save_transform`, which write .safetensors files."
         )
         raise InputError(message)
     return unpack_transform({**arrays, DESCRIPTION: words[DESCRIPTION]}, str(path))

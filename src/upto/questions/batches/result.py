@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from upto.core.errors import MissingPartError
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
 from upto.core.result import Result, pick
@@ -87,7 +88,7 @@ class BatchesResult(Result):
             if (score.condition, score.task) == (condition, task):
                 return score
         message = f"this result has no task {task!r}; it has {', '.join(self.judged)}."
-        raise KeyError(message)
+        raise MissingPartError(message)
 
     def difference(
         self, condition: str, against: str = BASE, measure: Measure = "auroc"
@@ -97,7 +98,7 @@ class BatchesResult(Result):
             if (found.condition, found.against, found.measure) == (condition, against, measure):
                 return found
         message = f"this result has no comparison of {condition!r} with {against!r} by {measure}."
-        raise KeyError(message)
+        raise MissingPartError(message)
 
     def concentration(
         self, condition: str, percent: float, reading: Reading = "ratio"
@@ -107,7 +108,7 @@ class BatchesResult(Result):
             if (found.condition, found.percent, found.reading) == (condition, percent, reading):
                 return found
         message = f"this result has no concentration of {condition!r} at {percent:g} %."
-        raise KeyError(message)
+        raise MissingPartError(message)
 
     @property
     def judged(self) -> tuple[str, ...]:

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 class Maps:
     """Maps of the first run onto the second, by row of the table.
 
-    `names` are the names of the first run's coordinates, if they have any. No rows are kept.
+    `names` and `target_names` are the names of the coordinates of the first and second run, if they
+    have any. No rows are kept.
     """
 
     maps: Mapping[str, Map]
     n_features: int
     names: tuple[str, ...] = ()
+    target_names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, maps: Mapping[str, Map], n_features: int) -> Maps:
@@ -40,7 +42,9 @@ class Maps:
         from upto.alignment import Aligner  # imports scikit-learn, which takes a second
 
         up_to = Group.AFFINE if name in UNMIXED else Group(name)
-        aligner = Aligner(str(up_to)).keep(self.maps[name], self.n_features)
+        aligner = Aligner(str(up_to)).keep(
+            self.maps[name], self.n_features, target_names=self.target_names
+        )
         if self.names:
             aligner.feature_names_in_ = np.array(self.names, dtype=object)
         return aligner

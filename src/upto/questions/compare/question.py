@@ -173,7 +173,7 @@ def compare(
         )
     maps = result.maps
     if maps is not None:
-        maps = replace(maps, names=given[0].features)
+        maps = replace(maps, names=given[0].features, target_names=given[1].features)
     return replace(result, findings=unique_findings([*found, *result.findings]), maps=maps)
 
 

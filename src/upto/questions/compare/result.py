@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from upto.core.errors import InputError
+from upto.core.errors import InputError, MissingPartError
 from upto.core.finding import Finding
 from upto.core.fits import (
     Agreement,
@@ -102,7 +102,7 @@ class CompareResult(Result):
         message = f"this comparison has no row {name!r}: choose one of {names}."
         if self.pairs is not None:
             message = f"{len(self.runs)} runs have no row {name!r}: see pairs.matrix({name!r})."
-        raise KeyError(message)
+        raise MissingPartError(message)
 
     def aligner(self, up_to: Group | str | None = None) -> Aligner:
         """Return the map whose held-out error a row states, as a fitted estimator.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from upto.core.errors import MissingPartError
 from upto.core.finding import Finding
 from upto.core.group import Group
 from upto.core.provenance import Provenance
@@ -62,7 +63,7 @@ class FactorsResult(Result):
                     return score
         names = ", ".join(score.name for score in own)
         message = f"this result has no score {name!r}; it has {names}."
-        raise KeyError(message)
+        raise MissingPartError(message)
 
     def truth(self, form: str = "without ICA") -> Structure:
         """Return the errors of a form to the factors."""
@@ -70,7 +71,7 @@ class FactorsResult(Result):
             if structure.form == form:
                 return structure
         message = f"this result has no errors to the truth of {form!r}; its forms: {self._forms()}."
-        raise KeyError(message)
+        raise MissingPartError(message)
 
     @property
     def detailed(self) -> LatentForm:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from upto.core.chance_limit import BEYOND_CHANCE, Numbers
-from upto.core.errors import InputError
+from upto.core.errors import InputError, MissingPartError
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
@@ -188,7 +188,7 @@ class LayersResult(Result):
                 return measure
         names = ", ".join(measure.name for measure in self.measures)
         message = f"this result has no measure {name!r}: choose one of {names}."
-        raise KeyError(message)
+        raise MissingPartError(message)
 
     def names(self, pair: LayerPair) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the names of the layers of both runs of a pair."""

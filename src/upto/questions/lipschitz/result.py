@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from upto.core.errors import MissingPartError
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.fits import Diameter
@@ -158,7 +159,7 @@ class LipschitzResult(Result):
             if each.name == name:
                 return each
         message = f"there is no spread {name!r}, only {', '.join(s.name for s in self.spreads)}."
-        raise KeyError(message)
+        raise MissingPartError(message)
 
     @property
     def is_exact(self) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from upto.core.chance_limit import BEYOND_CHANCE, Numbers
+from upto.core.errors import MissingPartError
 from upto.core.estimate import Estimate
 from upto.core.finding import Finding
 from upto.core.provenance import Provenance
@@ -109,7 +110,7 @@ class SimilarityResult(Result):
                     return measure
         names = ", ".join(measure.name for measure in self.measures)
         message = f"this result has no measure {name!r}: choose one of {names}."
-        raise KeyError(message)
+        raise MissingPartError(message)
 
     def of(self, name: str) -> tuple[Similarity, ...]:
         """Return the rows of a measure."""
