@@ -7,7 +7,7 @@ import html
 import io
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from upto.core.errors import shortened
 from upto.core.estimate import Estimate
@@ -28,6 +28,34 @@ _EDGE = 1
 """Terminal columns that a table takes in addition to its columns."""
 
 Cell = str | int | float | Estimate | None
+
+
+class Marked(str):
+    """A text that may end in a mark; in data it is its `value`, beside a column of truth values.
+
+    Parameters
+    ----------
+    value
+        Text or number without the mark.
+    is_marked
+        Whether the mark is shown.
+    mark
+        Mark of the text.
+    says
+        What the mark says: the name of the column in data.
+    """
+
+    value: str | int
+    is_marked: bool
+    says: str
+
+    def __new__(
+        cls, value: str | int, is_marked: bool = False, *, mark: str = "", says: str = ""
+    ) -> Self:
+        """Return the text with its mark; copies are made from the text alone."""
+        text = super().__new__(cls, f"{value}{mark if is_marked else ''}")
+        text.value, text.is_marked, text.says = value, is_marked, says
+        return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +124,16 @@ class Table(Record):
         ]
 
     def fields(self) -> dict[str, list[str | int | float | None]]:
-        """Return the values of each column; a column with estimates becomes three."""
+        """Return the values of each column; one with estimates becomes three, with marks two."""
         fields: dict[str, list[str | int | float | None]] = {}
         for index, column in enumerate(self.columns):
             cells = [row[index] for row in self.rows]
-            values = [each.value if isinstance(each, Estimate) else each for each in cells]
+            values = [each.value if isinstance(each, Estimate | Marked) else each for each in cells]
             fields[_new(column.name, fields)] = values
+            marked = [each for each in cells if isinstance(each, Marked)]
+            if marked:
+                name = _new(marked[0].says, fields)
+                fields[name] = [getattr(each, "is_marked", None) for each in cells]
             if any(isinstance(each, Estimate) for each in cells):
                 for end in ("low", "high"):
                     # Only an estimate has ends.
