@@ -7,9 +7,10 @@ import html
 import io
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from upto.core.errors import shortened
+from upto.core.errors import InputError, shortened
 from upto.core.estimate import Estimate
 from upto.core.html_view import table_html
 from upto.core.short_repr import Record
@@ -18,8 +19,6 @@ from upto.core.table_frames import frame_of
 from upto.printable import printable, spelt_out
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console, ConsoleOptions, RenderResult
 
 _PADDING = 3
@@ -176,13 +175,13 @@ class Table(Record):
     @overload
     def to_csv(self, path: str | Path | None) -> str | None: ...
     def to_csv(self, path: str | Path | None = None) -> str | None:
-        """Return the table as CSV with full precision, or write it to `path`."""
+        """Return the table as CSV with full precision, or write it to `path`, a name in .csv."""
         fields = self.fields()
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(fields)
         writer.writerows(zip(*fields.values(), strict=True))
-        return deliver(text.getvalue(), path)
+        return _deliver(text.getvalue(), path, "CSV", ".csv")
 
     @overload
     def to_latex(
@@ -217,7 +216,7 @@ class Table(Record):
         Parameters
         ----------
         path
-            File to write.
+            File to write, whose name ends in .tex.
         caption
             Caption in LaTeX; by default the title and caption of the table.
         label
@@ -227,7 +226,8 @@ class Table(Record):
         """
         from upto.core.latex import latex_table
 
-        return deliver(latex_table(self, caption=caption, label=label, note=note), path)
+        text = latex_table(self, caption=caption, label=label, note=note)
+        return _deliver(text, path, "LaTeX", ".tex")
 
     def to_html(self) -> str:
         """Render as an HTML table with all text escaped."""
@@ -336,12 +336,16 @@ def _new(name: str, taken: dict[str, Any]) -> str:
     return new
 
 
-def deliver(text: str, path: str | Path | None) -> str | None:
+def _deliver(text: str, path: str | Path | None, kind: str, suffix: str) -> str | None:
     """Return a text, or write it atomically if a path is given."""
     if path is None:
         return text
     from upto.core.files import write_text_atomically
 
+    name = Path(path).name
+    if not name.lower().endswith(suffix):
+        message = f"{name} is not a name for {kind}: end it in {suffix}."
+        raise InputError(message)
     write_text_atomically(path, spelt_out(text))
     return None
 
