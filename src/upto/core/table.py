@@ -49,7 +49,7 @@ class Marked(str):
     says: str
 
     def __new__(
-        cls, value: str | int, is_marked: bool = False, *, mark: str = "", says: str = ""
+        cls, value: str | int, *, is_marked: bool = False, mark: str = "", says: str = ""
     ) -> Self:
         """Return the text with its mark; copies are made from the text alone."""
         text = super().__new__(cls, f"{value}{mark if is_marked else ''}")

@@ -110,7 +110,8 @@ def save_figure(
         Dots per inch of a PNG.
     """
     check_figure(path, columns=columns)
-    for name, value in {"width": width, "height": height, "dpi": dpi}.items():
+    given: dict[str, Any] = {"width": width, "height": height, "dpi": dpi}
+    for name, value in given.items():
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         if value is not None and not (is_number and math.isfinite(value) and value > 0):
             message = f"{name}={value!r} is not a positive number."

@@ -88,7 +88,7 @@ def test_a_table_without_rows_is_an_empty_frame():
 
 
 def test_a_mark_is_a_column_of_truth_values_and_survives_a_copy():
-    cells = [Marked(number, number == 3, mark="*", says="rare") for number in (2, 3)]
+    cells = [Marked(number, is_marked=number == 3, mark="*", says="rare") for number in (2, 3)]
     rows = (*((cell,) for cell in pickle.loads(pickle.dumps(deepcopy(cells)))), (None,))
     table = Table(title="T", columns=(Column(name="key"),), rows=rows)
     assert table.texts() == [["2"], ["3*"], ["–"]]

@@ -252,7 +252,7 @@ class CompareResult(Result):
         for fit in self.fits:
             rows.append(
                 (
-                    _row_name(fit.name, fit.up_to is self.up_to and not fit.unmixed),
+                    _row_name(fit.name, is_verdict=fit.up_to is self.up_to and not fit.unmixed),
                     fit.held_out.mean if fit.held_out else None,
                     fit.in_sample.mean.value,
                     fit.chance.mean.value if fit.chance else None,
@@ -266,7 +266,7 @@ class CompareResult(Result):
             held_out = self.mean.held_out
             rows.append(
                 (
-                    _row_name("the mean"),
+                    _row_name("the mean", is_verdict=False),
                     held_out.mean if held_out else None,
                     self.mean.in_sample.mean.value,
                     None,
@@ -337,5 +337,5 @@ class CompareResult(Result):
         )
 
 
-def _row_name(name: str, is_verdict: bool = False) -> Marked:
-    return Marked(name, is_verdict, mark=" ←", says="verdict")
+def _row_name(name: str, *, is_verdict: bool) -> Marked:
+    return Marked(name, is_marked=is_verdict, mark=" ←", says="verdict")

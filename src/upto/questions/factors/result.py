@@ -269,7 +269,7 @@ def _state(form: LatentForm, latent: int) -> str:
 def _latent_text(form: LatentForm, latent: int | None) -> Marked | None:
     if latent is None:
         return None
-    return Marked(latent, latent not in form.active, mark="*", says="little spread")
+    return Marked(latent, is_marked=latent not in form.active, mark="*", says="little spread")
 
 
 def _score_text(score: FormScore | None) -> str:
