@@ -46,6 +46,28 @@ def test_the_main_table_and_the_data_are_the_defaults(name):
     assert list(result.to_frame().columns) == list(result.data_table().fields())
 
 
+@every
+def test_data_have_no_marks(name):
+    marks = ("←", "*", "≈", "…", "(?)", "†")
+    result = result_of(name)
+    keys = [column for table in result.tables() for column in list(table.fields().items())[:1]]
+    for field, values in [*keys, *result.data_table().fields().items()]:
+        texts = [field, *(value for value in values if isinstance(value, str))]
+        assert not [text for text in texts if text.endswith(marks)], field
+
+
+def test_the_row_of_the_verdict_is_found_by_its_group():
+    result = result_of("compare")
+    for table in (None, 0):
+        frame = result.to_frame("pandas", table=table)
+        chosen = frame.loc[frame["up to"] == str(result.up_to)]
+        assert chosen["verdict"].tolist() == [True]
+        assert frame["verdict"].sum() == 1
+    for text in (str(result), result._repr_html_(), result.tables()[0].to_markdown()):
+        assert f"{result.up_to} ←" in text
+    assert rf"{result.up_to} $\gets$" in result.to_latex()
+
+
 @pytest.mark.parametrize("table", ["none such", 99, -1, True])
 def test_an_unknown_table_is_answered_with_all_titles(table):
     result = result_of("inspect")

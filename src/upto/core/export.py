@@ -64,14 +64,14 @@ class Export:
         Parameters
         ----------
         path
-            File to write.
+            File to write, whose name ends in .csv.
         table
             Number or title of a table; by default the whole data.
 
         Raises
         ------
         InputError
-            If there is no such table, or the file cannot be written.
+            If there is no such table, or the file has another suffix or cannot be written.
         """
         return self._table(table, self.data_table).to_csv(path)
 
@@ -91,7 +91,7 @@ class Export:
         Parameters
         ----------
         path
-            File to write.
+            File to write, whose name ends in .tex.
         caption
             Caption in LaTeX; by default the title and caption of the table.
         label
@@ -102,7 +102,8 @@ class Export:
         Raises
         ------
         InputError
-            If there is no such table, the label is not one, or the file cannot be written.
+            If there is no such table, the label is not one, or the file has another suffix or
+            cannot be written.
         """
         chosen = self._table(table, lambda: self.tables()[0])
         return chosen.to_latex(path, caption=caption, label=label, note=made_by(self.provenance))
@@ -136,7 +137,8 @@ class Export:
         ------
         InputError
             If the suffix or a number is unusable, the file cannot be written, the labels do not fit
-            in this size, or results of this kind have no figure.
+            in this size or have characters that the font lacks, or results of this kind have no
+            figure.
         MissingExtraError
             If matplotlib is not installed.
         """

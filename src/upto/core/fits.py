@@ -15,7 +15,7 @@ Agreement = Literal["identical", "same", "close", "image", "partial", "weak", "c
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diameter:
+class Diameter(Record):
     """The largest distance between two rows, or certified bounds on it.
 
     `value` is the exact diameter or its lower bound, so errors over the diameter are never
@@ -69,7 +69,7 @@ class Baseline(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
+class Shared(Record):
     """Directions on which two runs agree, counted after whitening both.
 
     `n_first` and `n_second` count the directions in which the runs vary beyond rounding,
@@ -111,7 +111,7 @@ class Along(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Classes:
+class Classes(Record):
     """Agreement within classes, after subtracting class means from both runs."""
 
     label: str
@@ -131,7 +131,7 @@ class Histogram(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Supremum:
+class Supremum(Record):
     """The ε of Definition 1 on these rows: the smallest worst-case error over a group.
 
     `high` is attained by an element of the group; `low`, where known, is a proved lower bound.
@@ -206,7 +206,7 @@ class Fit(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Defect:
+class Defect(Record):
     """Isometry defect of a pair; half of it bounds ε of rigid motions from below."""
 
     value: float

@@ -1,4 +1,4 @@
-"""Results, tables and findings as HTML for a notebook, in the colours of its theme."""
+"""Results, tables, records and findings as HTML for a notebook, in the colours of its theme."""
 
 from __future__ import annotations
 
@@ -53,6 +53,13 @@ def table_html(table: Table, rest: str = "print(table)", most: int = _MOST_ROWS)
         f"<table>{title}<thead>{head}</thead><tbody>{body}</tbody></table>"
         f"{_small(_left_out(table, cut, rest))}{_small(escaped(table.caption))}"
     )
+
+
+def record_html(name: str, values: dict[str, str]) -> str:
+    """Return the fields of a record as a table."""
+    rows = "".join(_row("td", [field, text], ["left", "left"]) for field, text in values.items())
+    caption = f'<caption style="text-align:left">{escaped(name)}</caption>'
+    return f"<table>{caption}<tbody>{rows}</tbody></table>"
 
 
 def finding_html(finding: Finding, *, unfolded: bool = False) -> str:

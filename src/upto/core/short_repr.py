@@ -8,12 +8,13 @@ from typing import Any
 
 from upto.core.errors import shortened
 from upto.core.estimate import Estimate
+from upto.core.html_view import record_html
 
 _MOST_VALUES = 4
 
 
 class Record:
-    """Base class of dataclasses that hold many numbers: their repr is one line.
+    """Base class of dataclasses that hold many numbers: their repr is one line, or a small table.
 
     Long fields are counted, ``marks=<3 Marks>``, and numbers are rounded.
     """
@@ -28,6 +29,10 @@ class Record:
     def __repr__(self) -> str:
         named = (f"{each.name}={_brief(getattr(self, each.name))}" for each in fields(self))  # type: ignore[arg-type]
         return f"{type(self).__name__}({', '.join(named)})"
+
+    def _repr_html_(self) -> str:
+        values = {each.name: _brief(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
+        return record_html(type(self).__name__, values)
 
 
 def _brief(value: Any) -> str:

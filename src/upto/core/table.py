@@ -7,9 +7,10 @@ import html
 import io
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, overload
 
-from upto.core.errors import shortened
+from upto.core.errors import InputError, shortened
 from upto.core.estimate import Estimate
 from upto.core.html_view import table_html
 from upto.core.short_repr import Record
@@ -18,8 +19,6 @@ from upto.core.table_frames import frame_of
 from upto.printable import printable, spelt_out
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console, ConsoleOptions, RenderResult
 
 _PADDING = 3
@@ -28,6 +27,34 @@ _EDGE = 1
 """Terminal columns that a table takes in addition to its columns."""
 
 Cell = str | int | float | Estimate | None
+
+
+class Marked(str):
+    """A text that may end in a mark; in data it is its `value`, beside a column of truth values.
+
+    Parameters
+    ----------
+    value
+        Text or number without the mark.
+    is_marked
+        Whether the mark is shown.
+    mark
+        Mark of the text.
+    says
+        What the mark says: the name of the column in data.
+    """
+
+    value: str | int
+    is_marked: bool
+    says: str
+
+    def __new__(
+        cls, value: str | int, *, is_marked: bool = False, mark: str = "", says: str = ""
+    ) -> Self:
+        """Return the text with its mark; copies are made from the text alone."""
+        text = super().__new__(cls, f"{value}{mark if is_marked else ''}")
+        text.value, text.is_marked, text.says = value, is_marked, says
+        return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +123,16 @@ class Table(Record):
         ]
 
     def fields(self) -> dict[str, list[str | int | float | None]]:
-        """Return the values of each column; a column with estimates becomes three."""
+        """Return the values of each column; one with estimates becomes three, with marks two."""
         fields: dict[str, list[str | int | float | None]] = {}
         for index, column in enumerate(self.columns):
             cells = [row[index] for row in self.rows]
-            values = [each.value if isinstance(each, Estimate) else each for each in cells]
+            values = [each.value if isinstance(each, Estimate | Marked) else each for each in cells]
             fields[_new(column.name, fields)] = values
+            marked = [each for each in cells if isinstance(each, Marked)]
+            if marked:
+                name = _new(marked[0].says, fields)
+                fields[name] = [getattr(each, "is_marked", None) for each in cells]
             if any(isinstance(each, Estimate) for each in cells):
                 for end in ("low", "high"):
                     # Only an estimate has ends.
@@ -144,13 +175,13 @@ class Table(Record):
     @overload
     def to_csv(self, path: str | Path | None) -> str | None: ...
     def to_csv(self, path: str | Path | None = None) -> str | None:
-        """Return the table as CSV with full precision, or write it to `path`."""
+        """Return the table as CSV with full precision, or write it to `path`, a name in .csv."""
         fields = self.fields()
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(fields)
         writer.writerows(zip(*fields.values(), strict=True))
-        return deliver(text.getvalue(), path)
+        return _deliver(text.getvalue(), path, "CSV", ".csv")
 
     @overload
     def to_latex(
@@ -185,7 +216,7 @@ class Table(Record):
         Parameters
         ----------
         path
-            File to write.
+            File to write, whose name ends in .tex.
         caption
             Caption in LaTeX; by default the title and caption of the table.
         label
@@ -195,7 +226,8 @@ class Table(Record):
         """
         from upto.core.latex import latex_table
 
-        return deliver(latex_table(self, caption=caption, label=label, note=note), path)
+        text = latex_table(self, caption=caption, label=label, note=note)
+        return _deliver(text, path, "LaTeX", ".tex")
 
     def to_html(self) -> str:
         """Render as an HTML table with all text escaped."""
@@ -304,12 +336,16 @@ def _new(name: str, taken: dict[str, Any]) -> str:
     return new
 
 
-def deliver(text: str, path: str | Path | None) -> str | None:
+def _deliver(text: str, path: str | Path | None, kind: str, suffix: str) -> str | None:
     """Return a text, or write it atomically if a path is given."""
     if path is None:
         return text
     from upto.core.files import write_text_atomically
 
+    name = Path(path).name
+    if not name.lower().endswith(suffix):
+        message = f"{name} is not a name for {kind}: end it in {suffix}."
+        raise InputError(message)
     write_text_atomically(path, spelt_out(text))
     return None
 

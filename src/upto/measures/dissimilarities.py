@@ -146,7 +146,7 @@ SQUARED_EUCLIDEAN_RSA_COSINE = RelationMeasure(
     name="rsa-squared-euclidean-cosine",
     title="RSA of squared distances, cosine",
     says="The cosine, over pairs of rows, between their squared distances in both runs.",
-    source="Diedrichsen et al. 2020; rsatoolbox",
+    source="Diedrichsen et al. 2021; rsatoolbox",
     note="The Euclidean dissimilarity of rsatoolbox compared by its cosine: it is not centred, so "
     "it is high by construction.",
     ignores=SCALED_SHAPE,

@@ -82,7 +82,7 @@ def jaccard_neighbours(first: Relation, second: Relation, _: float) -> float:
 
 
 def ranked_neighbours(first: Relation, second: Relation, _: float) -> float:
-    """Return the mean agreement of the ranks of shared nearest rows (Wang et al. 2020).
+    """Return the mean agreement of the ranks of shared nearest rows (Wang et al. 2022).
 
     A shared row of ranks r and s adds 2 / ((r + s)(1 + |r − s|)); the sum is divided by its maximum
     for the same number of shared rows, and is zero if there are none.
@@ -255,7 +255,7 @@ RANKED_NEIGHBOURS = _measure(
     name="rank-knn:10",
     title="rank similarity of nearest neighbours",
     says="The agreement of the ranks of the rows that are among each row's k nearest in both runs.",
-    source="Wang et al. 2020",
+    source="Wang et al. 2022",
     ignores=SCALED_SHAPE,
     relate=euclidean_neighbour_ranks,
     score=ranked_neighbours,
@@ -265,7 +265,7 @@ RANKED_COSINE_NEIGHBOURS = _measure(
     title="rank similarity of nearest neighbours by angle",
     says="The agreement of the ranks of the rows that are among each row's k nearest in both "
     "runs; the nearest rows have the largest cosine.",
-    source="Wang et al. 2020",
+    source="Wang et al. 2022",
     note="The default of ReSi.",
     ignores=CONE,
     relate=cosine_neighbour_ranks,

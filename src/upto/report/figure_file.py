@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import warnings
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import pairwise
+from numbers import Real
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from upto.core import InputError, MissingExtraError
-from upto.core.errors import ArgumentError
+from upto.core.errors import ArgumentError, shortened
 from upto.core.files import check_target, replacing
 from upto.report.figures import draw
 
@@ -66,7 +68,8 @@ def check_figure(path: str | Path, *, columns: int = 1) -> None:
     MissingExtraError
         If matplotlib is not installed.
     """
-    if columns not in WIDTHS:
+    # A tuple, because what is not hashable is refused too.
+    if columns not in tuple(WIDTHS):
         message = (
             f"columns={columns!r} is not a width of a figure: pass 1 or 2, or width in inches."
         )
@@ -107,8 +110,10 @@ def save_figure(
         Dots per inch of a PNG.
     """
     check_figure(path, columns=columns)
-    for name, value in {"width": width, "height": height, "dpi": dpi}.items():
-        if value is not None and not (math.isfinite(value) and value > 0):
+    given: dict[str, Any] = {"width": width, "height": height, "dpi": dpi}
+    for name, value in given.items():
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if value is not None and not (is_number and math.isfinite(value) and value > 0):
             message = f"{name}={value!r} is not a positive number."
             raise ArgumentError(message, **{name: value})
     from matplotlib import rc_context
@@ -128,12 +133,53 @@ def sized_figure(result: Result, width: float, height: float | None = None) -> F
     Raises
     ------
     InputError
-        If its labels do not fit.
+        If its labels do not fit, or have characters that the font lacks.
     """
     from matplotlib import rc_context
 
     with rc_context(_STYLE):
-        return _fitted(draw(result, narrow=width < sum(WIDTHS.values()) / 2), width, height)
+        figure = draw(result, narrow=width < sum(WIDTHS.values()) / 2)
+        _check_characters(figure)
+        return _fitted(figure, width, height)
+
+
+def _check_characters(figure: Figure) -> None:
+    """Refuse characters that the fonts lack, which would be drawn as boxes."""
+    from matplotlib.text import Text
+
+    known: dict[tuple[Any, ...], set[int]] = {}
+    # Labels of ticks are made when they are asked for.
+    ticks = [label for axes in figure.axes for label in axes.get_xticklabels(which="both")]
+    ticks += [label for axes in figure.axes for label in axes.get_yticklabels(which="both")]
+    for text in (*figure.findobj(Text), *ticks):
+        letters = {letter for letter in text.get_text() if not letter.isspace()}
+        font = text.get_fontproperties()
+        key = (*font.get_family(), font.get_weight(), font.get_style())
+        if key not in known:
+            known[key] = _characters(font)
+        lacking = sorted(letter for letter in letters if ord(letter) not in known[key])
+        if lacking:
+            message = (
+                f"the font of the figure has no {lacking[0]!r} (U+{ord(lacking[0]):04X}), which "
+                f"{shortened(repr(text.get_text()))} contains: give what has this name another one "
+                "(name=), or set matplotlib.rcParams['font.family'] to a list of fonts that have "
+                "all its characters."
+            )
+            raise InputError(message)
+
+
+def _characters(font: Any) -> set[int]:
+    """Return the code points of a font and of those that stand in for it."""
+    from matplotlib.font_manager import findfont, get_font
+
+    found: set[int] = set()
+    for family in font.get_family():
+        one = font.copy()
+        one.set_family(family)
+        # A family that is not installed is left out by matplotlib, too.
+        with suppress(ValueError):
+            found |= get_font(findfont(one, fallback_to_default=False)).get_charmap().keys()
+    return found or set(get_font(findfont(font)).get_charmap())
 
 
 def _fitted(figure: Figure, width: float, height: float | None) -> Figure:

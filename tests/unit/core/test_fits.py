@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 from browser import sample_results as sample
 
 from upto.core import Constant, Promise
@@ -33,3 +35,14 @@ def test_a_promise_is_one_line_and_its_constants():
     assert repr(promise) == "Promise('Theorem 1', value=inf, vacuous)"
     assert "the error &lt;ε&gt;" in promise._repr_html_()
     assert "of the decoder" in promise._repr_html_()
+
+
+def test_a_record_shows_its_fields_in_a_notebook_with_all_text_escaped():
+    run = replace(sample.run("<b>a</b>"), layer="x\x1b[2J")
+    shown = run._repr_html_()
+    assert "RunSummary" in shown
+    assert "&lt;b&gt;a&lt;/b&gt;" in shown
+    assert "<b>" not in shown
+    assert "\x1b" not in shown
+    assert all(f">{field.name}</td>" in shown for field in fields(run))
+    assert "exact" in run.diameter._repr_html_()

@@ -150,3 +150,24 @@ def test_files_are_written_whole(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         made.to_csv(tmp_path / "none" / "t.csv")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.tex"]
+
+
+@pytest.mark.parametrize(
+    ("export", "name", "said"),
+    [
+        ("to_latex", "bad.xyz", "bad.xyz is not a name for LaTeX: end it in .tex"),
+        ("to_latex", "t", "t is not a name for LaTeX"),
+        ("to_csv", "x.tex", "x.tex is not a name for CSV: end it in .csv"),
+        ("to_csv", "x.csv.gz", "x.csv.gz is not a name for CSV"),
+    ],
+)
+def test_a_file_has_the_suffix_of_its_format(tmp_path, export, name, said):
+    made = table(Column(name="n"), rows=(("a",),))
+    with pytest.raises(InputError, match=said):
+        getattr(made, export)(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_suffix_may_have_large_letters(tmp_path):
+    table(Column(name="n"), rows=(("a",),)).to_csv(str(tmp_path / "T.CSV"))
+    assert (tmp_path / "T.CSV").exists()

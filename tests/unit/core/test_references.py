@@ -69,6 +69,8 @@ def test_every_entry_is_whole():
         assert set(fields) >= NEEDED[kind], key
         assert re.fullmatch(r"\d{4}", fields["year"]), key
         assert key.endswith(fields["year"]), key
+        # A paper that is in no journal, book or proceedings is found by its number or institution.
+        assert kind != "misc" or {"eprint", "note"} & set(fields), key
         assert not re.search(r"(?<!\\)[&%$#_]", "".join(fields.values())), key
 
 

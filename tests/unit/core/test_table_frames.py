@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+from copy import deepcopy
+
 import pytest
 
 from upto.core import Column, Estimate, InputError, Table, table_frames
+from upto.core.table import Marked
 
 TABLE = Table(
     title="T",
@@ -81,3 +85,11 @@ def test_another_library_is_refused():
 def test_a_table_without_rows_is_an_empty_frame():
     frame = Table(title="T", columns=(Column(name="a"), Column(name="b")), rows=()).to_frame()
     assert frame.shape == (0, 2)
+
+
+def test_a_mark_is_a_column_of_truth_values_and_survives_a_copy():
+    cells = [Marked(number, is_marked=number == 3, mark="*", says="rare") for number in (2, 3)]
+    rows = (*((cell,) for cell in pickle.loads(pickle.dumps(deepcopy(cells)))), (None,))
+    table = Table(title="T", columns=(Column(name="key"),), rows=rows)
+    assert table.texts() == [["2"], ["3*"], ["–"]]
+    assert table.fields() == {"key": [2, 3, None], "rare": [False, True, None]}

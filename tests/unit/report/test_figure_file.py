@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -84,6 +85,9 @@ def test_settings_of_the_user_stay_as_they_are(tmp_path):
         ("none/f.pdf", {}, "does not exist: make it first"),
         ("f.pdf", {"columns": 3}, "columns=3 is not a width of a figure: pass 1 or 2"),
         ("f.pdf", {"width": -1}, "width=-1 is not a positive number"),
+        ("f.pdf", {"width": "a"}, "width='a' is not a positive number"),
+        ("f.pdf", {"dpi": [300]}, r"dpi=\[300\] is not a positive number"),
+        ("f.pdf", {"columns": [1]}, r"columns=\[1\] is not a width of a figure"),
         ("f.pdf", {"height": float("nan")}, "height=nan is not a positive number"),
         ("f.pdf", {"width": 0.4}, "do not fit into 0.4 × [0-9.]+ inches: save it two columns wide"),
         ("f.pdf", {"height": 0.2}, "do not fit into 3.5 × 0.2 inches"),
@@ -93,6 +97,38 @@ def test_what_cannot_be_saved_is_one_sentence_and_no_file(tmp_path, name, option
     with pytest.raises(InputError, match=said):
         sample.inspection().save_figure(tmp_path / name, **options)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("made", ["comparison", "matrix"])
+def test_a_character_that_the_font_lacks_is_named_and_not_drawn_as_a_box(tmp_path, made):
+    result = getattr(sample, made)()
+    runs = tuple(replace(run, name=f"日本語 {i}") for i, run in enumerate(result.runs))
+    with pytest.raises(InputError, match=r"has no '.' \(U\+[0-9A-F]{4}\).*日本語.*name="):
+        replace(result, runs=runs).save_figure(tmp_path / "f.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_letters_that_the_font_has_are_drawn(tmp_path):
+    sample.comparison(first="Ψ-модель été №7 → β", second="b").save_figure(tmp_path / "f.png")
+
+
+def test_a_second_font_stands_in(tmp_path, monkeypatch):
+    asked = []
+
+    class Font:
+        def get_charmap(self):
+            return {ord("日"): 1} if len(asked) > 1 else {ord("a"): 1}
+
+    def find(font, **_):
+        asked.append(font.get_family())
+        return "font"
+
+    monkeypatch.setattr("matplotlib.font_manager.findfont", find)
+    monkeypatch.setattr("matplotlib.font_manager.get_font", lambda _: Font())
+    from matplotlib.font_manager import FontProperties
+
+    assert figure_file._characters(FontProperties(family=["A", "B"])) == {ord("a"), ord("日")}
+    assert asked == [["A"], ["B"]]
 
 
 def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ from upto.core.panel import Marks, Panel
 from upto.core.promise import Promised, conditions_table, promised_table
 from upto.core.provenance import Provenance
 from upto.core.result import Result
-from upto.core.table import Cell, Table, columns
+from upto.core.table import Cell, Marked, Table, columns
 from upto.questions.compare.matrix import Pairs
 
 if TYPE_CHECKING:
@@ -250,10 +250,9 @@ class CompareResult(Result):
     def _headline(self) -> Table:
         rows: list[tuple[Cell, ...]] = []
         for fit in self.fits:
-            mark = " ←" if fit.up_to is self.up_to and not fit.unmixed else ""
             rows.append(
                 (
-                    fit.name + mark,
+                    _row_name(fit.name, is_verdict=fit.up_to is self.up_to and not fit.unmixed),
                     fit.held_out.mean if fit.held_out else None,
                     fit.in_sample.mean.value,
                     fit.chance.mean.value if fit.chance else None,
@@ -267,7 +266,7 @@ class CompareResult(Result):
             held_out = self.mean.held_out
             rows.append(
                 (
-                    "the mean",
+                    _row_name("the mean", is_verdict=False),
                     held_out.mean if held_out else None,
                     self.mean.in_sample.mean.value,
                     None,
@@ -336,3 +335,7 @@ class CompareResult(Result):
             else f"near-isometry defect {bound.value:.4f} over {bound.n_rows} rows: "
             f"no rigid motion has a worst error below {bound.lower_bound:.4f}",
         )
+
+
+def _row_name(name: str, *, is_verdict: bool) -> Marked:
+    return Marked(name, is_marked=is_verdict, mark=" ←", says="verdict")

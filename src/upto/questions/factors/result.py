@@ -10,7 +10,7 @@ from upto.core.finding import Finding
 from upto.core.group import Group
 from upto.core.provenance import Provenance
 from upto.core.result import Result, pick
-from upto.core.table import Cell, Table, columns
+from upto.core.table import Cell, Marked, Table, columns
 from upto.questions.factors.parts import (
     FactorSummary,
     FormScore,
@@ -267,10 +267,10 @@ def _state(form: LatentForm, latent: int) -> str:
     return "active" if latent in form.active else "little spread"
 
 
-def _latent_text(form: LatentForm, latent: int | None) -> str | None:
+def _latent_text(form: LatentForm, latent: int | None) -> Marked | None:
     if latent is None:
         return None
-    return str(latent) if latent in form.active else f"{latent}*"
+    return Marked(latent, is_marked=latent not in form.active, mark="*", says="little spread")
 
 
 def _score_text(score: FormScore | None) -> str:
