@@ -277,5 +277,5 @@ def frame_index(frame: Any) -> NDArray[Any] | None:
 
 def has_default_index(frame: Any) -> bool:
     """Return whether a thing is a pandas frame or series whose rows are only counted."""
-    index = getattr(frame, "index", None)
+    index: Any = getattr(frame, "index", None)
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1

@@ -36,7 +36,8 @@ def match_rows(
     Raises
     ------
     InputError
-        If ids repeat or are missing within a run, no id is in every run, or the numbers of rows differ.
+        If ids repeat or are missing within a run, no id is in every run, or the numbers of rows
+        differ.
     """
     if len(runs) < 2:
         return tuple(runs), ()

