@@ -36,7 +36,7 @@ def with_strata(
             raise InputError(message)
         return within, runs
     first = runs[0]
-    values = as_vector(within, len(first), "within", of=first.name, missing=False)
+    values = as_vector(within, len(first), "within", of=first.name, ids=first.ids, missing=False)
     return GIVEN, (replace(first, columns={**first.columns, GIVEN: values}), *runs[1:])
 
 

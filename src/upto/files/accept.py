@@ -9,10 +9,12 @@ from io import IOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from upto.core import Embeddings, InputError
 from upto.files.arrays import TAKEN, as_array, is_a, type_of
 from upto.files.formats import read_run
-from upto.files.frames import is_frame, read_frame
+from upto.files.frames import frame_index, has_default_index, is_frame, read_frame
 from upto.files.manifest import manifest_of
 from upto.files.object_arrays import (
     is_group,
@@ -115,13 +117,20 @@ def as_embeddings(
     if is_path or _has_columns(thing):
         # The reader has chosen the columns that were named.
         ids, columns = None if named is not None else ids, None
-    return _with(found, ids, columns, added)
+    own = frame_index(thing)
+    return _with(found, ids, columns, added, index=found.ids if own is None else own)
 
 
 def take_runs(runs: Sequence[Run], names: Sequence[str] = _ORDINALS) -> tuple[Embeddings, ...]:
-    """Convert what users pass to runs with distinct names; a manifest lists several."""
+    """Convert what users pass to runs with distinct names; a manifest lists several.
+
+    If a pandas frame has integers as its index, the default index of another one counts as ids too:
+    both then name rows of the frame that they were taken from.
+    """
     check_packages(runs)
     found: list[Embeddings] = []
+    counted: list[int] = []
+    is_numbered = False
     for position, run in enumerate(runs):
         if isinstance(run, Embeddings):
             found.append(run)
@@ -130,7 +139,20 @@ def take_runs(runs: Sequence[Run], names: Sequence[str] = _ORDINALS) -> tuple[Em
         else:
             name = names[position] if position < len(names) else f"run {position + 1}"
             found.append(as_embeddings(run, name=name))
+            if has_default_index(run) and found[-1].ids is None:
+                counted.append(len(found) - 1)
+            is_numbered |= _is_numbered(run, found[-1])
+    for place in counted if is_numbered else ():
+        found[place] = replace(found[place], ids=np.arange(len(found[place])))
     return with_distinct_names(found)
+
+
+def _is_numbered(frame: Any, run: Embeddings) -> bool:
+    """Return whether the ids of a run are the integers in the index of its pandas frame."""
+    index = frame_index(frame)
+    if index is None or run.ids is None or getattr(frame.index.dtype, "kind", "O") not in "iu":
+        return False
+    return np.array_equal(index, run.ids)
 
 
 def single_run(
@@ -204,7 +226,7 @@ def with_column(
             )
             raise InputError(message)
         return given, runs
-    values = as_vector(given, len(first), what, of=first.name, missing=False)
+    values = as_vector(given, len(first), what, of=first.name, ids=first.ids, missing=False)
     return name, (replace(first, columns={**first.columns, name: values}), *runs[1:])
 
 
@@ -280,17 +302,17 @@ def _path(given: Any) -> str | Path:
     return given if isinstance(given, str) else Path(given)
 
 
-def _with(found: Embeddings, ids: Any, kept: Any, added: Any) -> Embeddings:
-    """Set the ids, keep only some columns and add others."""
+def _with(found: Embeddings, ids: Any, kept: Any, added: Any, *, index: Any) -> Embeddings:
+    """Set the ids, keep only some columns and add others; pandas objects follow the index."""
     if isinstance(ids, str):
         found = replace(found, ids=_column(found, ids))
     elif ids is not None:
-        values = as_vector(ids, len(found), "ids", of=found.name, missing=False)
+        values = as_vector(ids, len(found), "ids", of=found.name, ids=index, missing=False)
         found = replace(found, ids=values)
     if kept is not None:
         found = replace(found, columns={name: _column(found, name) for name in kept})
     if added is not None:
-        more = as_columns(added, len(found), "columns")
+        more = as_columns(added, len(found), "columns", of=found.name, ids=index)
         found = replace(found, columns={**found.columns, **more})
     return found
 

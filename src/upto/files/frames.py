@@ -156,20 +156,19 @@ def is_series(thing: Any) -> bool:
         return False  # a frame with two columns of one name
 
 
-def index_ids(index: Any) -> NDArray[Any] | None:
-    """Return the labels of a pandas index as ids, or None if they repeat or some are missing.
+def index_ids(index: Any) -> NDArray[Any]:
+    """Return the labels of a pandas index as ids; matching refuses those that repeat or miss.
 
     Parameters
     ----------
     index
         The index; the labels of several levels are joined.
     """
-    if not index.is_unique or (index.nlevels == 1 and index.hasnans):
-        return None
     values = np.asarray(index)
     if values.dtype.kind == "O":
         # Text, or labels of several levels, periods, intervals and the like.
-        values = np.array([str(each) for each in index.tolist()], dtype=str)
+        texts = ["" if is_missing(each) else str(each) for each in index.tolist()]
+        values = np.array(texts, dtype=str)
     return values
 
 
@@ -341,9 +340,14 @@ def is_missing(cell: Any) -> bool:
 
 
 def frame_index(frame: Any) -> NDArray[Any] | None:
-    """Return the index of a pandas frame as ids, or None if it repeats or is the default one."""
+    """Return the index of a pandas frame or series as ids, or None if it is the default one."""
     index = getattr(frame, "index", None)
-    if index is None or not hasattr(index, "is_unique"):
+    if not hasattr(index, "is_unique") or has_default_index(frame):
         return None
-    is_default = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
-    return None if is_default else index_ids(index)
+    return index_ids(index)
+
+
+def has_default_index(frame: Any) -> bool:
+    """Return whether a thing is a pandas frame or series whose rows are only counted."""
+    index: Any = getattr(frame, "index", None)
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1

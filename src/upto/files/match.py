@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import Embeddings, Finding, InputError, SelectedRows
+from upto.files.frames import is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+
+_BY_POSITION = "call `reset_index(drop=True)` of a pandas frame to match it by position"
 
 
 def match_rows(
@@ -32,14 +36,17 @@ def match_rows(
     Raises
     ------
     InputError
-        If ids repeat within a run, no id is in every run, or the numbers of rows differ.
+        If ids repeat or are missing within a run, no id is in every run, or the numbers of rows
+        differ.
     """
     if len(runs) < 2:
         return tuple(runs), ()
     if any(run.ids is None for run in runs):
         _check_counts(runs)
         return tuple(runs), _by_position(runs)
-    all_ids = _comparable([np.asarray(run.ids) for run in runs])
+    for run in runs:
+        _check_missing(run)
+    all_ids = as_comparable([np.asarray(run.ids) for run in runs])
     for run, ids in zip(runs, all_ids, strict=True):
         _check_unique(run, ids)
     shared = all_ids[0]
@@ -49,7 +56,7 @@ def match_rows(
             message = (
                 f"{_names(runs)} share no ids: {runs[0].name} has ids such as "
                 f"{str(all_ids[0][0])!r} and {run.name} such as {str(ids[0])!r}. "
-                "Pass ids that name the same samples in every run."
+                f"Pass ids that name the same samples in every run, or {_BY_POSITION}."
             )
             raise InputError(message)
     matched = tuple(_select(run, ids, shared) for run, ids in zip(runs, all_ids, strict=True))
@@ -76,7 +83,7 @@ def _check_counts(runs: Sequence[Embeddings]) -> None:
             raise InputError(message)
 
 
-def _comparable(all_ids: list[NDArray[Any]]) -> list[NDArray[Any]]:
+def as_comparable(all_ids: list[NDArray[Any]]) -> list[NDArray[Any]]:
     """Keep ids as integers if every run has integers, and compare as text otherwise."""
     all_ids = [_whole(ids) for ids in all_ids]
     if all(ids.dtype.kind in "iu" for ids in all_ids):
@@ -97,6 +104,22 @@ def _as_text(ids: NDArray[Any]) -> NDArray[Any]:
     return ids.astype(str)
 
 
+def _check_missing(run: Embeddings) -> None:
+    ids = np.asarray(run.ids)
+    # The readers of tables return a missing text as an empty one.
+    count = 0
+    if ids.dtype.kind in "fmM":
+        count = int(np.count_nonzero(ids != ids))
+    elif ids.dtype.kind in "OSU":
+        count = sum(is_missing(each) or each in ("", b"") for each in ids.tolist())
+    if count:
+        message = (
+            f"{run.name} has no id in {count} of {len(ids)} rows: ids must not be missing to match "
+            f"rows. Name a column as ids, drop those rows, or {_BY_POSITION}."
+        )
+        raise InputError(message)
+
+
 def _check_unique(run: Embeddings, ids: NDArray[Any]) -> None:
     values, counts = np.unique(ids, return_counts=True)
     repeated = np.flatnonzero(counts > 1)
@@ -105,7 +128,7 @@ def _check_unique(run: Embeddings, ids: NDArray[Any]) -> None:
         message = (
             f"{run.name} has {len(repeated)} ids that occur more than once, such as "
             f"{str(values[example])!r} in {counts[example]} rows: ids must be unique to match "
-            "rows. Pass other ids, or drop the repeated rows."
+            f"rows. Pass other ids, drop the repeated rows, or {_BY_POSITION}."
         )
         raise InputError(message)
 

@@ -93,6 +93,9 @@ def split_key(path: str | Path, key: str | None = None) -> tuple[Path, str | Non
     >>> split_key("runs.npz::first")
     (PosixPath('runs.npz'), 'first')
     """
+    if path == "":
+        message = "the path is empty: pass the path of a file."
+        raise InputError(message)
     whole = expanded(path)
     text, mark, inside = str(whole).partition("::")
     if not mark or os.path.exists(whole):  # noqa: PTH110 - Path.exists fails on some names

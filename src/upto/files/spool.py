@@ -10,6 +10,7 @@ import numpy as np
 
 from upto.core import Embeddings, InputError
 from upto.core.errors import reason
+from upto.files.arrays import type_of
 from upto.files.request import listed
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ def spool(blocks: Iterator[Any], take: Callable[[Any, str], Embeddings], name: s
     Parameters
     ----------
     blocks
-        Blocks of rows with equally many columns.
+        Blocks of rows with equally many columns, or lists of one such block, as a `DataLoader`
+        yields them; blocks without rows are left out.
     take
         Function that converts a block with a name to `Embeddings`.
     name
@@ -36,10 +38,17 @@ def spool(blocks: Iterator[Any], take: Callable[[Any, str], Embeddings], name: s
         If there is no block, or one does not fit the first.
     """
     parts: list[Embeddings] = []
-    n_rows = 0
+    n_rows, width = 0, None
     with tempfile.TemporaryFile(prefix="upto-") as file:
-        for number, block in enumerate(blocks, start=1):
-            part = take(block, f"block {number} of {name}")
+        for number, given in enumerate(blocks, start=1):
+            label = f"block {number} of {name}"
+            block = _only(given, label)
+            shape: tuple[int, ...] = getattr(block, "shape", ())
+            if len(shape) == 2:
+                width = shape[1] if width is None else width
+                if shape[0] == 0 and shape[1] == width:
+                    continue
+            part = take(block, label)
             if parts:
                 _check(part, parts[0])
             dtype = np.dtype((parts or [part])[0].rows.dtype)
@@ -71,6 +80,22 @@ def spool(blocks: Iterator[Any], take: Callable[[Any, str], Embeddings], name: s
         columns={key: np.concatenate([part.columns[key] for part in parts]) for key in shared},
         features=first.features,
     )
+
+
+def _only(block: Any, label: str) -> Any:
+    """Return the array of a block that is a list of one, as data loaders yield them."""
+    if not isinstance(block, list | tuple):
+        return block
+    if not any(len(getattr(each, "shape", ())) > 1 for each in block):
+        # Rows.
+        return block
+    if len(block) > 1:
+        message = (
+            f"{label} is {type_of(block)} of {len(block)} arrays: pass a generator that picks one "
+            "of them, e.g. `(batch[0] for batch in loader)`."
+        )
+        raise InputError(message)
+    return block[0]
 
 
 def _check(part: Embeddings, first: Embeddings) -> None:

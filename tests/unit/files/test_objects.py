@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 import upto
 from upto.core import InputError
 from upto.files import read_run
+from upto.files.accept import single_run
 
 ROWS = np.random.default_rng(0).normal(size=(6, 3))
 NAMES = ("a", "b", "c")
@@ -259,17 +260,18 @@ def test_a_frame_of_one_block_is_not_copied():
     assert upto.as_embeddings(pd.DataFrame(ROWS)).features == ()
 
 
-def test_an_index_becomes_ids_unless_it_is_the_default_or_repeats():
+def test_an_index_becomes_ids_unless_it_is_the_default():
     table = frame("pandas")
     assert upto.as_embeddings(table).ids is None
     assert upto.as_embeddings(table.set_axis(IDS)).ids.tolist() == IDS
     assert upto.as_embeddings(table.iloc[::-1]).ids.tolist() == [5, 4, 3, 2, 1, 0]
-    assert upto.as_embeddings(table.set_axis(["s"] * 6)).ids is None
+    assert upto.as_embeddings(table.set_axis(["s"] * 6)).ids.tolist() == ["s"] * 6
     pairs = [("p", number) for number in range(6)]
     pd = pytest.importorskip("pandas")
     several = upto.as_embeddings(table.set_axis(pd.MultiIndex.from_tuples(pairs)))
     assert several.ids.tolist() == [str(pair) for pair in pairs]
-    assert upto.as_embeddings(table.set_axis([None, *IDS[1:]])).ids is None
+    missing = upto.as_embeddings(table.set_axis([None, *IDS[1:]]))
+    assert missing.ids.tolist() == ["", *IDS[1:]]
     days = pd.period_range("2020", periods=6, freq="D")
     assert upto.as_embeddings(table.set_axis(days)).ids[0] == "2020-01-01"
     assert upto.as_embeddings(table.set_axis(IDS), ids=range(6)).ids.tolist() == [*range(6)]
@@ -454,6 +456,8 @@ def spooled(monkeypatch, tmp_path):
     ("blocks", "message"),
     [
         ([], "^run has 0 blocks: the iterator is empty or was read before"),
+        ([ROWS[:0], ROWS[:0]], "^run has 0 blocks: the iterator is empty or was read before"),
+        ([ROWS, ROWS[:0, :2]], "^block 2 of run is empty: its shape is "),
         ([ROWS, ROWS[:, :2]], "^block 2 of run has 2 columns but the first block has 3"),
         ([ROWS, ROWS, ROWS.astype(str)], "^block 3 of run contains <U32 values"),
         ([ROWS, None], "^block 2 of run is None"),
@@ -466,6 +470,31 @@ def test_blocks_that_do_not_fit_are_refused_by_number(blocks, message, spooled):
         upto.inspect(iter(blocks))
     gc.collect()
     assert list(spooled.iterdir()) == []
+
+
+def test_a_list_of_one_array_is_that_array():
+    data = pytest.importorskip("torch.utils.data")
+    import torch
+
+    rows = torch.tensor(np.tile(ROWS, (5, 1)))
+    for loader in (
+        data.DataLoader(data.TensorDataset(rows), batch_size=7),
+        iter([(rows.numpy(),)]),
+        iter([[list(row)] for row in rows.numpy()]),
+        iter([[row] for row in rows.numpy()]),
+    ):
+        run = single_run(loader, "inspect", blocks=True)
+        np.testing.assert_array_equal(np.asarray(run), rows)
+    pairs = data.DataLoader(data.TensorDataset(rows, rows[:, 0]), batch_size=7)
+    with pytest.raises(InputError, match=r"^block 1 of run is a list of 2 arrays: .*batch\[0\]"):
+        upto.inspect(pairs)
+
+
+@pytest.mark.parametrize("empty", [ROWS[:0], [ROWS[:0]]])
+def test_blocks_without_rows_are_left_out(empty):
+    for blocks in ([empty, ROWS[:2], ROWS[2:]], [ROWS[:2], empty, ROWS[2:], empty]):
+        run = single_run(iter(blocks), "inspect", blocks=True)
+        np.testing.assert_array_equal(np.asarray(run), ROWS)
 
 
 def test_blocks_are_never_all_in_memory(spooled):

@@ -78,7 +78,7 @@ def is_values(run: Embeddings, given: Any) -> bool:
 
 
 def _values(run: Embeddings, given: Any, argument: str) -> tuple[str, NDArray[Any]]:
-    values = as_vector(given, run.n_samples, argument, of=run.name)
+    values = as_vector(given, run.n_samples, argument, of=run.name, ids=run.ids)
     name = getattr(given, "name", None)
     return name if isinstance(name, str) and name else argument, values
 

@@ -61,7 +61,14 @@ def diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = None) -
     if isinstance(frequencies, str | Path):
         counts = _read_counts(frequencies)
     elif frequencies is not None:
-        counts = as_vector(frequencies, len(vectors), "frequencies", of=embeddings.name)
+        counts = as_vector(
+            frequencies,
+            len(vectors),
+            "frequencies",
+            of=embeddings.name,
+            ids=embeddings.ids,
+            taken="one number per class, or a file of them",
+        )
         if counts.dtype.kind not in "fiub":
             message = f"frequencies has {counts.dtype} values: pass one number per class."
             raise InputError(message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from upto.measures.kinds import LARGEST, SMALLEST
 from upto.questions.factors.parts import FactorKind, FactorSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -116,7 +117,7 @@ def with_factors(
             message = f"{run.name} has no metadata columns: pass the factors as a file or an array."
             raise InputError(message)
         return run, _chosen({**run.columns}, names, run.name), ()
-    row_ids, columns, name = _columns(source, ids)
+    row_ids, columns, name = _columns(source, ids, run)
     columns = _chosen(columns, names, name)
     lengths = {len(values) for values in columns.values()}
     if len(lengths) > 1:
@@ -317,7 +318,7 @@ def _refuse_extreme(name: str, numbers: Float) -> None:
 
 
 def _columns(
-    source: FactorSource, ids: str | ArrayLike | None
+    source: FactorSource, ids: str | ArrayLike | None, run: Embeddings
 ) -> tuple[NDArray[Any] | None, dict[str, NDArray[Any]], str]:
     if isinstance(source, str | Path):
         found = read_columns(source, ids=ids if isinstance(ids, str) else None)
@@ -325,7 +326,9 @@ def _columns(
         return own, found.columns, Path(str(source).partition("::")[0]).name
     row_ids = frame_index(source)
     if has_columns(source):
-        found_columns = as_columns(source, None, "factors")
+        # The series of a mapping have an index each; that of a frame is matched as ids.
+        own = run.ids if isinstance(source, Mapping) and ids is None else None
+        found_columns = as_columns(source, None, "factors", of=run.name, ids=own)
         columns = {name: _as_typed(values) for name, values in found_columns.items()}
     else:
         table = as_values(source, "factors", "a data frame, a mapping or an array of values")
@@ -338,7 +341,7 @@ def _columns(
         table = table.reshape(len(table), -1)
         columns = {f"factor {number}": _as_typed(column) for number, column in enumerate(table.T)}
     if ids is not None and not isinstance(ids, str):
-        row_ids = as_vector(ids, None, "ids", missing=False)
+        row_ids = as_vector(ids, None, "ids", of="factors", ids=row_ids, missing=False)
     elif ids is not None:
         if ids not in columns:
             message = f"there is no id column {ids!r}: choose from {_listed(columns)}."
