@@ -67,3 +67,18 @@ def test_the_neighbours_of_new_queries_are_found_among_carried_vectors(vectors, 
         np.intersect1d(*both).size / 10 for both in zip(nearest(new), nearest(carried), strict=True)
     ]
     assert np.mean(shared) > 0.7
+
+
+@pytest.mark.parametrize("ask", [upto.compare, upto.similarity, upto.consensus])
+def test_ids_are_a_column_or_the_values_of_each_run(vectors, tmp_path, ask):
+    names, new, again = vectors
+    options = {"ica": False} if ask is upto.compare else {}
+    if ask is upto.similarity:
+        options = {"measures": "linear-cka", "permutations": 19}
+    files = tmp_path / "old.parquet", tmp_path / "new.parquet"
+    by_column = ask(*files, ids="document", **options)
+    old = np.asarray(upto.read_run(files[0], ids="document"))
+    by_value = ask(old, new[again], ids=[names, names[again]], **options)
+    assert by_value.verdict.replace("first", "old").replace("second", "new") == by_column.verdict
+    with pytest.raises(upto.InputError, match="ids has 3000 entries for 2 runs: pass a list"):
+        ask(*files, ids=names, **options)

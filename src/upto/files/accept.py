@@ -121,30 +121,48 @@ def as_embeddings(
     return _with(found, ids, columns, added, index=found.ids if own is None else own)
 
 
-def take_runs(runs: Sequence[Run], names: Sequence[str] = _ORDINALS) -> tuple[Embeddings, ...]:
+def take_runs(
+    runs: Sequence[Run],
+    names: Sequence[str] = _ORDINALS,
+    *,
+    ids: str | Sequence[ArrayLike] | None = None,
+) -> tuple[Embeddings, ...]:
     """Convert what users pass to runs with distinct names; a manifest lists several.
 
-    If a pandas frame has integers as its index, the default index of another one counts as ids too:
-    both then name rows of the frame that they were taken from.
+    `ids` is the name of a column of every run, or the ids of each run. If a pandas frame has
+    integers as its index, the default index of another one counts as ids too: both then name rows
+    of the frame that they were taken from.
     """
     check_packages(runs)
     found: list[Embeddings] = []
     counted: list[int] = []
     is_numbered = False
-    for position, run in enumerate(runs):
-        if isinstance(run, Embeddings):
-            found.append(run)
-        elif isinstance(run, str | os.PathLike):
-            found.extend(read_runs([_path(run)]))
+    for position, (run, own) in enumerate(zip(runs, _ids_of_each(ids, len(runs)), strict=True)):
+        if isinstance(run, str | os.PathLike) and isinstance(own, str | None):
+            found.extend(read_runs([_path(run)], ids=own))
+        elif isinstance(run, str | os.PathLike | Embeddings):
+            found.append(as_embeddings(run, ids=own))
         else:
             name = names[position] if position < len(names) else f"run {position + 1}"
-            found.append(as_embeddings(run, name=name))
+            found.append(as_embeddings(run, ids=own, name=name))
             if has_default_index(run) and found[-1].ids is None:
                 counted.append(len(found) - 1)
             is_numbered |= _is_numbered(run, found[-1])
     for place in counted if is_numbered else ():
         found[place] = replace(found[place], ids=np.arange(len(found[place])))
     return with_distinct_names(found)
+
+
+def _ids_of_each(ids: str | Sequence[ArrayLike] | None, count: int) -> Sequence[Any]:
+    if isinstance(ids, str | None):
+        return (ids,) * count
+    if len(ids) != count:
+        message = (
+            f"ids has {len(ids)} entries for {count} runs: pass a list with the ids of each run, "
+            "or the name of a column that every run has."
+        )
+        raise InputError(message)
+    return ids
 
 
 def _is_numbered(frame: Any, run: Embeddings) -> bool:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 @with_provenance
 def compare(
     *runs: Run,
+    ids: str | Sequence[ArrayLike] | None = None,
     up_to: Group | str | None = None,
     held_out: float = 0.3,
     groups: str | ArrayLike | None = None,
@@ -73,6 +74,8 @@ def compare(
         Arrays, tensors, data frames, AnnData or xarray objects, paths (also ``"file.npz::key"`` and
         TOML manifests) or `Embeddings`, as `as_embeddings` takes them. Rows are matched by ids
         where all runs have them, else by position.
+    ids
+        Name of the column with one id per row, or a list with the ids of each run, to match rows.
     up_to
         Largest group to consider, with its subgroups. All groups by default.
     held_out
@@ -140,7 +143,7 @@ def compare(
         seed=seed,
     )
     engine, progress = choose_engine(engine), choose_progress(progress)
-    given = take_runs(runs)
+    given = take_runs(runs, ids=ids)
     if len(given) < 2:
         message = f"a comparison needs two or more runs, not {len(given)}."
         raise InputError(message)

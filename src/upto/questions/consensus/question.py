@@ -41,7 +41,7 @@ from upto.questions.consensus.text import consensus_result, remarks_on_rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from upto.core import Progress
     from upto.core.array_types import Float
@@ -59,6 +59,7 @@ SINGLE = (np.dtype("float16"), np.dtype("float32"))
 @with_provenance
 def consensus(
     *runs: Run,
+    ids: str | Sequence[ArrayLike] | None = None,
     up_to: ConsensusUpTo = "rigid",
     output: str | Path | None = None,
     n_components: int | float | None = None,
@@ -80,6 +81,8 @@ def consensus(
         Two or more arrays, tensors, data frames, AnnData or xarray objects, paths or `Embeddings`,
         as `as_embeddings` takes them. Rows are matched by ids where all runs have them, else by
         position.
+    ids
+        Name of the column with one id per row, or a list with the ids of each run, to match rows.
     up_to
         ``"rigid"`` rotates the runs (generalised Procrustes), ``"similarity"`` also scales them,
         ``"ica"`` matches their independent components by signed permutations, and
@@ -127,7 +130,7 @@ def consensus(
     engine, progress = choose_engine(engine), choose_progress(progress)
     if output is not None:
         check_package(Path(output), "writing")
-    given = take_runs(runs)
+    given = take_runs(runs, ids=ids)
     if len(given) < 2:
         message = f"a consensus needs two or more runs, not {len(given)}."
         raise InputError(message)

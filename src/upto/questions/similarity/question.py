@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 @with_provenance
 def similarity(
     *runs: Run,
+    ids: str | Sequence[ArrayLike] | None = None,
     measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
     held_out: float = 0.5,
     permutations: int = 199,
@@ -76,6 +77,8 @@ def similarity(
         Arrays, tensors, data frames, AnnData or xarray objects, paths (also ``"file.npz::key"`` and
         TOML manifests) or `Embeddings`, as `as_embeddings` takes them. Rows are matched by ids
         where all runs have them, else by position.
+    ids
+        Name of the column with one id per row, or a list with the ids of each run, to match rows.
     measures
         Measures or their names, with a parameter after a colon as in ``"svcca:20"``, or ``"all"``.
     held_out
@@ -115,7 +118,7 @@ def similarity(
     check_options(held_out, permutations, half_samples, max_rows, seed)
     wanted = as_measures(measures)
     engine, progress = choose_engine(engine), choose_progress(progress)
-    given = take_runs(runs)
+    given = take_runs(runs, ids=ids)
     if len(given) < 2:
         message = f"a similarity needs two or more runs, not {len(given)}."
         raise InputError(message)
