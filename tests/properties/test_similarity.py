@@ -56,7 +56,8 @@ def numbers(result):
 def test_the_order_of_rows_and_runs_changes_nothing(drawn):
     runs, classes, rng = drawn
     order = rng.permutation(len(runs[0]))
-    again = [Embeddings(rows=run.rows[order], name=run.name) for run in rng.permutation(runs)]
+    shuffled = [runs[place] for place in rng.permutation(len(runs))]
+    again = [Embeddings(rows=run.rows[order], name=run.name) for run in shuffled]
     one = measured(runs, classes)
     other = measured(again, None if classes is None else classes[order])
     if isinstance(one, str):
