@@ -115,7 +115,7 @@ def _in_words(result: CompareResult) -> str:
     if fit is not None and fit.supremum is not None:
         least = "" if fit.supremum.low is None else f" and at least {fit.supremum.low:.1%}"
         lines.append(
-            f"In sample, the smallest possible error of the worst row {fit.up_to.manner} is at most "
-            f"{fit.supremum.high:.1%}{least}."
+            f"In sample, the smallest possible error of the worst row {fit.up_to.manner} is at "
+            f"most {fit.supremum.high:.1%}{least}."
         )
     return "\n".join(lines)
