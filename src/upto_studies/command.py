@@ -84,7 +84,7 @@ def list_studies() -> None:
         columns=tuple(Column(name=name) for name in heads),
         rows=tuple(rows),
         caption="Claims of the paper borne out, and expectations of ours met, by the recorded full "
-        "run; upto study show NAME has the details",
+        "run, – if this install has none; upto study show NAME has the details",
     )
     console_for(stderr=False).print(table)
 
@@ -103,7 +103,7 @@ def show_study(*, output: Output, name: str) -> None:
 
         console_for(stderr=False).print(Markdown(text))
     if result is None:
-        output.say(f"there is no recorded run of {name}: upto study run {name} makes one.")
+        output.say(f"this install has no recorded run of {name}: upto study run {name} makes one.")
     else:
         output.show(result)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 
 import numpy as np
 import pytest
@@ -170,9 +169,7 @@ def test_a_loop_of_links_is_refused(upto, tmp_path):
         ("compare", "loop.npy", "loop.npy", "-o", "out.json"),
         ("unmix", "loop.npy", "-o", "out.npy"),
     ):
-        assert re.search(
-            "Too many levels of symbolic links|Symlink loop", refusal(upto(*arguments))
-        )
+        assert "Too many levels of symbolic links" in refusal(upto(*arguments))
     with pytest.raises(InputError, match="Too many levels of symbolic links"):
         read_run(tmp_path / "loop.npy")
 

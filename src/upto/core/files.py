@@ -175,7 +175,9 @@ def real_path(path: str | Path) -> Path:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         return found
     except (OSError, RuntimeError, ValueError) as error:
-        why = getattr(error, "strerror", None) or reason(error)
+        # Before Python 3.13, links that form a loop raise a RuntimeError.
+        loop = os.strerror(errno.ELOOP) if isinstance(error, RuntimeError) else None
+        why = loop or getattr(error, "strerror", None) or reason(error)
         message = f"{path} is not a usable path ({why}): check its name and the links in it."
         raise InputError(message) from None
 

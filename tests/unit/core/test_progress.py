@@ -128,6 +128,7 @@ def test_work_goes_on_when_nobody_can_read():
     with LineProgress(say=fail, first=0, every=0.01).task("work", 2) as advance:
         until(lambda: len(tried) > 1)
         advance(2)
+    assert set(tried) == {"upto: work, 0 of 2 after 0:00"}
 
 
 def test_a_terminal_has_one_bar_for_each_open_task(monkeypatch):
@@ -205,8 +206,10 @@ def test_no_stream_at_all_is_no_error(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     watched = choose_progress(True)
     watched._next = 0
+    before = active_count()
     with watched.task("work", 1):
         time.sleep(0.02)
+    assert active_count() == before
 
 
 def test_a_notebook_has_bars_whether_asked_or_not(kernel):

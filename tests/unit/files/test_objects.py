@@ -28,6 +28,7 @@ def refused(thing, message, **options):
     assert "\n" not in str(caught.value)
     assert str(caught.value).endswith(".")
     assert "mae" in str(caught.value)
+    return True
 
 
 # Arrays
@@ -122,7 +123,7 @@ BAD = {
 
 @pytest.mark.parametrize("kind", BAD)
 def test_what_cannot_be_a_run_is_named(kind):
-    refused(*BAD[kind])
+    assert refused(*BAD[kind])
 
 
 def test_a_mask_of_nothing_and_booleans_are_fine():
@@ -131,7 +132,9 @@ def test_a_mask_of_nothing_and_booleans_are_fine():
 
 
 def test_a_key_is_refused_where_there_is_nothing_to_choose():
-    refused(ROWS, "^key='X' chooses among the arrays of an object or file, but mae is", key="X")
+    assert refused(
+        ROWS, "^key='X' chooses among the arrays of an object or file, but mae is", key="X"
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,8 +156,8 @@ def test_options_that_do_not_fit_are_refused(options, message):
 
 def test_sparse_matrices_are_refused():
     sparse = pytest.importorskip("scipy.sparse")
-    refused(sparse.csr_array(ROWS), "^mae is a scipy csr_array, which is sparse: pass it as")
-    refused(sparse.csr_matrix(ROWS), "^mae is a scipy csr_matrix, which is sparse")
+    assert refused(sparse.csr_array(ROWS), "^mae is a scipy csr_array, which is sparse: pass it as")
+    assert refused(sparse.csr_matrix(ROWS), "^mae is a scipy csr_matrix, which is sparse")
 
 
 def test_rows_of_embeddings_that_are_no_array_are_refused():
@@ -204,11 +207,15 @@ def test_tensors_of_any_type_are_taken():
 
 def test_tensors_without_dense_values_are_refused():
     torch = pytest.importorskip("torch")
-    refused(torch.eye(3).to_sparse(), r"^mae is a torch tensor that is sparse: pass its `to_dense")
-    refused(torch.empty(2, 2, device="meta"), "^mae is a torch tensor that is on the meta device")
-    refused(torch.ones(2, 2) * 1j, "^mae contains complex64 values")
-    refused(torch.ones(3), "^mae has 1 dimension")
-    refused(torch.nn.Linear(2, 2), "^mae is a torch Linear: pass an array")
+    assert refused(
+        torch.eye(3).to_sparse(), r"^mae is a torch tensor that is sparse: pass its `to_dense"
+    )
+    assert refused(
+        torch.empty(2, 2, device="meta"), "^mae is a torch tensor that is on the meta device"
+    )
+    assert refused(torch.ones(2, 2) * 1j, "^mae contains complex64 values")
+    assert refused(torch.ones(3), "^mae has 1 dimension")
+    assert refused(torch.nn.Linear(2, 2), "^mae is a torch Linear: pass an array")
 
 
 # Data frames
@@ -299,27 +306,43 @@ def test_a_column_of_lists_is_the_embedding(library):
     np.testing.assert_array_equal(run.rows, ROWS)
     assert list(run.columns) == ["day"]
     ragged = pytest.importorskip(library).DataFrame({"e": [[1.0, 2.0], [3.0]]})
-    refused(ragged, "^e of mae has 1 values in row 1 but 2 in row 0: all rows need the same number")
+    assert refused(
+        ragged, "^e of mae has 1 values in row 1 but 2 in row 0: all rows need the same number"
+    )
 
 
 def test_frames_that_cannot_be_runs_are_refused():
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     holes = pd.DataFrame({"a": [1.0, 2.0], "b": pd.array([1, None], dtype="Int64")})
-    refused(holes, "^mae has 1 missing value in the column 'b': fill or drop")
-    refused(pl.DataFrame({"a": [1.0, None, None]}), "^mae has 2 missing values in the column 'a'")
-    refused(pd.DataFrame({"a": [1.0, pd.NA]}), "^mae has 1 missing value in the column 'a'")
-    refused(pd.DataFrame({"e": [["x"], ["y"]]}), "^e of mae has <U1 values in row 0, not real")
-    refused(pd.DataFrame({"a": list("xy")}), "^mae has no numeric columns to use as features")
-    refused(pd.DataFrame({"a": [1j, 2j]}), "column 'a' of mae contains complex128 values")
-    refused(pd.DataFrame(ROWS, columns=["a", "a", "b"]), "^mae has two columns named 'a'")
-    refused(pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 1.0])}), "column 'a' of mae is sparse")
-    refused(pd.DataFrame(), "^mae has no numeric columns")
-    refused(pl.DataFrame({"a": [1.0]}).lazy(), r"^mae is a polars LazyFrame, .*`collect\(\)`")
-    refused(pl.Series([1.0]), "^mae is a polars Series, one column: pass a frame")
-    refused(pd.Series([1.0]), "^mae is a pandas Series, one column: pass a frame")
-    refused(frame("pandas"), "^mae has no column 'well': its columns are a, b, c", ids="well")
+    assert refused(holes, "^mae has 1 missing value in the column 'b': fill or drop")
+    assert refused(
+        pl.DataFrame({"a": [1.0, None, None]}), "^mae has 2 missing values in the column 'a'"
+    )
+    assert refused(pd.DataFrame({"a": [1.0, pd.NA]}), "^mae has 1 missing value in the column 'a'")
+    assert refused(
+        pd.DataFrame({"e": [["x"], ["y"]]}), "^e of mae has <U1 values in row 0, not real"
+    )
+    assert refused(
+        pd.DataFrame({"a": list("xy")}), "^mae has no numeric columns to use as features"
+    )
+    assert refused(pd.DataFrame({"a": [1j, 2j]}), "column 'a' of mae contains complex128 values")
+    assert refused(pd.DataFrame(ROWS, columns=["a", "a", "b"]), "^mae has two columns named 'a'")
+    assert refused(
+        pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 1.0])}), "column 'a' of mae is sparse"
+    )
+    assert refused(pd.DataFrame(), "^mae has no numeric columns")
+    assert refused(
+        pl.DataFrame({"a": [1.0]}).lazy(), r"^mae is a polars LazyFrame, .*`collect\(\)`"
+    )
+    assert refused(pl.Series([1.0]), "^mae is a polars Series, one column: pass a frame")
+    assert refused(pd.Series([1.0]), "^mae is a pandas Series, one column: pass a frame")
+    assert refused(
+        frame("pandas"), "^mae has no column 'well': its columns are a, b, c", ids="well"
+    )
     two = pd.DataFrame({"e": ROWS.tolist(), "f": ROWS.tolist()})
-    refused(two, r"^mae holds 2 columns that could be the embedding: e, f. Choose .* key='e'\.")
+    assert refused(
+        two, r"^mae holds 2 columns that could be the embedding: e, f. Choose .* key='e'\."
+    )
 
 
 # AnnData
@@ -368,15 +391,15 @@ def test_a_view_of_an_annotated_object_is_taken(adata):
 
 
 def test_the_arrays_of_an_annotated_object_are_listed(adata):
-    refused(
+    assert refused(
         adata,
         r"^mae holds 3 arrays that could be the embedding: X \(6 × 3 float64\), obsm/X_pca "
         r"\(6 × 2 float64\), layers/raw \(6 × 3 float64\)\. Choose one, as in key='X'\.$",
     )
-    refused(adata, "^mae has no array 'X_umap': it holds X ", key="X_umap")
+    assert refused(adata, "^mae has no array 'X_umap': it holds X ", key="X_umap")
     sparse = pytest.importorskip("scipy.sparse")
     adata.X = sparse.csr_matrix(ROWS)
-    refused(adata, "^X of mae is sparse, and embeddings are dense", key="X")
+    assert refused(adata, "^X of mae is sparse, and embeddings are dense", key="X")
     assert upto.as_embeddings(adata, key="X_pca", ids="note").ids.tolist() == list("xyzxyz")
 
 
@@ -399,10 +422,10 @@ def test_coordinates_of_an_xarray_are_ids_columns_and_names():
 
 def test_other_xarrays_are_refused():
     xr = pytest.importorskip("xarray")
-    refused(
+    assert refused(
         xr.DataArray(ROWS[None], dims=list("xyz")), r"^mae is an xarray with 3 dimensions \(x 1"
     )
-    refused(
+    assert refused(
         xr.Dataset({"rows": (("x", "y"), ROWS)}), "^mae is an xarray Dataset with the variables"
     )
 
@@ -422,7 +445,7 @@ def test_lazy_arrays_are_read_block_by_block():
     with dask.config.set(scheduler="synchronous"):
         np.testing.assert_array_equal(rows[2:4], ROWS[2:4])
     assert sum(seen) == 2
-    refused(lazy[lazy[:, 0] > 0], "^mae is a dask array of unknown shape: call its")
+    assert refused(lazy[lazy[:, 0] > 0], "^mae is a dask array of unknown shape: call its")
 
 
 def test_groups_of_arrays_need_a_key(tmp_path):
@@ -434,8 +457,8 @@ def test_groups_of_arrays_need_a_key(tmp_path):
         with pytest.raises(InputError, match=r"holds 2 arrays .* one/rows \(6 × 3 float64\), two"):
             upto.as_embeddings(file)
         rows = file["two"]
-    refused(rows, "^mae is an h5py Dataset whose file is closed")
-    refused(file, "^mae is a h5py File that is closed: open it again")
+    assert refused(rows, "^mae is an h5py Dataset whose file is closed")
+    assert refused(file, "^mae is a h5py File that is closed: open it again")
     zarr = pytest.importorskip("zarr")
     group = zarr.group()
     group.create_array("rows", data=ROWS)

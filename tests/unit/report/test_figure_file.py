@@ -110,6 +110,7 @@ def test_a_character_that_the_font_lacks_is_named_and_not_drawn_as_a_box(tmp_pat
 
 def test_letters_that_the_font_has_are_drawn(tmp_path):
     sample.comparison(first="Ψ-модель été №7 → β", second="b").save_figure(tmp_path / "f.png")
+    assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_second_font_stands_in(tmp_path, monkeypatch):

@@ -269,7 +269,7 @@ def test_rows_in_single_precision_are_fitted_without_a_copy(rng):
 
 def test_memory_does_not_grow_with_the_rows_of_a_file(tmp_path, rng):
     aligner = Aligner("affine").fit(rng.normal(size=(500, 48)), rng.normal(size=(500, 64)))
-    peaks = []
+    peaks, one = [], ThreadsEngine(n_threads=1)
     for n_rows in (50_000, 200_000):
         rows = np.lib.format.open_memmap(
             tmp_path / "run.npy", mode="w+", dtype=np.float32, shape=(n_rows, 48)
@@ -277,9 +277,9 @@ def test_memory_does_not_grow_with_the_rows_of_a_file(tmp_path, rng):
         rows[:] = 1
         rows.flush()
         tracemalloc.start()
-        apply_transform(aligner, tmp_path / "run.npy", output=tmp_path / "out.npy")
+        # With more threads, the number of blocks in flight varies.
+        apply_transform(aligner, tmp_path / "run.npy", output=tmp_path / "out.npy", engine=one)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    # How many blocks are in flight depends on the scheduler; the rows are four times as many.
-    assert peaks[1] < 2 * peaks[0]
+    assert peaks[1] < 1.2 * peaks[0]
     assert peaks[1] < 200_000 * 64 * 4 / 3  # a third of what is written
