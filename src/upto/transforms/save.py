@@ -38,7 +38,7 @@ class _Description(msgspec.Struct, omit_defaults=True):
     feature_names: list[str] | None = None
     n_iter: int | None = None
     converged: bool | None = None
-    trace: tuple[TraceStep, ...] | None = None
+    trace: tuple[TraceStep, ...] | None = ()
     rank: int | None = None
     n_features_in: Annotated[int, msgspec.Meta(ge=1)] | None = None
     worst_error: float | None = None
@@ -154,7 +154,7 @@ def describe_transform(estimator: Transform) -> dict[str, Any]:
     """
     entries = pack_transform(estimator)
     described = msgspec.json.decode(entries[DESCRIPTION], type=_Description)
-    steps, parameters = described.trace or (), described.parameters
+    steps, parameters = described.trace, described.parameters
     known = {
         "kind": described.kind,
         "version": described.upto,

@@ -229,7 +229,7 @@ def test_a_reader_of_the_file_needs_no_upto(tmp_path, rng, by):
     np.testing.assert_allclose(sources, read.obsm["X_ica"], atol=1e-10)
     np.testing.assert_allclose(sources @ stored["mixing"].T + stored["mean"], read.X, atol=1e-10)
     # Each value is an array, a number or a short text; no iteration is among them.
-    assert '"trace":[]' in stored["transform"]
+    assert '"trace"' not in stored["transform"]
     assert all(len(value) < 1000 for value in stored.values() if isinstance(value, str))
     read.write_h5ad(tmp_path / "again.h5ad")
     again = ica_from_anndata(anndata.read_h5ad(tmp_path / "again.h5ad"))
