@@ -11,10 +11,7 @@ import pytest
 import zarr
 
 CASES = {
-    "report over its input": (
-        ("report", "cmp.json", "-o", "cmp.json"),
-        "cmp.json does not end in .html",
-    ),
+    "report over its input": (("report", "cmp.json", "-o", "cmp.json"), "cmp.json is an input"),
     "page and result": (
         ("compare", "a.npy", "b.npy", "-o", "x.html", "--report", "x.html"),
         "-o and --report are the same file, x.html",

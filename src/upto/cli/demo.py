@@ -41,12 +41,13 @@ def command(output: Path) -> None:
     from rich.text import Text
 
     import upto
-    from upto.cli.output import check_places, console_for
+    from upto.cli.output import check_page, check_places, console_for
     from upto.core import InputError
     from upto.files import bundled_path
     from upto.report import Report
 
     check_places({"-o": output})
+    check_page(output)
     console = console_for(stderr=False)
     is_watched = sys.stderr.isatty()
     resnets = bundled_path("cifar_resnets")

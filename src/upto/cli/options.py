@@ -11,7 +11,6 @@ import click
 from upto.cli.engine_choice import engine_choice, engine_options
 from upto.cli.exits import own_words
 from upto.cli.output import FORMATS, Output
-from upto.core.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -179,13 +178,6 @@ def report_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def _check_page(_context: object, _parameter: object, value: Path) -> Path:
-    if value.suffix.lower() not in (".html", ".htm"):
-        message = f"{value.name} does not end in .html, but the report is HTML: rename it."
-        raise InputError(message)
-    return value
-
-
 def page_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option for the destination of the HTML report."""
     return click.option(
@@ -193,7 +185,6 @@ def page_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--output",
         type=click.Path(dir_okay=False, path_type=Path),
         default=Path("report.html"),
-        callback=_check_page,
         show_default=True,
         help="File to write the HTML report to.",
     )(command)

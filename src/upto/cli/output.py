@@ -98,9 +98,8 @@ class Output:
             from upto.report.figure_file import check_figure
 
             check_figure(self.figure)
-        if page is not None and page.suffix.lower() not in (".html", ".htm"):
-            message = f"{page.name} does not end in .html, but the report is HTML: rename it."
-            raise InputError(message)
+        if page is not None:
+            check_page(page)
 
     def show(self, result: Result) -> None:
         """Write a result to stdout or the output file, and its findings to stderr."""
@@ -215,6 +214,13 @@ def _table_text(table: Table, kind: str) -> str:
 
         return table_page(table, title=table.title)
     return table.to_markdown()
+
+
+def check_page(page: Path) -> None:
+    """Refuse a report whose name is not that of a page."""
+    if page.suffix.lower() not in (".html", ".htm"):
+        message = f"{page.name} does not end in .html, but the report is HTML: rename it."
+        raise InputError(message)
 
 
 def check_places(

@@ -9,7 +9,7 @@ import click
 
 from upto.cli.exits import EPILOG, say
 from upto.cli.options import page_option
-from upto.cli.output import check_places
+from upto.cli.output import check_page, check_places
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +31,7 @@ def command(results: tuple[Path, ...], output: Path) -> None:
     upto report ab.json ac.json -o report.html
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     check_places({"-o": output})
+    check_page(output)
     from upto.core.files import write_text_atomically
 
     read = read_results(results)
